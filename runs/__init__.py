@@ -1,0 +1,1 @@
+"""An experiment, from form to chart."""

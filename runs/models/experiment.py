@@ -1,0 +1,115 @@
+"""Experiments ask a question; runs answer it."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from django.conf import settings
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.db import models
+from django.db.models import Q
+from django.urls import reverse
+from django.utils.functional import cached_property
+
+from workers.config import RunConfig
+from workers.executors.states import OPEN_STATES, State
+
+if TYPE_CHECKING:
+    from runs.models.attempt import Attempt
+
+Person = AbstractBaseUser | AnonymousUser
+UID_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
+
+
+def new_uid() -> str:
+    """A public name for a run: ten letters without look-alikes, so that two installations never share a job name."""
+    return "".join(secrets.choice(UID_LETTERS) for _ in range(10))
+
+
+class ExperimentQuerySet(models.QuerySet["Experiment"]):
+    """Experiments, as people may see them."""
+
+    def visible_to(self, person: Person) -> Self:
+        """What this person may see: everything public, and their own; a superuser sees all."""
+        if not person.is_authenticated or not getattr(person, "is_active", False):
+            return self.none()
+        if getattr(person, "is_superuser", False):
+            return self
+        return self.filter(Q(is_private=False) | Q(owner_id=person.pk))
+
+
+class Experiment(models.Model):
+    """A set of runs that ask one question."""
+
+    name = models.CharField(max_length=200)
+    question = models.TextField(blank=True)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="experiments")
+    is_private = models.BooleanField(default=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = ExperimentQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return self.name
+
+    def get_absolute_url(self) -> str:
+        return reverse("experiment", args=[self.pk])
+
+
+class RunQuerySet(models.QuerySet["Run"]):
+    """Runs, by who may see them and how they stand."""
+
+    def visible_to(self, person: Person) -> Self:
+        """Runs of the experiments this person may see."""
+        return self.filter(experiment__in=Experiment.objects.visible_to(person))
+
+    def open(self) -> Self:
+        """Runs that have not ended."""
+        return self.filter(state__in=OPEN_STATES)
+
+
+class Run(models.Model):
+    """One training. Its state is that of its newest attempt, kept here so that a table can sort by it."""
+
+    uid = models.CharField(max_length=10, unique=True, default=new_uid, editable=False)
+    experiment = models.ForeignKey(Experiment, on_delete=models.CASCADE, related_name="runs")
+    name = models.CharField(max_length=200)
+    preset = models.CharField(max_length=100, blank=True)
+    method = models.CharField(max_length=20)
+    seed = models.BigIntegerField()
+    config = models.JSONField()
+    state = models.CharField(max_length=20, choices=[(s.value, s.value) for s in State], default=State.CREATED.value)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="runs")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = RunQuerySet.as_manager()
+
+    class Meta:
+        indexes = (models.Index(fields=["experiment", "state"]),)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def get_absolute_url(self) -> str:
+        return reverse("run", args=[self.uid])
+
+    @cached_property
+    def run_config(self) -> RunConfig:
+        """The config as the trainer reads it. Raises ConfigError where a stored one no longer fits."""
+        return RunConfig.from_json(self.config)
+
+    @property
+    def root(self) -> Path:
+        """Directory that holds the run's attempts."""
+        return Path(settings.RUNS_DIR) / self.uid
+
+    @property
+    def is_open(self) -> bool:
+        """True while the run has not ended."""
+        return State(self.state) in OPEN_STATES
+
+    def newest_attempt(self) -> Attempt | None:
+        """The attempt that speaks for the run, or None before the first."""
+        return self.attempts.order_by("-n").first()

@@ -1,0 +1,62 @@
+"""Series as they are kept: one packed batch row a flush, and a summary a series. Only `runs.ingest` writes here."""
+
+from __future__ import annotations
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+
+from runs.models.attempt import Attempt
+from runs.models.experiment import Run
+
+
+class RecordFile(models.Model):
+    """How far one epoch's records are in the database. Moved in the transaction that writes the rows: exactly once."""
+
+    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="record_files")
+    epoch = models.PositiveIntegerField()
+    offset = models.BigIntegerField(default=0)
+    next_seq = models.BigIntegerField(default=0)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=["attempt", "epoch"], name="record_file_once"),)
+
+    def __str__(self) -> str:
+        return f"{self.attempt_id}.{self.epoch}"
+
+
+class Batch(models.Model):
+    """The metric points of one flush, packed (`runs.series`). Its id grows in commit order within a run: a page's cursor."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="batches")
+    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="batches")
+    epoch = models.PositiveIntegerField()
+    first_seq = models.BigIntegerField()
+    last_seq = models.BigIntegerField()
+    keys = ArrayField(models.TextField())
+    data = models.BinaryField()
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=["attempt", "epoch", "first_seq"], name="batch_once"),)
+        indexes = (models.Index(fields=["run", "id"]),)
+
+    def __str__(self) -> str:
+        return f"{self.attempt_id}.{self.epoch}:{self.first_seq}-{self.last_seq}"
+
+
+class Series(models.Model):
+    """What a table shows of one key of a run without reading its points."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="series")
+    key = models.TextField()
+    points = models.BigIntegerField(default=0)
+    last_step = models.BigIntegerField()
+    last_value = models.FloatField()
+    min_value = models.FloatField(null=True)
+    max_value = models.FloatField(null=True)
+
+    class Meta:
+        verbose_name_plural = "series"
+        constraints = (models.UniqueConstraint(fields=["run", "key"], name="series_once"),)
+
+    def __str__(self) -> str:
+        return self.key

@@ -1,0 +1,26 @@
+"""Tokens for scripts and runs: only their digest is kept."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+from runs.models.experiment import Run
+
+SCOPES = ("read", "ingest", "launch", "admin")
+
+
+class ApiToken(models.Model):
+    """What a script shows instead of a password. `run` binds an ingest token to the one run that it may write."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="tokens")
+    name = models.CharField(max_length=100, blank=True)
+    scope = models.CharField(max_length=10, choices=[(s, s) for s in SCOPES])
+    digest = models.CharField(max_length=64, unique=True)
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, null=True, blank=True, related_name="tokens")
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+    last_used_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return self.name or f"token {self.pk}"

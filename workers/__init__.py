@@ -1,0 +1,1 @@
+"""Everything that runs away from the web server: plain Python, no Django below this line."""

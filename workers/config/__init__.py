@@ -1,0 +1,39 @@
+"""RunConfig and what reads it: the plain data that goes out over the wall. Standard library only."""
+
+from workers.config.decode import ConfigError, Problem, decode, encode
+from workers.config.es import EsConfig, LoraConfig
+from workers.config.grpo import GrpoConfig
+from workers.config.knobs import Bounds, Knob, knobs
+from workers.config.presets import Preset, preset, presets
+from workers.config.run import (
+    ComputeConfig,
+    ConcisenessOptions,
+    EvaluationConfig,
+    ModelConfig,
+    RunConfig,
+    TaskConfig,
+    TrackingConfig,
+)
+
+__all__ = [
+    "Bounds",
+    "ComputeConfig",
+    "ConcisenessOptions",
+    "ConfigError",
+    "EsConfig",
+    "EvaluationConfig",
+    "GrpoConfig",
+    "Knob",
+    "LoraConfig",
+    "ModelConfig",
+    "Preset",
+    "Problem",
+    "RunConfig",
+    "TaskConfig",
+    "TrackingConfig",
+    "decode",
+    "encode",
+    "knobs",
+    "preset",
+    "presets",
+]

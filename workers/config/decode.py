@@ -1,0 +1,135 @@
+"""JSON -> config and back. Every problem is found in one pass, and each names the valid choices."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+from collections.abc import Mapping
+from typing import Any, Literal, TypeVar, get_args, get_origin
+
+from workers.config.knobs import Bounds, Tagged, default_of, hints, unwrap, without_none
+
+T = TypeVar("T")
+JSON_NAMES = {int: "a whole number", float: "a number", str: "text", bool: "true or false", dict: "an object", list: "a list"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """What is wrong at one place of a config, in a sentence for the person who wrote it."""
+
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path or 'config'}: {self.message}"
+
+
+class ConfigError(ValueError):
+    """A config that cannot be used. `problems` holds all of them, never only the first."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__("\n".join(str(p) for p in problems))
+        self.problems = problems
+
+
+def decode(cls: type[T], data: Any) -> T:
+    """Builds `cls` from parsed JSON. Raises ConfigError with every problem found."""
+    problems: list[Problem] = []
+    value = _section(cls, data, "", problems)
+    if problems:
+        raise ConfigError(problems)
+    return value  # type: ignore[no-any-return]
+
+
+def encode(config: Any) -> dict[str, Any]:
+    """A config as plain JSON data, defaults included, so that a stored config never changes its meaning."""
+    return dataclasses.asdict(config)
+
+
+def _section(cls: type, data: Any, path: str, problems: list[Problem]) -> Any:
+    if not isinstance(data, Mapping):
+        problems.append(Problem(path, f"must be an object with keys {_listed(_names(cls))}, not {_seen(data)}"))
+        return None
+    before = len(problems)
+    _refuse_unknown(cls, data, path, problems)
+    fields = {f.name: _field(cls, f, data, path, problems) for f in dataclasses.fields(cls)}
+    if len(problems) > before:
+        return None
+    value = cls(**fields)
+    check = getattr(value, "problems", None)
+    problems.extend(Problem(_join(path, p.path), p.message) for p in (check() if check else ()))
+    return value
+
+
+def _field(cls: type, field: dataclasses.Field[Any], data: Mapping[str, Any], path: str, problems: list[Problem]) -> Any:
+    here = _join(path, field.name)
+    bare, bounds, tagged = unwrap(hints(cls)[field.name])
+    if field.name not in data and tagged is None:
+        default = default_of(field)
+        if default is dataclasses.MISSING:
+            problems.append(Problem(here, "is missing; it has no default"))
+        return default
+    if tagged is not None:
+        return _tagged(tagged, data, field.name, here, problems)
+    return _value(bare, bounds, data[field.name], here, problems)
+
+
+def _tagged(tagged: Tagged, data: Mapping[str, Any], name: str, here: str, problems: list[Problem]) -> Any:
+    section = tagged.table.get(str(data.get(tagged.by)))
+    return None if section is None else _section(section, data.get(name, {}), here, problems)
+
+
+def _value(hint: Any, bounds: Bounds | None, value: Any, path: str, problems: list[Problem]) -> Any:
+    bare, optional = without_none(hint)
+    if value is None and optional:
+        return None
+    if dataclasses.is_dataclass(bare):
+        return _section(bare, value, path, problems)  # type: ignore[arg-type]
+    complaint, value = _leaf(bare, value)
+    if complaint is None and bounds is not None:
+        complaint = bounds.complaint(value)
+    if complaint is not None:
+        problems.append(Problem(path, f"{complaint}, not {_seen(value)}"))
+    return value
+
+
+def _leaf(hint: Any, value: Any) -> tuple[str | None, Any]:
+    """(complaint or None, the value in its own type)."""
+    if get_origin(hint) is Literal:
+        return (None if value in get_args(hint) else f"must be one of {_listed(get_args(hint))}"), value
+    kind = get_origin(hint) or hint
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if kind is tuple and isinstance(value, list | tuple):
+        return (None if all(isinstance(v, str) for v in value) else "must be a list of text"), tuple(value)
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        return f"must be {JSON_NAMES.get(kind, 'a list of text')}", value
+    if kind is float and not math.isfinite(value):
+        return "must be a finite number", value
+    return None, value
+
+
+def _refuse_unknown(cls: type, data: Mapping[str, Any], path: str, problems: list[Problem]) -> None:
+    known = _names(cls)
+    for key in (str(k) for k in data if k not in known):
+        near = difflib.get_close_matches(key, known, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        problems.append(Problem(_join(path, key), f"is not a known key{hint} The keys here are {_listed(known)}"))
+
+
+def _names(cls: type) -> list[str]:
+    return [f.name for f in dataclasses.fields(cls)]
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _listed(choices: Any) -> str:
+    return ", ".join(str(c) for c in choices)
+
+
+def _seen(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,65 @@
+"""Knobs of Evolution Strategies: θ ← θ + (α/N) Σ zᵢ εᵢ. Defaults are the paper's (arXiv 2509.24372, §4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from workers.config.decode import Problem
+from workers.config.knobs import Bounds
+
+
+@dataclass(frozen=True)
+class LoraConfig:
+    """The adapter that is trained instead of the weights themselves."""
+
+    rank: Annotated[int, Bounds(at_least=1, at_most=512)] = 8
+    """Rank of A and B."""
+    alpha: Annotated[float, Bounds(above=0)] = 16.0
+    """Scale: the adapter adds (alpha / rank) · B A to each target matrix."""
+    targets: tuple[str, ...] = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+    """Names of the linear layers that get an adapter."""
+
+
+@dataclass(frozen=True)
+class EsConfig:
+    """Evolution Strategies."""
+
+    iterations: Annotated[int, Bounds(at_least=1)] = 1000
+    """Updates of the weights."""
+    population: Annotated[int, Bounds(at_least=2)] = 30
+    """Members per iteration, N: perturbed copies of the model that are scored."""
+    sigma: Annotated[float, Bounds(above=0)] = 1e-3
+    """Scale of the noise, σ: a member is the model plus σ·ε."""
+    alpha: Annotated[float, Bounds(above=0)] = 5e-4
+    """Learning rate, α. The paper's choice is σ/2."""
+    noise: Literal["full", "low_rank", "correlated"] = "full"
+    """full: independent for every weight. low_rank: A·Bᵀ for each matrix, far cheaper in a batch.
+    correlated: equal across tensors, only to reproduce the paper's first code."""
+    rank: Annotated[int, Bounds(at_least=1, at_most=64)] = 1
+    """Rank of low_rank noise."""
+    antithetic: bool = False
+    """Members in pairs +ε, −ε. The population must be even."""
+    layer_scale: bool = False
+    """Scale the noise of each tensor by its root mean square, so that σ is relative."""
+    shaping: Literal["z_score", "centred_ranks"] = "z_score"
+    """How fitness becomes a weight: z-scores (population std), or ranks spread over [−½, ½]."""
+    prompts: Annotated[int, Bounds(at_least=0)] = 0
+    """Prompts drawn anew at each iteration, the same for all members; 0 means all of them."""
+    max_new_tokens: Annotated[int, Bounds(at_least=1)] = 128
+    """Longest answer, in tokens. Decoding is greedy."""
+    backend: Literal["hf"] = "hf"
+    """How members generate."""
+    rows: Annotated[int, Bounds(at_least=1)] = 512
+    """Sequences decoded at once: members × prompts are cut into batches of at most this many."""
+    checkpoint_every: Annotated[int, Bounds(at_least=0)] = 100
+    """Save a Hugging Face folder after this many iterations; 0 means only at the end."""
+    on_failure: Literal["fail", "drop_member"] = "fail"
+    """After one retry: end the run FAILED naming the prompt, or drop that member from the update and record it."""
+    lora: LoraConfig | None = None
+    """Perturb and train a LoRA adapter instead of the weights; null for the weights."""
+
+    def problems(self) -> Iterator[Problem]:
+        if self.antithetic and self.population % 2:
+            yield Problem("population", f"must be even with antithetic pairs, not {self.population}")

@@ -1,0 +1,122 @@
+"""Reads a config dataclass as a list of knobs: what a form, a command line and an error message need to know.
+
+A knob is a field of a frozen dataclass. Its bounds stand in `Annotated[...]`, its choices in `Literal[...]`, its help in
+the string under it. Nothing about a field is said twice.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import inspect
+import textwrap
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+
+@dataclasses.dataclass(frozen=True)
+class Bounds:
+    """Limits of a number; `above` is exclusive, the others inclusive."""
+
+    at_least: float | None = None
+    above: float | None = None
+    at_most: float | None = None
+
+    def complaint(self, value: float) -> str | None:
+        """Says what is wrong with `value`, or None where it fits. NaN fits nothing."""
+        too_low = self.at_least is not None and not value >= self.at_least
+        not_above = self.above is not None and not value > self.above
+        too_high = self.at_most is not None and not value <= self.at_most
+        return f"must be {self}" if too_low or not_above or too_high else None
+
+    def __str__(self) -> str:
+        words = {"at least": self.at_least, "above": self.above, "at most": self.at_most}
+        return " and ".join(f"{word} {limit:g}" for word, limit in words.items() if limit is not None)
+
+
+@dataclasses.dataclass(frozen=True)
+class Tagged:
+    """Marks a field whose type is chosen by its sibling: `options` by `name` in a task."""
+
+    by: str
+    table: Mapping[str, type]
+
+
+@dataclasses.dataclass(frozen=True)
+class Knob:
+    """One field of a config, as everybody outside the dataclass sees it."""
+
+    path: str
+    kind: type
+    default: Any
+    required: bool
+    help: str
+    choices: tuple[Any, ...] = ()
+    bounds: Bounds | None = None
+
+
+def unwrap(hint: Any) -> tuple[Any, Bounds | None, Tagged | None]:
+    """Splits `Annotated[int, Bounds(...)]` into the bare type and its marks."""
+    if get_origin(hint) is not Annotated:
+        return hint, None, None
+    bare, *marks = get_args(hint)
+    bounds = next((m for m in marks if isinstance(m, Bounds)), None)
+    tagged = next((m for m in marks if isinstance(m, Tagged)), None)
+    return bare, bounds, tagged
+
+
+def without_none(hint: Any) -> tuple[Any, bool]:
+    """`X | None` -> (X, True); anything else -> (itself, False)."""
+    parts = get_args(hint)
+    if type(None) in parts:
+        return next(p for p in parts if p is not type(None)), True
+    return hint, False
+
+
+@functools.cache
+def hints(cls: type) -> dict[str, Any]:
+    """Field name -> type hint with its marks."""
+    return get_type_hints(cls, include_extras=True)
+
+
+@functools.cache
+def help_lines(cls: type) -> dict[str, str]:
+    """Field name -> the string that stands under it in the source."""
+    body = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0].body  # type: ignore[attr-defined]
+    found = {}
+    for field, below in zip(body, body[1:], strict=False):
+        is_text = isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and is_text:
+            found[field.target.id] = inspect.cleandoc(str(below.value.value))
+    return found
+
+
+def default_of(field: dataclasses.Field[Any]) -> Any:
+    """The default of a field; `dataclasses.MISSING` where it has none."""
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return field.default
+
+
+def knobs(cls: type, prefix: str = "") -> Iterator[Knob]:
+    """Every leaf field of `cls`, nested sections included, in the order of the source."""
+    for field in dataclasses.fields(cls):
+        bare, bounds, tagged = unwrap(hints(cls)[field.name])
+        bare, _ = without_none(bare)
+        path = prefix + field.name
+        if tagged is not None:
+            for section in tagged.table.values():
+                yield from knobs(section, path + ".")
+        elif dataclasses.is_dataclass(bare):
+            yield from knobs(bare, path + ".")  # type: ignore[arg-type]
+        else:
+            yield _knob(cls, field, path, bare, bounds)
+
+
+def _knob(cls: type, field: dataclasses.Field[Any], path: str, bare: Any, bounds: Bounds | None) -> Knob:
+    choices = get_args(bare) if get_origin(bare) is Literal else ()
+    kind = type(choices[0]) if choices else (get_origin(bare) or bare)
+    default = default_of(field)
+    missing = default is dataclasses.MISSING
+    return Knob(path, kind, None if missing else default, missing, help_lines(cls).get(field.name, ""), choices, bounds)

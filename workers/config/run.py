@@ -1,0 +1,154 @@
+"""RunConfig: everything that makes a run what it is. It crosses the wall as run.json; nothing else does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from workers.config.decode import ConfigError, Problem, decode, encode
+from workers.config.es import EsConfig
+from workers.config.grpo import GrpoConfig
+from workers.config.knobs import Bounds, Tagged
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """The base model, θ₀."""
+
+    path: str = "tiny"
+    """A Hugging Face checkpoint folder or name; or tiny or micro, which the project makes itself."""
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    """Precision of the working copy; auto is float32 on a CPU and bfloat16 on a GPU. The master is always float32."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where it runs; auto takes the GPU where there is one."""
+
+
+@dataclass(frozen=True)
+class ConcisenessOptions:
+    """Answer as briefly as the reference: R = −| len(answer) − len(reference) | in characters."""
+
+    train_file: str = ""
+    """JSONL with question and answer on each line; empty means the project's generated facts."""
+    eval_file: str = ""
+    """Held-out JSONL of the same kind; empty means generated facts that training never sees."""
+    system_prompt: str = ""
+    """A system message before each question; empty means the chat template's own."""
+
+
+TASKS: Mapping[str, type] = {"conciseness": ConcisenessOptions}
+
+
+@dataclass(frozen=True)
+class TaskConfig:
+    """What the model is taught."""
+
+    name: Literal["conciseness"] = "conciseness"
+    """The task."""
+    options: Annotated[Any, Tagged("name", TASKS)] = field(default_factory=ConcisenessOptions)
+    """The task's own options."""
+
+
+@dataclass(frozen=True)
+class EvaluationConfig:
+    """The common evaluator: the same questions to ES and GRPO, asked of the centre weights."""
+
+    every: Annotated[int, Bounds(at_least=0)] = 10
+    """Evaluate before training, after this many steps each time, and at the end; 0 means only before and at the end."""
+    prompts: Annotated[int, Bounds(at_least=1)] = 32
+    """Held-out prompts; fewer where the task has fewer."""
+    samples: Annotated[int, Bounds(at_least=0)] = 4
+    """Answers sampled at each prompt beside the greedy one; the KL is measured on these."""
+    temperature: Annotated[float, Bounds(above=0)] = 1.0
+    """Temperature of those samples. KL estimates are unbiased at 1 only."""
+    max_new_tokens: Annotated[int, Bounds(at_least=0)] = 0
+    """Longest answer, in tokens; 0 means as long as in training."""
+    seed: int = 44
+    """Seed of the samples, apart from the run's, so that runs are asked alike."""
+    responses: bool = True
+    """Keep the answers as records."""
+
+
+@dataclass(frozen=True)
+class ComputeConfig:
+    """Where it runs and what it may use."""
+
+    cluster: str = "local"
+    """Name of a cluster; local is this machine."""
+    cores: Annotated[int, Bounds(at_least=1, at_most=1024)] = 1
+    """CPU cores, and torch threads."""
+    gpus: Annotated[int, Bounds(at_least=0, at_most=1024)] = 0
+    """GPUs."""
+    memory_mb: Annotated[int, Bounds(at_least=0)] = 0
+    """Memory in MB; 0 leaves it to the cluster."""
+    time_limit_seconds: Annotated[int, Bounds(at_least=0)] = 0
+    """Ended as TIMEOUT after this long; 0 leaves it to the cluster."""
+
+
+@dataclass(frozen=True)
+class TrackingConfig:
+    """How records come back. Files are always written; pushing them is an accelerator."""
+
+    push_url: str = ""
+    """Base URL of an esweb server that takes the records over HTTP; empty means it reads the files."""
+    token_file: str = ""
+    """File that holds the token for pushing. The token itself never stands in a config."""
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """One training, from base model to last checkpoint."""
+
+    method: Literal["es", "grpo"]
+    """es: Evolution Strategies. grpo: Group Relative Policy Optimization."""
+    schema: Annotated[int, Bounds(at_least=SCHEMA, at_most=SCHEMA)] = SCHEMA
+    """Version of this format."""
+    seed: Annotated[int, Bounds(at_least=0, at_most=2**31 - 1)] = 0
+    """Seed of everything random in the run."""
+    model: ModelConfig = field(default_factory=ModelConfig)
+    task: TaskConfig = field(default_factory=TaskConfig)
+    es: EsConfig | None = None
+    grpo: GrpoConfig | None = None
+    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+    compute: ComputeConfig = field(default_factory=ComputeConfig)
+    tracking: TrackingConfig = field(default_factory=TrackingConfig)
+
+    def problems(self) -> Iterator[Problem]:
+        sections = {"es": self.es, "grpo": self.grpo}
+        if sections.pop(self.method) is None:
+            yield Problem(self.method, f"is missing; method {self.method} needs its section, {{}} for the defaults")
+        for name, section in sections.items():
+            if section is not None:
+                yield Problem(name, f"does not belong in a run with method {self.method}; leave it out")
+
+    @property
+    def steps(self) -> int:
+        """Updates of the weights that the run will make: ES iterations or GRPO optimiser steps."""
+        return self.es.iterations if self.es else self.grpo.max_steps if self.grpo else 0
+
+    @property
+    def max_new_tokens(self) -> int:
+        """Longest answer in training, in tokens."""
+        return self.es.max_new_tokens if self.es else self.grpo.max_completion_length if self.grpo else 0
+
+    @classmethod
+    def from_json(cls, data: Any) -> RunConfig:
+        """Parsed JSON -> RunConfig. Raises ConfigError naming every problem."""
+        return decode(cls, data)
+
+    @classmethod
+    def read(cls, path: Path) -> RunConfig:
+        """Reads run.json. Raises ConfigError, also where the file is missing or not JSON."""
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise ConfigError([Problem("", f"{path} cannot be read as JSON: {error}")]) from error
+        return cls.from_json(data)
+
+    def to_json(self) -> dict[str, Any]:
+        """The whole config as JSON data, defaults written out, the other method's section left out."""
+        return {key: value for key, value in encode(self).items() if value is not None}

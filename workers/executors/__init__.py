@@ -1,0 +1,1 @@
+"""Where a run runs. One module a kind of cluster, all with the same few verbs."""

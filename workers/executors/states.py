@@ -1,0 +1,36 @@
+"""The states of an attempt, the same on every kind of cluster."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class State(str, Enum):
+    """CREATED to STOPPING may still change; the others are final."""
+
+    CREATED = "created"
+    SUBMITTING = "submitting"
+    QUEUED = "queued"
+    STARTING = "starting"
+    RUNNING = "running"
+    PAUSED = "paused"
+    STOPPING = "stopping"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    TIMEOUT = "timeout"
+    OOM = "oom"
+    NODE_LOST = "node_lost"
+    PREEMPTED = "preempted"
+    INTERRUPTED = "interrupted"
+    LOST = "lost"
+
+    @property
+    def is_final(self) -> bool:
+        """True where the attempt has ended for good."""
+        return self not in OPEN_STATES
+
+
+OPEN_STATES = frozenset(
+    {State.CREATED, State.SUBMITTING, State.QUEUED, State.STARTING, State.RUNNING, State.PAUSED, State.STOPPING}
+)

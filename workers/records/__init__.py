@@ -1,0 +1,27 @@
+"""The wire format: what a run writes, one JSON object a line, and how it is written and read."""
+
+from workers.records.kinds import Alert, Checkpoint, Line, Member, Metric, Population, Record, Response, Status
+from workers.records.lines import BadLine, pack, unpack
+from workers.records.reader import Broken, Piece, read
+from workers.records.writer import RecordWriter, next_epoch, records_path
+
+__all__ = [
+    "Alert",
+    "BadLine",
+    "Broken",
+    "Checkpoint",
+    "Line",
+    "Member",
+    "Metric",
+    "Piece",
+    "Population",
+    "Record",
+    "RecordWriter",
+    "Response",
+    "Status",
+    "next_epoch",
+    "pack",
+    "read",
+    "records_path",
+    "unpack",
+]

@@ -1,0 +1,103 @@
+"""The records a run writes: one dataclass a kind. The wire form is one JSON object a line; `lines.py` packs and unpacks.
+
+Numbers that JSON cannot hold travel as the texts NaN, Infinity and -Infinity, so that every line is strict JSON.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeAlias
+
+
+@dataclass(frozen=True)
+class Metric:
+    """Values measured at a step. `axes` says how far the run had come: tokens, samples, gpu_seconds (all cumulative)."""
+
+    kind: ClassVar[str] = "metric"
+    step: int
+    values: dict[str, float]
+    axes: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Member:
+    """One of the population: its noise seed (ES) or prompt group (GRPO), fitness, the fitness's parts, its weight z."""
+
+    seed: int
+    reward: float
+    parts: dict[str, float] = field(default_factory=dict)
+    z: float | None = None
+
+
+@dataclass(frozen=True)
+class Population:
+    """All members of one iteration."""
+
+    kind: ClassVar[str] = "population"
+    step: int
+    members: tuple[Member, ...]
+
+
+@dataclass(frozen=True)
+class Response:
+    """A model's answer. `split` is train or eval; `sample` 0 is the greedy answer, 1… are sampled ones.
+
+    `tokens` counts the completion up to and including its end; `kl` is the exact KL(model ‖ base) summed over them, in nats.
+    """
+
+    kind: ClassVar[str] = "response"
+    step: int
+    split: str
+    prompt_id: str
+    sample: int
+    text: str
+    tokens: int
+    reward: float
+    parts: dict[str, float] = field(default_factory=dict)
+    kl: float | None = None
+    prompt: str | None = None
+    target: str | None = None
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A Hugging Face folder; `path` is relative to the attempt's directory, `sha256` that of its weights."""
+
+    kind: ClassVar[str] = "checkpoint"
+    step: int
+    path: str
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Status:
+    """What the run is doing: a phase (loading, training, evaluating, saving, done, failed), a sentence, a share done."""
+
+    kind: ClassVar[str] = "status"
+    phase: str
+    message: str = ""
+    progress: float | None = None
+
+
+@dataclass(frozen=True)
+class Alert:
+    """Something a person should know: a dead iteration, a retried reward, a member dropped."""
+
+    kind: ClassVar[str] = "alert"
+    level: str
+    message: str
+    step: int | None = None
+
+
+Record: TypeAlias = Metric | Population | Response | Checkpoint | Status | Alert
+KINDS: dict[str, Any] = {c.kind: c for c in (Metric, Population, Response, Checkpoint, Status, Alert)}
+
+
+@dataclass(frozen=True)
+class Line:
+    """A record as it stands in a file: `seq` counts from 0 in each epoch's file, `t` is Unix time in seconds."""
+
+    seq: int
+    t: float
+    record: Record

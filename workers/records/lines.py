@@ -1,0 +1,114 @@
+"""Record <-> one line of JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import math
+from typing import Any, get_args, get_origin, get_type_hints
+
+from workers.records.kinds import KINDS, Line, Member, Record
+
+MAX_LINE_BYTES = 8 * 1024 * 1024
+UNSAYABLE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+class BadLine(ValueError):
+    """A line that is not a record. The message says which field and what it must be."""
+
+
+def pack(seq: int, t: float, record: Record) -> bytes:
+    """One line, newline included, strict JSON."""
+    body = {"seq": seq, "t": t, "kind": record.kind, **_plain(record)}
+    try:
+        text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except ValueError:
+        text = json.dumps(_sayable(body), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.encode("utf-8", errors="replace") + b"\n"
+
+
+def unpack(data: bytes | dict[str, Any]) -> Line:
+    """A line, or one already parsed, as a Line. Raises BadLine."""
+    if isinstance(data, bytes):
+        try:
+            data = json.loads(data)
+        except ValueError as error:
+            raise BadLine(f"not JSON: {error}") from error
+    if not isinstance(data, dict):
+        raise BadLine("a record is a JSON object")
+    body = dict(data)
+    seq, t, kind = body.pop("seq", None), body.pop("t", None), body.pop("kind", None)
+    if not isinstance(seq, int) or isinstance(seq, bool) or seq < 0:
+        raise BadLine(f"seq must be a whole number from 0, not {seq!r}")
+    if kind not in KINDS:
+        raise BadLine(f"kind must be one of {', '.join(KINDS)}, not {kind!r}")
+    return Line(seq, _number("t", t), _build(KINDS[kind], body))
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    """The fields that say something: a default of None or {} is left out."""
+    out = {}
+    for field in dataclasses.fields(value):
+        item = getattr(value, field.name)
+        if not _required(field) and (item is None or item == {}):
+            continue
+        is_members = isinstance(item, tuple) and bool(item) and isinstance(item[0], Member)
+        out[field.name] = [_plain(m) for m in item] if is_members else item
+    return out
+
+
+def _sayable(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, dict):
+        return {k: _sayable(v) for k, v in value.items()}
+    return [_sayable(v) for v in value] if isinstance(value, list) else value
+
+
+def _build(cls: Any, body: dict[str, Any]) -> Any:
+    hints, required = _shape(cls)
+    if unknown := body.keys() - hints.keys():
+        raise BadLine(f"{cls.__name__} has no field {sorted(unknown)[0]!r}; it has {', '.join(hints)}")
+    if missing := required - body.keys():
+        raise BadLine(f"{cls.__name__} needs {', '.join(sorted(missing))}")
+    return cls(**{name: _read(name, hints[name], value) for name, value in body.items()})
+
+
+def _required(field: dataclasses.Field[Any]) -> bool:
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+
+
+@functools.cache
+def _shape(cls: Any) -> tuple[dict[str, Any], frozenset[str]]:
+    """(field name -> type, the names that a record cannot do without)."""
+    fields = dataclasses.fields(cls)
+    hints = get_type_hints(cls)
+    return {f.name: hints[f.name] for f in fields}, frozenset(f.name for f in fields if _required(f))
+
+
+def _read(name: str, hint: Any, value: Any) -> Any:
+    parts = get_args(hint)
+    if type(None) in parts:
+        return None if value is None else _read(name, parts[0], value)
+    if get_origin(hint) is dict:
+        if not isinstance(value, dict):
+            raise BadLine(f"{name} must be an object of numbers")
+        return {str(k): _number(f"{name}.{k}", v) for k, v in value.items()}
+    if get_origin(hint) is tuple:
+        if not isinstance(value, list) or not all(isinstance(m, dict) for m in value):
+            raise BadLine(f"{name} must be a list of members")
+        return tuple(_build(Member, m) for m in value)
+    if hint is float:
+        return _number(name, value)
+    if not isinstance(value, hint) or (hint is int and isinstance(value, bool)):
+        raise BadLine(f"{name} must be {hint.__name__}, not {value!r}"[:200])
+    return value
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, str) and value in UNSAYABLE:
+        return UNSAYABLE[value]
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise BadLine(f"{name} must be a number, NaN, Infinity or -Infinity, not {value!r}"[:200])
+    return float(value)

@@ -1,0 +1,56 @@
+"""Appends records to `records.<epoch>.jsonl`, one `write()` a line, so that a kill loses at most the line in flight."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from types import TracebackType
+
+from workers.records.kinds import Record
+from workers.records.lines import pack
+
+
+def records_path(directory: Path, epoch: int) -> Path:
+    """The file of one epoch: the scheduler's restarts inside an attempt count epochs."""
+    return directory / f"records.{epoch}.jsonl"
+
+
+def next_epoch(directory: Path) -> int:
+    """The first epoch with no file yet. Each process start takes a file of its own, so no file has a torn middle."""
+    taken = [int(p.name.split(".")[1]) for p in directory.glob("records.*.jsonl") if p.name.split(".")[1].isdigit()]
+    return max(taken, default=-1) + 1
+
+
+class RecordWriter:
+    """The only writer of one epoch's file. `write` returns the record's seq; errors of the disk are raised, never hidden."""
+
+    def __init__(self, directory: Path, epoch: int) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL
+        self._fd = os.open(records_path(directory, epoch), flags, 0o644)
+        self._seq = 0
+        self.directory = directory
+        self.epoch = epoch
+
+    def write(self, record: Record) -> int:
+        """Appends one record. Raises OSError where the disk is full; the next write starts on a line of its own."""
+        line = pack(self._seq, time.time(), record)
+        written = os.write(self._fd, line)
+        while written < len(line):
+            written += os.write(self._fd, line[written:])
+        self._seq += 1
+        return self._seq - 1
+
+    def close(self) -> None:
+        """Flushes to disk and closes; safe to call twice."""
+        if self._fd >= 0:
+            os.fsync(self._fd)
+            os.close(self._fd)
+            self._fd = -1
+
+    def __enter__(self) -> RecordWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
