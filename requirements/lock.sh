@@ -2,7 +2,13 @@
 # Renews the locks: versions and hashes for every platform, no URL anywhere. Needs `make setup` first.
 set -eu
 cd "$(dirname "$0")"
-for set in base web train dev; do
+lock() {
+  name=$1
+  shift
   ../.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --override without-torch.txt \
-    --no-emit-index-url --no-emit-find-links --no-header --no-annotate --output-file "$set.lock" "$set.in"
-done
+    --no-emit-index-url --no-emit-find-links --no-header --no-annotate --output-file "$name.lock" "$@"
+}
+lock base base.in
+lock web base.in web.in
+lock train base.in train.in torch-needs.in
+lock dev base.in web.in train.in torch-needs.in dev.in

@@ -1,0 +1,51 @@
+# esweb. `make` prints the targets; `make demo` shows everything; `make check` is what CI runs.
+.DEFAULT_GOAL := help
+.PHONY: help setup demo run test check bench soak fix lock
+PY := .venv/bin/python
+export OMP_WAIT_POLICY := PASSIVE
+
+help: ## Print these lines
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+
+setup: .venv/.installed-web-train ## Make .venv and install what running needs (pinned, with hashes)
+
+demo: setup ## Show it all: servers, a tiny model, ES against GRPO, live at http://127.0.0.1:8000
+	$(PY) manage.py demo
+
+run: setup ## Start esweb with its own PostgreSQL and Valkey
+	$(PY) manage.py up
+
+test: .venv/.installed-dev ## Run every test, the browser's too
+	$(PY) -m pytest -m "not browser"
+	$(PY) -m pytest -m browser
+
+check: .venv/.installed-dev ## Everything that must hold: lint, format, types, contracts, migrations, tests
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	.venv/bin/lint-imports
+	$(PY) -m djade --check --target-version 5.2 $$(git ls-files 'templates/*.html')
+	$(PY) manage.py makemigrations --check --dry-run
+	$(MAKE) test
+
+bench: .venv/.installed-dev ## Measure, side by side with a named peer; prints ratios
+	$(PY) -m benchmarks
+
+soak: .venv/.installed-dev ## Repeat the tests that use chance, 20 times
+	for i in $$(seq 20); do $(PY) -m pytest -q -m "not browser" tests/runs tests/workers/executors || exit 1; done
+
+fix: .venv/.installed-dev ## Format and mend what can be mended
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+	$(PY) -m djade --target-version 5.2 $$(git ls-files 'templates/*.html')
+
+lock: .venv/.installed-dev ## Renew the locks from requirements/*.in
+	requirements/lock.sh
+
+.venv/.installed-web-train: requirements/web.lock requirements/train.lock requirements/torch.txt requirements/install.sh
+	requirements/install.sh web train
+	@touch $@
+
+.venv/.installed-dev: requirements/dev.lock requirements/torch.txt requirements/install.sh
+	requirements/install.sh dev
+	@touch $@ .venv/.installed-web-train

@@ -1,0 +1,71 @@
+#!/bin/sh
+# Makes .venv and installs pinned sets into it:  requirements/install.sh web train [dev]
+# Needs Python >= 3.11 with venv, and nothing else: no root, no compiler, no Docker, no system database.
+# PYTHON=...  which Python.  TORCH=auto|cpu|cuda  which build of torch (auto looks for nvidia-smi).
+set -eu
+cd "$(dirname "$0")/.."
+
+say() { printf '%s\n' "$*" >&2; }
+
+find_python() {
+  for candidate in ${PYTHON:-} python3.13 python3.12 python3.11 python3 python; do
+    if "$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+      command -v "$candidate"
+      return
+    fi
+  done
+  say "No Python >= 3.11 with venv was found. Install one (Debian and Ubuntu: apt install python3 python3-venv),"
+  say "or name it: make setup PYTHON=/path/to/python3.11"
+  exit 1
+}
+
+# pip's own settings name mirrors and folders of wheels; uv does not read them, so they are handed over.
+pip_setting() { .venv/bin/python -m pip config get "global.$1" 2>/dev/null | tr '\n' ' ' || true; }
+
+use_uv() {
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check "uv==$(cat requirements/uv.txt)" 2>/dev/null || return 1
+  : "${UV_FIND_LINKS:=${PIP_FIND_LINKS:-$(pip_setting find-links)}}"
+  index=${PIP_INDEX_URL:-$(pip_setting index-url)}
+  if [ -n "$index" ]; then export UV_DEFAULT_INDEX="${index% }"; fi
+  UV_FIND_LINKS=$(printf '%s' "$UV_FIND_LINKS" | sed 's/ *$//; s/  */,/g')
+  export UV_FIND_LINKS
+}
+
+install() {
+  if [ "$installer" = uv ]; then
+    .venv/bin/uv pip install --quiet --python .venv/bin/python --no-deps "$@"
+  else
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps "$@"
+  fi
+}
+
+install_torch() {
+  wanted=${TORCH:-auto}
+  if [ "$wanted" = auto ]; then
+    if command -v nvidia-smi >/dev/null 2>&1; then wanted=cuda; else wanted=cpu; fi
+  fi
+  if [ "$wanted" = cuda ]; then
+    say "Installing torch with CUDA: about 3 GB of downloads."
+    .venv/bin/python -m pip install --quiet -r requirements/torch.txt
+  elif [ "$(uname -s)" != Linux ] || [ -n "${UV_FIND_LINKS:-}${PIP_FIND_LINKS:-}" ]; then
+    install -r requirements/torch.txt
+  elif [ "$installer" = uv ]; then
+    install --torch-backend=cpu -r requirements/torch.txt
+  else
+    say "Without uv, pip would fetch the CUDA build of torch (about 3 GB). Install uv, or say so: make setup TORCH=cuda"
+    exit 1
+  fi
+}
+
+if [ ! -x .venv/bin/python ]; then "$(find_python)" -m venv .venv; fi
+installer=pip
+if use_uv; then installer=uv; else say "uv cannot be installed here; pip does it, more slowly."; fi
+for set in "$@"; do
+  say "Installing the $set set with $installer ..."
+  case $set in train | dev) .venv/bin/python -c 'import torch' 2>/dev/null || install_torch ;; esac
+  install -r "requirements/$set.lock"
+done
+install --no-build-isolation --editable .
+# Compiled once here: the many short processes of a run would each compile again where bytecode may not be written.
+.venv/bin/python -m compileall -q -j 0 .venv/lib >/dev/null 2>&1 || true
+say "Installed into .venv: $*"
