@@ -25,7 +25,10 @@ class RecordFile(models.Model):
 
 
 class Batch(models.Model):
-    """The metric points of one flush, packed (`runs.series`). Its id grows in commit order within a run: a page's cursor."""
+    """The metric points of one flush, packed (`runs.series`).
+
+    Within a run its id grows in commit order: a page's cursor.
+    """
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="batches")
     attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="batches")

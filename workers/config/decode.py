@@ -11,7 +11,14 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 from workers.config.knobs import Bounds, Tagged, default_of, hints, unwrap, without_none
 
 T = TypeVar("T")
-JSON_NAMES = {int: "a whole number", float: "a number", str: "text", bool: "true or false", dict: "an object", list: "a list"}
+JSON_NAMES = {
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    bool: "true or false",
+    dict: "an object",
+    list: "a list",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,7 +69,9 @@ def _section(cls: type, data: Any, path: str, problems: list[Problem]) -> Any:
     return value
 
 
-def _field(cls: type, field: dataclasses.Field[Any], data: Mapping[str, Any], path: str, problems: list[Problem]) -> Any:
+def _field(
+    cls: type, field: dataclasses.Field[Any], data: Mapping[str, Any], path: str, problems: list[Problem]
+) -> Any:
     here = _join(path, field.name)
     bare, bounds, tagged = unwrap(hints(cls)[field.name])
     if field.name not in data and tagged is None:
@@ -71,12 +80,13 @@ def _field(cls: type, field: dataclasses.Field[Any], data: Mapping[str, Any], pa
             problems.append(Problem(here, "is missing; it has no default"))
         return default
     if tagged is not None:
-        return _tagged(tagged, data, field.name, here, problems)
+        return _tagged(cls, tagged, data, field.name, problems, here)
     return _value(bare, bounds, data[field.name], here, problems)
 
 
-def _tagged(tagged: Tagged, data: Mapping[str, Any], name: str, here: str, problems: list[Problem]) -> Any:
-    section = tagged.table.get(str(data.get(tagged.by)))
+def _tagged(cls: type, tagged: Tagged, data: Mapping[str, Any], name: str, problems: list[Problem], here: str) -> Any:
+    usual = next(default_of(f) for f in dataclasses.fields(cls) if f.name == tagged.by)
+    section = tagged.table.get(str(data.get(tagged.by, usual)))
     return None if section is None else _section(section, data.get(name, {}), here, problems)
 
 

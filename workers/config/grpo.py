@@ -59,5 +59,6 @@ class GrpoConfig:
         if batch % self.num_generations:
             yield Problem(
                 "num_generations",
-                f"must divide per_device_train_batch_size × gradient_accumulation_steps = {batch}, not {self.num_generations}",
+                f"must divide per_device_train_batch_size × gradient_accumulation_steps = {batch}, "
+                f"not {self.num_generations}",
             )

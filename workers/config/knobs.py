@@ -1,7 +1,7 @@
 """Reads a config dataclass as a list of knobs: what a form, a command line and an error message need to know.
 
-A knob is a field of a frozen dataclass. Its bounds stand in `Annotated[...]`, its choices in `Literal[...]`, its help in
-the string under it. Nothing about a field is said twice.
+A knob is a field of a frozen dataclass. Its bounds stand in `Annotated[...]`, its choices in `Literal[...]`, its help
+in the string under it. Nothing about a field is said twice.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import ast
 import dataclasses
 import functools
 import inspect
+import itertools
 import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
@@ -85,7 +86,7 @@ def help_lines(cls: type) -> dict[str, str]:
     """Field name -> the string that stands under it in the source."""
     body = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0].body  # type: ignore[attr-defined]
     found = {}
-    for field, below in zip(body, body[1:], strict=False):
+    for field, below in itertools.pairwise(body):
         is_text = isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and is_text:
             found[field.target.id] = inspect.cleandoc(str(below.value.value))

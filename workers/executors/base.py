@@ -66,7 +66,7 @@ class Executor(Protocol):
         """Submits and returns the native id. Raises Rejected, Ambiguous or Unreachable."""
 
     def poll(self, keys: Iterable[str]) -> dict[str, Observation | None]:
-        """All attempts in one question; None where the cluster answered that it does not know it. Raises Unreachable."""
+        """All attempts in one question; None where the cluster answered that it knows none. Raises Unreachable."""
 
     def cancel(self, key: str, grace_seconds: float) -> None:
         """Asks the job to stop, kills it after the grace. Safe to repeat; never hits a stranger. Raises Unreachable."""

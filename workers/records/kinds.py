@@ -1,4 +1,4 @@
-"""The records a run writes: one dataclass a kind. The wire form is one JSON object a line; `lines.py` packs and unpacks.
+"""The records a run writes: one dataclass a kind. On the wire: one JSON object a line (`lines.py`).
 
 Numbers that JSON cannot hold travel as the texts NaN, Infinity and -Infinity, so that every line is strict JSON.
 """
@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 
 @dataclass(frozen=True)
 class Metric:
-    """Values measured at a step. `axes` says how far the run had come: tokens, samples, gpu_seconds (all cumulative)."""
+    """Values measured at a step. `axes` says how far the run had come: tokens, samples, gpu_seconds (cumulative)."""
 
     kind: ClassVar[str] = "metric"
     step: int
@@ -42,7 +42,8 @@ class Population:
 class Response:
     """A model's answer. `split` is train or eval; `sample` 0 is the greedy answer, 1… are sampled ones.
 
-    `tokens` counts the completion up to and including its end; `kl` is the exact KL(model ‖ base) summed over them, in nats.
+    `tokens` counts the completion up to and including its end; `kl` is the exact KL(model ‖ base) summed over them,
+    in nats.
     """
 
     kind: ClassVar[str] = "response"
@@ -72,7 +73,7 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class Status:
-    """What the run is doing: a phase (loading, training, evaluating, saving, done, failed), a sentence, a share done."""
+    """What the run is doing: a phase (loading, training, evaluating, saving, done, failed), a sentence, a share."""
 
     kind: ClassVar[str] = "status"
     phase: str

@@ -23,7 +23,7 @@ def next_epoch(directory: Path) -> int:
 
 
 class RecordWriter:
-    """The only writer of one epoch's file. `write` returns the record's seq; errors of the disk are raised, never hidden."""
+    """The only writer of one epoch's file. `write` returns the record's seq; a disk's errors are raised."""
 
     def __init__(self, directory: Path, epoch: int) -> None:
         directory.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,77 @@
+"""A config is refused with every problem at once, each naming the valid choices."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from workers.config import ConfigError, RunConfig, presets
+
+ES = {"method": "es", "es": {}}
+
+
+def problems(data: object) -> dict[str, str]:
+    with pytest.raises(ConfigError) as caught:
+        RunConfig.from_json(data)
+    return {p.path: p.message for p in caught.value.problems}
+
+
+def test_it_fills_in_the_papers_defaults() -> None:
+    es = RunConfig.from_json(ES).es
+    assert es is not None
+    assert (es.population, es.sigma, es.alpha, es.shaping) == (30, 1e-3, 5e-4, "z_score")
+
+
+def test_it_reads_back_what_it_writes() -> None:
+    for preset in presets().values():
+        config = RunConfig.from_json(preset.config)
+        assert RunConfig.from_json(json.loads(json.dumps(config.to_json()))) == config
+
+
+def test_it_finds_every_problem_in_one_pass() -> None:
+    found = problems({"method": "es", "es": {"sigma": -1, "popultion": 3}, "model": {"dtype": "int4"}, "sead": 1})
+    assert found.keys() == {"es.sigma", "es.popultion", "model.dtype", "sead"}
+
+
+@pytest.mark.parametrize(
+    ("change", "path", "words"),
+    [
+        ({"es": {"popultion": 3}}, "es.popultion", ["did you mean population?", "sigma"]),
+        ({"method": "ppo"}, "method", ["es, grpo", "'ppo'"]),
+        ({"task": {"name": "chess"}}, "task.name", ["conciseness"]),
+        ({"task": {"options": {"file": "x"}}}, "task.options.file", ["train_file", "eval_file"]),
+        ({"es": {"sigma": float("nan")}}, "es.sigma", ["finite"]),
+        ({"es": {"sigma": 0}}, "es.sigma", ["above 0"]),
+        ({"es": {"population": 3.5}}, "es.population", ["whole number"]),
+        ({"es": {"population": True}}, "es.population", ["whole number"]),
+        ({"es": {"antithetic": "yes"}}, "es.antithetic", ["true or false"]),
+        ({"es": {"antithetic": True, "population": 7}}, "es.population", ["even"]),
+        ({"es": None}, "es", ["missing"]),
+        ({"grpo": {}}, "grpo", ["does not belong", "es"]),
+        ({"schema": 99}, "schema", ["at most 1"]),
+        ({"model": []}, "model", ["object", "path"]),
+        ({"es": {"lora": {"targets": [1]}}}, "es.lora.targets", ["list of text"]),
+        ({"compute": {"cores": 0}}, "compute.cores", ["at least 1"]),
+    ],
+)
+def test_each_problem_names_what_would_be_right(change: dict[str, object], path: str, words: list[str]) -> None:
+    message = problems(ES | change)[path]
+    assert all(word in message for word in words), message
+
+
+def test_groups_must_fill_the_batch() -> None:
+    message = problems({"method": "grpo", "grpo": {"num_generations": 7}})["grpo.num_generations"]
+    assert "8" in message
+
+
+def test_something_that_is_no_object_is_refused_with_the_known_keys() -> None:
+    assert "method" in problems([1, 2])[""]
+
+
+def test_a_file_that_is_not_json_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    path.write_text("{")
+    with pytest.raises(ConfigError, match=r"run\.json"):
+        RunConfig.read(path)

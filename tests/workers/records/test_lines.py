@@ -1,0 +1,77 @@
+"""One record, one line of strict JSON, and back."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workers.records import (
+    Alert,
+    BadLine,
+    Checkpoint,
+    Member,
+    Metric,
+    Population,
+    Record,
+    Response,
+    Status,
+    pack,
+    unpack,
+)
+
+RECORDS: list[Record] = [
+    Metric(3, {"kl": 0.5}, {"tokens": 10.0}),
+    Metric(0, {}),
+    Population(3, (Member(7, -1.5, {"length": 3.0}, 0.2), Member(8, -2.0))),
+    Response(3, "eval", "fact-1", 0, "Paris", 2, -1.0, {"exact": 1.0}, 0.1, "Capital?", "Paris"),
+    Checkpoint(3, "checkpoints/step-000003", 10, "ab"),
+    Status("training", "step 3 of 60", 0.05),
+    Alert("warning", "all members scored alike", 3),
+]
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda r: r.kind)
+def test_a_record_comes_back_as_it_went(record: Record) -> None:
+    line = unpack(pack(5, 1.25, record))
+    assert (line.seq, line.t, line.record) == (5, 1.25, record)
+
+
+def test_numbers_that_json_cannot_hold_come_back() -> None:
+    packed = pack(0, 0.0, Metric(1, {"a": math.nan, "b": math.inf, "c": -math.inf}))
+    json.loads(packed, parse_constant=lambda name: pytest.fail(f"{name} is not strict JSON"))
+    values = unpack(packed).record.values  # type: ignore[union-attr]
+    assert math.isnan(values["a"])
+    assert (values["b"], values["c"]) == (math.inf, -math.inf)
+
+
+@given(st.text())
+def test_any_text_is_one_line(text: str) -> None:
+    packed = pack(0, 0.0, Status("training", text))
+    assert packed.count(b"\n") == 1
+    assert packed.endswith(b"\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (b"{", "not JSON"),
+        (b"[]", "object"),
+        (b'{"seq":-1}', "seq"),
+        (b'{"seq":true}', "seq"),
+        (b'{"seq":1,"t":"x","kind":"metric"}', "t must be a number"),
+        (b'{"seq":1,"t":1,"kind":"mertic"}', "metric, population, response, checkpoint, status, alert"),
+        (b'{"seq":1,"t":1,"kind":"metric","step":1}', "needs values"),
+        (b'{"seq":1,"t":1,"kind":"metric","step":1.5,"values":{}}', "step must be int"),
+        (b'{"seq":1,"t":1,"kind":"metric","step":1,"values":{"a":"x"}}', "values.a must be a number"),
+        (b'{"seq":1,"t":1,"kind":"metric","step":1,"values":[]}', "values must be an object"),
+        (b'{"seq":1,"t":1,"kind":"metric","step":1,"values":{},"z":1}', "no field 'z'; it has step, values, axes"),
+        (b'{"seq":1,"t":1,"kind":"population","step":1,"members":[1]}', "members must be a list"),
+    ],
+)
+def test_a_line_that_is_no_record_says_what_is_wrong(line: bytes, words: str) -> None:
+    with pytest.raises(BadLine, match=words.replace("(", r"\(")):
+        unpack(line)
