@@ -1,0 +1,16 @@
+"""How a model is trained: one package a method, each with `train(context)`. Loaded when asked for, not before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from workers.engines.context import Context
+
+
+def engine(method: Literal["es", "grpo"]) -> Callable[[Context], None]:
+    """The `train` of a method. Its libraries are imported here, so that an ES run never waits for TRL."""
+    train: Callable[[Context], None] = import_module(f"workers.engines.{method}").train
+    return train

@@ -1,0 +1,100 @@
+"""What an engine is given: the run's config, model, task and evaluator, and the one way to write records about them."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from torch import nn
+
+from workers import models
+from workers.config import RunConfig
+from workers.evaluation import Evaluation, Evaluator
+from workers.models import Loaded
+from workers.records import Alert, Checkpoint, Metric, RecordWriter, Status
+from workers.tasks import Task
+
+
+class Stopped(Exception):
+    """The run was asked to stop, has saved a checkpoint and can be resumed from it."""
+
+
+@dataclass
+class Context:
+    """One training as its engine sees it. `loaded` is the engine's to train; the evaluator keeps its own copy."""
+
+    config: RunConfig
+    directory: Path
+    records: RecordWriter
+    loaded: Loaded
+    task: Task
+    evaluator: Evaluator
+    stop: threading.Event = field(default_factory=threading.Event)
+    resume: Path | None = None
+
+    def status(self, phase: str, message: str = "", progress: float | None = None) -> None:
+        """Says what the run is doing: loading, training, evaluating, saving, done or failed."""
+        self.records.write(Status(phase, message, progress))
+
+    def alert(self, level: str, message: str, step: int | None = None) -> None:
+        """Tells a person something they should know. `level` is info, warning or error."""
+        self.records.write(Alert(level, message, step))
+
+    def metric(self, step: int, values: Mapping[str, float], axes: Mapping[str, float]) -> None:
+        """Records values measured at `step`; `axes` are the cumulative tokens, samples and gpu_seconds of training."""
+        self.records.write(Metric(step, dict(values), dict(axes)))
+
+    def log(self, step: int, reward: float, seconds: float) -> None:
+        """One line for people. `reward` is the training stream's mean, not the evaluator's."""
+        print(f"step {step}/{self.config.steps}  train reward {reward:.4g}  {seconds:.2f} s", flush=True)
+
+    def due(self, step: int) -> bool:
+        """True where the plan asks for an evaluation after `step` updates: before any, after the last, every n."""
+        every = self.config.evaluation.every
+        return step in (0, self.config.steps) or (every > 0 and step % every == 0)
+
+    def evaluate(self, step: int, model: nn.Module, axes: Mapping[str, float]) -> Evaluation:
+        """Asks the centre weights the held-out prompts; records the values and, where the plan says so, the answers."""
+        self.status("evaluating", f"after step {step}", self._share(step))
+        evaluation = self.evaluator.run(model, step)
+        self.metric(step, evaluation.values, axes)
+        for response in evaluation.responses if self.config.evaluation.responses else ():
+            self.records.write(response)
+        return evaluation
+
+    def checkpoint(self, step: int, model: nn.Module, more: Callable[[Path], None] | None = None) -> Path:
+        """Saves a Hugging Face folder `checkpoints/step-000020` and records it.
+
+        `more` writes what else a resume needs into the folder before it gets its name, so a folder so named is whole.
+        """
+        self.status("saving", f"after step {step}", self._share(step))
+        final = self.directory / "checkpoints" / f"step-{step:06d}"
+        growing = final.with_name(f".{final.name}")
+        shutil.rmtree(growing, ignore_errors=True)
+        size, sha256 = models.save(model, self.loaded.tokenizer, growing)
+        if more is not None:
+            more(growing)
+        if final.exists():
+            shutil.rmtree(final)
+        growing.rename(final)
+        self.records.write(Checkpoint(step, str(final.relative_to(self.directory)), size, sha256))
+        return final
+
+    def _share(self, step: int) -> float:
+        return step / self.config.steps
+
+
+def step_of(checkpoint: Path) -> int:
+    """`…/step-000020` -> 20. Raises ValueError for a folder of another name."""
+    name, _, number = checkpoint.name.partition("-")
+    if name != "step" or not number.isdigit():
+        raise ValueError(f"{checkpoint} is not a checkpoint of a run: its name should look like step-000020")
+    return int(number)
+
+
+def latest_checkpoint(directory: Path) -> Path | None:
+    """The checkpoint of the highest step in an attempt's directory; None where there is none yet."""
+    return max((p for p in directory.glob("checkpoints/step-*") if p.is_dir()), key=step_of, default=None)
