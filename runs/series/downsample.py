@@ -1,0 +1,64 @@
+"""M4 down-sampling: what a line chart of `px` pixel columns needs, and no more.
+
+Of each column the first, last, lowest and highest point are kept, so that the line drawn through them covers the very
+pixels that the line through all points covers (Jugel et al., "M4: A Visualization-Oriented Time Series Data
+Aggregation", VLDB 2014). A gap (NaN) breaks the line in the result where it breaks it in the data.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runs.series.packing import Floats, Ints
+
+Span: TypeAlias = tuple[float, float]
+
+
+def m4(x: Floats, y: Floats, px: int, span: Span | None = None, pieces: NDArray[Any] | None = None) -> Ints:
+    """Indices of the points to draw, ascending: at most four a column and piece, and one NaN a gap.
+
+    `span` is the x range that the `px` columns divide (default: the data's). `pieces` numbers runs of points that are
+    lines of their own, each ascending in x (default: all is one line). Raises ValueError where px < 1.
+    """
+    if px < 1:
+        raise ValueError(f"px must be at least 1, not {px}")
+    gap = np.isnan(y)
+    if len(x) <= 2 * px:
+        return np.arange(len(x))
+    column = _columns(x, px, span or (float(x.min()), float(x.max())))
+    line = np.cumsum(gap) + (0 if pieces is None else _changes(pieces).cumsum())
+    solid = np.flatnonzero(~gap)
+    return np.union1d(_corners(y, solid, column, line), np.flatnonzero(gap & ~np.r_[False, gap[:-1]]))
+
+
+def _columns(x: Floats, px: int, span: Span) -> Ints:
+    """The pixel column of each point."""
+    low, high = span
+    width = (high - low) or 1.0
+    return np.clip((x - low) / width * px, 0, px - 1).astype(np.int64)
+
+
+def _changes(values: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.r_[False, values[1:] != values[:-1]]
+
+
+def _corners(y: Floats, solid: Ints, column: Ints, line: Ints) -> Ints:
+    """First, last, lowest and highest of each group of neighbours that share column and line."""
+    if not len(solid):
+        return solid
+    new = _changes(column[solid]) | _changes(line[solid])
+    starts = np.r_[0, np.flatnonzero(new)]
+    group, values = np.cumsum(new), y[solid]
+    lowest = _first(values == np.minimum.reduceat(values, starts)[group], group)
+    highest = _first(values == np.maximum.reduceat(values, starts)[group], group)
+    lasts = np.r_[starts[1:], len(solid)] - 1
+    return solid[np.concatenate([starts, lasts, lowest, highest])]
+
+
+def _first(hit: NDArray[np.bool_], group: Ints) -> Ints:
+    """Where each group has its first hit."""
+    at = np.flatnonzero(hit)
+    return at[np.unique(group[at], return_index=True)[1]]
