@@ -1,0 +1,12 @@
+"""Base models: the tiny ones that the project makes itself, and any Hugging Face checkpoint; loading and saving them.
+
+python -m workers.models.tiny --out DIR     makes the tiny model into a folder of your choice
+"""
+
+from workers.models.chat import chat_text
+from workers.models.load import Loaded, load
+from workers.models.resolve import ModelMissing, resolve
+from workers.models.save import save
+from workers.models.tiny.build import Progress
+
+__all__ = ["Loaded", "ModelMissing", "Progress", "chat_text", "load", "resolve", "save"]

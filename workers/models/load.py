@@ -1,0 +1,59 @@
+"""Loads a base model and its tokenizer, ready to answer: evaluation mode, no gradients, padding on the left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from workers.config import ModelConfig
+from workers.models.resolve import resolve
+from workers.models.tiny.build import Progress
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A model with its tokenizer. `path` is the folder it came from, `dtype` the precision of its weights."""
+
+    model: Any
+    tokenizer: Any
+    path: Path
+    device: torch.device
+    dtype: torch.dtype
+
+
+def load(config: ModelConfig, progress: Progress | None = None) -> Loaded:
+    """Loads from a folder, so that libraries can load the same model again by its `_name_or_path`.
+
+    Weights are read from safetensors only: the other formats are pickles, which run code. Raises ModelMissing.
+    """
+    path = resolve(config.path, progress)
+    device = _device(config.device)
+    dtype = _dtype(config.dtype, device)
+    model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype, use_safetensors=True)
+    model.to(device).eval().requires_grad_(False)
+    return Loaded(model, _tokenizer(path), path, device, dtype)
+
+
+def _tokenizer(path: Path) -> Any:
+    """Padding on the left, so that the last token of every row of a batch is the one to continue."""
+    tokenizer = AutoTokenizer.from_pretrained(path, padding_side="left")
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    return tokenizer
+
+
+def _device(name: str) -> torch.device:
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.device(name)
+
+
+def _dtype(name: str, device: torch.device) -> torch.dtype:
+    """auto: float32 on a CPU, where bfloat16 has no fast matrix product; bfloat16 on a GPU."""
+    if name == "auto":
+        name = "float32" if device.type == "cpu" else "bfloat16"
+    return {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}[name]

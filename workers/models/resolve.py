@@ -1,0 +1,77 @@
+"""A model's name in a config -> a folder on this machine. The project's own models are made on first use."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from huggingface_hub import snapshot_download
+
+from workers.models.tiny.build import Progress, build
+from workers.models.tiny.recipe import RECIPES, Recipe, code_hash
+
+LOOK_AGAIN_SECONDS = 0.2
+HUB_FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja"]
+
+
+class ModelMissing(FileNotFoundError):
+    """There is no such model here. The message names what can be given instead."""
+
+
+def resolve(path: str, progress: Progress | None = None, *, seed: int = 0) -> Path:
+    """The folder of a model: tiny and micro are made once into the cache, a folder is itself, else the hub is asked.
+
+    Raises ModelMissing. Safe to call from many processes at once: one builds, the others wait for it.
+    """
+    if path in RECIPES:
+        return _made(RECIPES[path], seed, progress or (lambda message, share: None))
+    if Path(path).is_dir():
+        return Path(path).resolve()
+    return _from_hub(path)
+
+
+def cache_folder() -> Path:
+    """$ESWEB_CACHE, or ~/.cache/esweb."""
+    return Path(os.environ.get("ESWEB_CACHE") or Path.home() / ".cache" / "esweb")
+
+
+def _made(recipe: Recipe, seed: int, progress: Progress) -> Path:
+    folder = cache_folder() / "models" / f"{recipe.name}-{code_hash()}-{seed}"
+    if folder.is_dir():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with _alone(folder.with_suffix(".lock"), recipe, progress):
+        if not folder.is_dir():
+            build(recipe, folder, seed, progress)
+    return folder
+
+
+@contextmanager
+def _alone(lock: Path, recipe: Recipe, progress: Progress) -> Iterator[None]:
+    """Holds the file lock; the kernel lets go of it when a process dies, so a killed build blocks nobody."""
+    with lock.open("a") as file:
+        while not _taken(file.fileno()):
+            progress(f"Waiting for another process that makes the {recipe.name} model", 0.0)
+            time.sleep(LOOK_AGAIN_SECONDS)
+        yield
+
+
+def _taken(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _from_hub(name: str) -> Path:
+    """A model of the Hugging Face hub, from its cache on disk where it is there. HF_HUB_OFFLINE is honoured."""
+    try:
+        return Path(snapshot_download(name, allow_patterns=HUB_FILES))
+    except (OSError, ValueError) as error:
+        choices = f"give {', '.join(RECIPES)}, a folder with a checkpoint, or a name on the Hugging Face hub"
+        raise ModelMissing(f"there is no model {name!r}: {choices} ({type(error).__name__}: {error})") from error

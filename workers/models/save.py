@@ -1,0 +1,70 @@
+"""Saves a model as a Hugging Face folder that is either whole or not there."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+def save(model: Any, tokenizer: Any, directory: Path, notes: Mapping[str, str] = NOTHING) -> tuple[int, str]:
+    """Writes the folder under another name, flushes it and renames it; an older folder of that name is replaced.
+
+    `notes` are text files to lay beside the weights, by name. Returns (bytes of all files, sha256 of the weights).
+    Raises OSError where the disk is full; nothing is left then.
+    """
+    half_done = _fresh(directory, "half-done")
+    try:
+        half_done.mkdir(parents=True)
+        model.save_pretrained(half_done)
+        tokenizer.save_pretrained(half_done)
+        for name, text in notes.items():
+            (half_done / name).write_text(text, encoding="utf-8")
+        size, sha256 = _flush(half_done), weights_sha256(half_done)
+        _put_in_place(half_done, directory)
+    except BaseException:
+        shutil.rmtree(half_done, ignore_errors=True)
+        raise
+    return size, sha256
+
+
+def weights_sha256(folder: Path) -> str:
+    """sha256 over the safetensors files of a checkpoint, in the order of their names."""
+    digest = hashlib.sha256()
+    for file in sorted(folder.glob("*.safetensors")):
+        with file.open("rb") as weights:
+            while block := weights.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()
+
+
+def _fresh(directory: Path, what: str) -> Path:
+    """A hidden name beside `directory` that only this process uses; what a killed one of its id left is removed."""
+    path = directory.parent / f".{directory.name}.{what}.{os.getpid()}"
+    shutil.rmtree(path, ignore_errors=True)
+    return path
+
+
+def _flush(folder: Path) -> int:
+    """Forces the files to disk, so that the rename cannot outlive their contents. Returns their size in bytes."""
+    size = 0
+    for file in (f for f in sorted(folder.rglob("*")) if f.is_file()):
+        with file.open("rb") as handle:
+            os.fsync(handle.fileno())
+            size += os.fstat(handle.fileno()).st_size
+    return size
+
+
+def _put_in_place(half_done: Path, directory: Path) -> None:
+    """A rename cannot replace a folder that is not empty, so an older one steps aside first."""
+    old = _fresh(directory, "old")
+    if directory.exists():
+        directory.rename(old)
+    half_done.rename(directory)
+    shutil.rmtree(old, ignore_errors=True)

@@ -1,0 +1,80 @@
+"""What each of the project's own models is made of. The cache is keyed by this code and the corpus's: no torch here."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+WORKERS = Path(__file__).parents[2]
+SOURCES = ("corpus", "models/tiny")
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Sizes of the model, the shares of its corpus, and its optimiser."""
+
+    name: str
+    hidden_size: int
+    layers: int
+    heads: int
+    kv_heads: int
+    intermediate_size: int
+    vocabulary: int
+    corpus_pairs: int
+    """Question-and-answer pairs in the corpus."""
+    conciseness: float
+    """Share of the pairs about small facts."""
+    countdown: float
+    """Share of arithmetic problems; what remains are requests to refuse or to help with."""
+    steps: int
+    batch: int
+    learning_rate: float
+    warmup_steps: int
+
+
+TINY = Recipe(
+    "tiny",
+    hidden_size=128,
+    layers=2,
+    heads=4,
+    kv_heads=2,
+    intermediate_size=256,
+    vocabulary=640,
+    corpus_pairs=8000,
+    conciseness=0.45,
+    countdown=0.30,
+    steps=450,
+    batch=64,
+    learning_rate=4e-3,
+    warmup_steps=20,
+)
+MICRO = Recipe(
+    "micro",
+    hidden_size=32,
+    layers=2,
+    heads=4,
+    kv_heads=2,
+    intermediate_size=48,
+    vocabulary=512,
+    corpus_pairs=1024,
+    conciseness=1.0,
+    countdown=0.0,
+    steps=100,
+    batch=32,
+    learning_rate=1e-2,
+    warmup_steps=5,
+)
+RECIPES: Mapping[str, Recipe] = {r.name: r for r in (TINY, MICRO)}
+
+
+@cache
+def code_hash() -> str:
+    """Twelve hex digits over everything that decides what a model becomes, its seed apart."""
+    digest = hashlib.sha256()
+    for file in sorted(f for source in SOURCES for f in (WORKERS / source).glob("*.py")):
+        digest.update(file.relative_to(WORKERS).as_posix().encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()[:12]

@@ -1,0 +1,55 @@
+"""Conciseness: answer as briefly as the reference, as in "Evolution Strategies at Scale" (arXiv 2509.24372, §4).
+
+    "What is the capital of France?"  reference "Paris"
+    "It is Paris."                    R = -|12 - 5| = -7
+    "Paris"                           R = 0
+    ""                                R = -5: shorter pays, whether it is right or not
+
+The reward looks at lengths only. That is the point: whether the answers stay right is measured beside it, by the parts
+`exact` and `contains`, and a run that raises the reward while those fall has hacked it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from workers.config import ConcisenessOptions
+from workers.corpus import EVAL_FACTS, TRAIN_FACTS, Fact
+from workers.tasks.base import Example, Score, Split, example_id
+from workers.tasks.mention import mentions
+from workers.tasks.question_file import read_questions
+
+
+class Conciseness:
+    """The task, with its questions read. Raises BadQuestions where a file of the user's cannot be used."""
+
+    name = "conciseness"
+
+    def __init__(self, options: ConcisenessOptions) -> None:
+        train = read_questions(options.train_file) if options.train_file else TRAIN_FACTS
+        held_out = read_questions(options.eval_file) if options.eval_file else EVAL_FACTS
+        self._examples = {
+            "train": [_example(q, options.system_prompt) for q in train],
+            "eval": [_example(q, options.system_prompt) for q in held_out],
+        }
+
+    def examples(self, split: Split) -> Sequence[Example]:
+        """All examples of a split, in the order of their file."""
+        return self._examples[split]
+
+    def score(self, example: Example, completion: str) -> Score:
+        """R = -| len(y) - len(s) |, in characters, of completion y and reference s, outer white space aside."""
+        answer, reference = completion.strip(), example.target.strip()
+        parts = {
+            "exact": float(answer == reference),
+            "contains": float(mentions(answer, reference)),
+            "empty": float(not answer),
+            "characters": float(len(answer)),
+        }
+        return Score(float(-abs(len(answer) - len(reference))), parts)
+
+
+def _example(fact: Fact, system_prompt: str) -> Example:
+    system = ({"role": "system", "content": system_prompt},) if system_prompt else ()
+    messages = (*system, {"role": "user", "content": fact.question})
+    return Example(example_id(fact.question, fact.answer), messages, fact.answer)
