@@ -1,0 +1,75 @@
+"""Attempt directories with small programs in them, and agents started for real."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+PROJECT = Path(__file__).resolve().parents[2]
+ENV = {"PATH": os.environ["PATH"], "PYTHONPATH": str(PROJECT), "LANG": "C.UTF-8"}
+RUNS_LONG = "import time; open('started', 'a').write('x'); time.sleep(60)"
+IGNORES_TERM = "import signal, time; signal.signal(15, signal.SIG_IGN); open('started', 'a').write('x'); time.sleep(60)"
+CHECKPOINTS = """
+import signal, sys, time
+def stop(number, frame):
+    open('checkpoint', 'a').write(signal.Signals(number).name)
+    sys.exit(75)
+signal.signal(signal.SIGTERM, stop)
+signal.signal(signal.SIGUSR1, stop)
+open('started', 'a').write('x')
+time.sleep(60)
+"""
+
+
+def python(code: str) -> list[str]:
+    """argv of a small program."""
+    return [sys.executable, "-S", "-c", code]
+
+
+def attempt(directory: Path, code: str, **needs: Any) -> Path:
+    """A directory with a job in it, quick to beat and to kill."""
+    directory.mkdir(parents=True, exist_ok=True)
+    spec = {"argv": python(code), "beat_seconds": 0.02, "grace_seconds": 0.2, "time_limit_seconds": 0, **needs}
+    (directory / "spec.json").write_text(json.dumps(spec))
+    return directory
+
+
+def agent(directory: Path, *options: str) -> subprocess.Popen[str]:
+    """A real agent, not detached, so that its exit code can be read."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "workers.agent", str(directory), *options],
+        env=ENV,
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
+    """(exit code, what it said) once it has ended."""
+    _, said = process.communicate(timeout=20)
+    return process.returncode, said
+
+
+def read(path: Path) -> dict[str, Any]:
+    """A JSON file that must be there."""
+    data = json.loads(path.read_text())
+    assert isinstance(data, dict)
+    return data
+
+
+def until(holds: Callable[[], Any], seconds: float = 15.0) -> Any:
+    """Waits until it holds, and returns what it gave."""
+    deadline = time.monotonic() + seconds
+    while not (value := holds()):
+        assert time.monotonic() < deadline, f"still not so after {seconds} s: {holds}"
+        time.sleep(0.01)
+    return value

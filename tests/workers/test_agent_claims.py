@@ -1,0 +1,99 @@
+"""A program runs once: claims, leases and what happens when an agent is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.workers.attempts import ENV, IGNORES_TERM, RUNS_LONG, agent, attempt, finish, read, until
+from workers.agent import claim
+from workers.attempt import CLOSED_EPOCH, Process, lease, owner, raise_lease
+
+
+def test_of_many_agents_one_runs_the_program(tmp_path: Path) -> None:
+    attempt(tmp_path, "open('ran', 'a').write('x'); import time; time.sleep(0.2)")
+    codes = sorted(finish(process)[0] for process in [agent(tmp_path) for _ in range(4)])
+    assert codes == [0, 64, 64, 64]
+    assert (tmp_path / "ran").read_text() == "x"
+
+
+def test_a_second_agent_says_who_was_first(tmp_path: Path) -> None:
+    first = agent(attempt(tmp_path, RUNS_LONG))
+    until((tmp_path / "started").exists)
+    code, said = finish(agent(tmp_path))
+    assert code == 64 and f"already claimed by process {first.pid}" in said
+    first.terminate()
+    finish(first)
+
+
+def test_an_attempt_that_has_ended_does_not_run_again(tmp_path: Path) -> None:
+    attempt(tmp_path, "open('ran', 'a').write('x')")
+    assert [finish(agent(tmp_path))[0] for _ in range(2)] == [0, 64]
+    assert (tmp_path / "ran").read_text() == "x"
+
+
+def test_a_closed_lease_starts_nothing(tmp_path: Path) -> None:
+    raise_lease(attempt(tmp_path, RUNS_LONG), CLOSED_EPOCH)
+    assert finish(agent(tmp_path))[0] == 76
+    assert not (tmp_path / "started").exists() and not (tmp_path / "exit.json").exists()
+
+
+def test_a_restart_fences_the_copy_before_it_within_a_beat(tmp_path: Path) -> None:
+    first = agent(attempt(tmp_path, IGNORES_TERM))
+    until(lambda: (tmp_path / "started").exists() and (tmp_path / "heartbeat.json").exists())
+    program = Process.recorded(read(tmp_path / "heartbeat.json"))
+    second = agent(tmp_path, "--epoch", "1")
+    code, said = finish(first)
+    assert code == 76 and "killed" in said
+    assert program is not None and not program.is_alive()
+    until(lambda: read(tmp_path / "heartbeat.json")["epoch"] == 1)
+    second.terminate()
+    finish(second)
+    assert read(tmp_path / "exit.json")["epoch"] == 1
+
+
+def test_a_lease_is_never_lowered(tmp_path: Path) -> None:
+    raise_lease(tmp_path, 3)
+    raise_lease(tmp_path, 1)
+    assert lease(tmp_path) == 3
+
+
+def test_the_program_dies_with_its_agent(tmp_path: Path) -> None:
+    process = agent(attempt(tmp_path, IGNORES_TERM))
+    until(lambda: (tmp_path / "started").exists() and (tmp_path / "heartbeat.json").exists())
+    program = Process.recorded(read(tmp_path / "heartbeat.json"))
+    assert program is not None and program.is_alive()
+    process.kill()
+    finish(process)
+    until(lambda: not program.is_alive())
+    assert not (tmp_path / "exit.json").exists()
+
+
+def test_the_heart_beats_while_the_program_runs(tmp_path: Path) -> None:
+    process = agent(attempt(tmp_path, RUNS_LONG))
+    until((tmp_path / "heartbeat.json").exists)
+    first = read(tmp_path / "heartbeat.json")["n"]
+    until(lambda: read(tmp_path / "heartbeat.json")["n"] > first)
+    process.send_signal(signal.SIGTERM)
+    finish(process)
+
+
+def test_a_detached_agent_lives_on_in_a_session_of_its_own(tmp_path: Path) -> None:
+    argv = [sys.executable, "-m", "workers.agent", str(attempt(tmp_path, RUNS_LONG)), "--detach"]
+    subprocess.run(argv, env=ENV, stderr=subprocess.DEVNULL, check=True, timeout=20)
+    who = owner(tmp_path)
+    assert who is not None and who.is_alive()
+    assert os.getsid(who.pid) == who.pid != os.getsid(0)
+    who.send(signal.SIGTERM)
+    until(lambda: not who.is_alive())
+    assert read(tmp_path / "exit.json")["stopped"]
+
+
+def test_a_claim_never_stands_without_its_owner(tmp_path: Path) -> None:
+    assert claim(tmp_path, 0) is None
+    again = claim(tmp_path, 0)
+    assert again is not None and again.pid == os.getpid()
+    assert [p.name for p in tmp_path.iterdir()] == ["claim"]

@@ -1,0 +1,53 @@
+"""A disk that is full or gone for a while costs beats, never the record of how the program ended."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.workers.attempts import attempt, read
+from workers import agent
+
+
+def _watch(directory: Path, code: str) -> agent._Watch:
+    class Silent:
+        def wait(self, seconds: float) -> bytes:
+            return b""
+
+    return agent._Watch(attempt(directory, code), 0, Silent())  # type: ignore[arg-type]
+
+
+def test_exit_json_is_written_once_the_disk_has_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writes, refusals = agent.write_json, iter(range(3))
+
+    def full_thrice(path: Path, data: Any, *, sync: bool = False) -> None:
+        if path.name == "exit.json" and next(refusals, None) is not None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        writes(path, data, sync=sync)
+
+    monkeypatch.setattr(agent, "write_json", full_thrice)
+    assert _watch(tmp_path, "raise SystemExit(3)").run() == 3
+    assert next(refusals, None) is None
+    assert read(tmp_path / "exit.json")["code"] == 3
+
+
+def test_missed_beats_stop_no_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writes = agent.write_json
+
+    def no_beats(path: Path, data: Any, *, sync: bool = False) -> None:
+        if path.name == "heartbeat.json":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        writes(path, data, sync=sync)
+
+    monkeypatch.setattr(agent, "write_json", no_beats)
+    assert _watch(tmp_path, "import time; time.sleep(0.1)").run() == 0
+    assert read(tmp_path / "exit.json")["code"] == 0
+
+
+def test_a_directory_that_was_deleted_is_not_waited_for(tmp_path: Path) -> None:
+    watch = _watch(tmp_path / "gone", "import shutil, os; shutil.rmtree(os.getcwd())")
+    with pytest.raises(FileNotFoundError):
+        watch.run()

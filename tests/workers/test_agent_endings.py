@@ -1,0 +1,95 @@
+"""How a program ended is what exit.json says."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.workers.attempts import CHECKPOINTS, IGNORES_TERM, RUNS_LONG, agent, attempt, finish, read, until
+from workers.attempt import Process
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, 75])
+def test_it_passes_the_exit_code_on(tmp_path: Path, code: int) -> None:
+    ended, _ = finish(agent(attempt(tmp_path, f"print('said so'); raise SystemExit({code})")))
+    ending = read(tmp_path / "exit.json")
+    assert (ended, ending["code"], ending["signal"]) == (code, code, None)
+    assert not ending["stopped"] and not ending["timed_out"]
+    assert 0 <= ending["ended_at"] - ending["started_at"] < 10
+    assert "said so" in (tmp_path / "log.txt").read_text()
+
+
+def test_a_program_killed_by_a_signal_is_recorded_with_it(tmp_path: Path) -> None:
+    ended, _ = finish(agent(attempt(tmp_path, "import os; os.kill(os.getpid(), 9)")))
+    ending = read(tmp_path / "exit.json")
+    assert (ended, ending["code"], ending["signal"]) == (137, None, 9)
+
+
+def test_a_program_that_does_not_exist_is_127_and_named(tmp_path: Path) -> None:
+    ended, said = finish(agent(attempt(tmp_path, "", argv=["/no/such/program"])))
+    assert (ended, read(tmp_path / "exit.json")["code"]) == (127, 127)
+    assert "/no/such/program" in said
+
+
+def test_a_directory_without_a_job_is_refused_unclaimed(tmp_path: Path) -> None:
+    ended, said = finish(agent(tmp_path))
+    assert ended == 2 and "spec.json" in said
+    assert not (tmp_path / "claim").exists()
+
+
+def test_sigterm_is_passed_on_and_the_program_checkpoints(tmp_path: Path) -> None:
+    process = agent(attempt(tmp_path, CHECKPOINTS))
+    until((tmp_path / "started").exists)
+    process.send_signal(signal.SIGTERM)
+    assert finish(process)[0] == 75
+    assert (tmp_path / "checkpoint").read_text() == "SIGTERM"
+    assert read(tmp_path / "exit.json")["stopped"]
+
+
+def test_sigusr1_is_passed_on_and_is_no_stop(tmp_path: Path) -> None:
+    process = agent(attempt(tmp_path, CHECKPOINTS))
+    until((tmp_path / "started").exists)
+    process.send_signal(signal.SIGUSR1)
+    assert finish(process)[0] == 75
+    assert (tmp_path / "checkpoint").read_text() == "SIGUSR1"
+    assert not read(tmp_path / "exit.json")["stopped"]
+
+
+def test_a_program_that_ignores_sigterm_is_killed_after_the_grace(tmp_path: Path) -> None:
+    process = agent(attempt(tmp_path, IGNORES_TERM))
+    until((tmp_path / "started").exists)
+    process.send_signal(signal.SIGTERM)
+    finish(process)
+    ending = read(tmp_path / "exit.json")
+    assert ending["signal"] == 9 and ending["stopped"] and not ending["timed_out"]
+
+
+def test_the_time_limit_stops_the_program_and_says_so(tmp_path: Path) -> None:
+    finish(agent(attempt(tmp_path, RUNS_LONG, time_limit_seconds=0.1)))
+    ending = read(tmp_path / "exit.json")
+    assert ending["timed_out"] and not ending["stopped"] and ending["signal"] == 15
+
+
+def test_a_program_that_ignores_its_time_limit_is_killed(tmp_path: Path) -> None:
+    finish(agent(attempt(tmp_path, IGNORES_TERM, time_limit_seconds=0.1)))
+    ending = read(tmp_path / "exit.json")
+    assert ending["timed_out"] and ending["signal"] == 9
+
+
+def test_what_the_program_leaves_running_is_killed_with_it(tmp_path: Path) -> None:
+    leaves_a_child = (
+        "import subprocess, sys\n"
+        "child = subprocess.Popen([sys.executable, '-S', '-c', 'import time; time.sleep(60)'])\n"
+        "open('child', 'w').write(str(child.pid))"
+    )
+    finish(agent(attempt(tmp_path, leaves_a_child)))
+    pid = int((tmp_path / "child").read_text())
+    until(lambda: Process.at(pid) is None)
+
+
+def test_the_program_gets_the_environment_of_its_job(tmp_path: Path) -> None:
+    code = "import os; print(os.environ['ESWEB_CACHE'], os.getcwd())"
+    finish(agent(attempt(tmp_path, code, env={"ESWEB_CACHE": "/the/cache"})))
+    assert f"/the/cache {tmp_path}" in (tmp_path / "log.txt").read_text()

@@ -1,0 +1,142 @@
+"""An attempt's directory, as all who meet there know it: agent, executors, manager. Stdlib only.
+
+spec.json          the program and its needs, from the executor
+claim/owner.json   which agent has it, made once
+lease.json         {"epoch"}: the newest epoch; agents of older ones stop
+heartbeat.json     {"n", "epoch", "pid", ...}: a counter that grows, and the program's process
+exit.json          {"code", "signal", "epoch", "started_at", "ended_at", "timed_out", "stopped"}: the end, written once
+log.txt            what the program and its agent print
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import signal
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+DUPLICATE, RESUMABLE, FENCED, ORPHANED, NOT_STARTED = 64, 75, 76, 77, 127
+"""Exit codes: claimed by another agent; checkpointed, resume me; an older epoch; the agent is gone; no such program."""
+CLOSED_EPOCH = 2**31 - 1
+"""A lease that no agent can hold: whoever starts under it ends at once."""
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process for good: a pid is used again, a pid with its start time and the machine's boot id is not."""
+
+    pid: int
+    started: str
+    boot: str
+
+    @classmethod
+    def at(cls, pid: int) -> Process | None:
+        """Who has this pid now; None where nobody has, or where only a zombie is left."""
+        on_linux = BOOT_ID.exists()
+        state, started = _stat(pid) if on_linux else _ask_ps(pid)
+        return None if state in ("", "Z", "X") else cls(pid, started, BOOT_ID.read_text().strip() if on_linux else "")
+
+    @classmethod
+    def recorded(cls, data: dict[str, Any] | None) -> Process | None:
+        """The process that one of the files names, or None."""
+        return cls(data["pid"], data["started"], data["boot"]) if data and "started" in data else None
+
+    def is_alive(self) -> bool:
+        """True where this very process runs, not another one with its pid."""
+        return self == Process.at(self.pid)
+
+    def is_of_this_boot(self) -> bool:
+        """False where the machine was restarted since."""
+        return self.boot == (BOOT_ID.read_text().strip() if BOOT_ID.exists() else "")
+
+    def send(self, number: signal.Signals) -> None:
+        """Signals this very process or nobody: with a pidfd the pid cannot change hands between look and signal."""
+        with contextlib.suppress(ProcessLookupError):
+            if not hasattr(os, "pidfd_open"):
+                if self.is_alive():
+                    os.kill(self.pid, number)
+                return
+            handle = os.pidfd_open(self.pid)
+            try:
+                if self.is_alive():
+                    signal.pidfd_send_signal(handle, number)
+            finally:
+                os.close(handle)
+
+
+def write_json(path: Path, data: Any, *, sync: bool = False) -> None:
+    """Replaces a file whole, so that a reader sees the old one or the new one. Raises OSError."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with draft.open("w", encoding="utf-8") as file:
+            json.dump(data, file)
+            file.flush()
+            if sync:
+                os.fsync(file.fileno())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+    if sync:
+        sync_directory(path.parent)
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """What the file says, or None where there is none or it holds no JSON object."""
+    try:
+        data = json.loads(path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return None
+    return data if isinstance(data, dict) else None
+
+
+def sync_directory(directory: Path) -> None:
+    """Makes what was renamed in there survive a power cut. Raises OSError."""
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def claim_path(directory: Path, epoch: int = 0) -> Path:
+    """The directory whose existence means that an agent of that epoch has begun."""
+    return directory / (f"claim.{epoch}" if epoch else "claim")
+
+
+def owner(directory: Path, epoch: int = 0) -> Process | None:
+    """The agent that claimed the attempt, or None where none has."""
+    return Process.recorded(read_json(claim_path(directory, epoch) / "owner.json"))
+
+
+def lease(directory: Path) -> int:
+    """The epoch that may run now."""
+    return int((read_json(directory / "lease.json") or {}).get("epoch", 0))
+
+
+def raise_lease(directory: Path, epoch: int) -> None:
+    """From here on agents of older epochs stop within a beat. Never lowers it. Raises OSError."""
+    if lease(directory) < epoch:
+        write_json(directory / "lease.json", {"epoch": epoch}, sync=True)
+
+
+def _stat(pid: int) -> tuple[str, str]:
+    """(state letter, start time in ticks since boot) from /proc; ("", "") where there is no such process."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return "", ""
+    return fields[0].decode(), fields[19].decode()
+
+
+def _ask_ps(pid: int) -> tuple[str, str]:
+    """The same where there is no /proc: the start time is then a date."""
+    asked = ["ps", "-o", "stat=,lstart=", "-p", str(pid)]
+    said = subprocess.run(asked, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"}, check=False).stdout
+    state, _, started = said.strip().partition(" ")
+    return state[:1], " ".join(started.split())
