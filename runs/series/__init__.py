@@ -2,18 +2,20 @@
 
 from runs.series.downsample import m4
 from runs.series.packing import AXES, Block, block, pack, unpack
-from runs.series.reading import X_AXES, Curve, cursor, keys, latest, read, since
+from runs.series.reading import X_AXES, Curve, backlog, cursor, keys, latest, newest, read, since
 
 __all__ = [
     "AXES",
     "X_AXES",
     "Block",
     "Curve",
+    "backlog",
     "block",
     "cursor",
     "keys",
     "latest",
     "m4",
+    "newest",
     "pack",
     "read",
     "since",

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from django.db.models import Max
+from django.db.models import Max, Sum
+from django.db.models.functions import Length
 from numpy.typing import NDArray
 
 from runs.models import Batch, Run, Series
@@ -77,13 +78,24 @@ def keys(run: Run) -> list[str]:
 
 def cursor(run: Run) -> int:
     """The newest batch of the run: a page that shows all up to here asks for what comes after. 0: nothing yet."""
-    return run.batches.aggregate(newest=Max("id"))["newest"] or 0
+    return newest(run.pk)
+
+
+def newest(run_id: int) -> int:
+    """The newest batch of the run with this primary key; 0: nothing yet."""
+    return Batch.objects.filter(run_id=run_id).aggregate(newest=Max("id"))["newest"] or 0
 
 
 def since(run_id: int, after: int, batches: int = 50) -> list[tuple[int, Block]]:
     """The next batches of a run after a cursor, oldest first, as (cursor, points). Ask again until none come."""
     rows = Batch.objects.filter(run_id=run_id, id__gt=after).order_by("id")[:batches]
     return [(row.pk, unpack(row.keys, row.data)) for row in rows]
+
+
+def backlog(run_id: int, after: int) -> int:
+    """Packed bytes of the batches after a cursor."""
+    packed = Batch.objects.filter(run_id=run_id, id__gt=after).aggregate(size=Sum(Length("data")))["size"]
+    return packed or 0
 
 
 def latest(runs: Sequence[Run]) -> dict[int, dict[str, float]]:

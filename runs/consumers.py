@@ -1,0 +1,196 @@
+"""The socket of a page: the page says which runs it shows and up to which batch, and is sent what comes after.
+
+Points are sent by one task a socket. It trusts the news only where each batch follows the one sent before; anywhere
+else, after a lost connection or a full box, it reads the missing batches from the database. So nothing is missing and
+nothing comes twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from channels.db import database_sync_to_async
+from channels.generic.websocket import AsyncJsonWebsocketConsumer
+from django.contrib.auth import get_user_model
+
+from runs import live, series
+from runs.live import Mail, News
+from runs.models import Run
+
+log = logging.getLogger(__name__)
+
+COALESCE_SECONDS = 0.25
+ASK_AGAIN_SECONDS = 60.0
+MAX_RUNS = 100
+# A page that missed more than this fetches its charts again, down-sampled, which is less to send and to draw.
+MAX_BACKLOG_BYTES = 1_000_000
+NOT_SIGNED_IN = 4401
+BROKEN = 1011
+
+
+@dataclass
+class Watched:
+    """A run that the page shows, and the last batch that it was sent."""
+
+    run_id: int
+    cursor: int
+
+
+class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
+    """/ws/live. Takes {"watch": {run uid: cursor}}, sends points, changed, behind, refused and error messages."""
+
+    async def connect(self) -> None:
+        await self.accept()
+        self.person = self.scope.get("user")
+        self.watched: dict[str, Watched] = {}
+        self.turn = asyncio.Lock()
+        self.sender: asyncio.Task[None] | None = None
+        if self.person is None or not self.person.is_authenticated:
+            await self.send_json({"type": "refused", "run": None, "why": "Sign in to watch runs."})
+            await self.close(NOT_SIGNED_IN)
+            return
+        self.box = live.hub().open()
+        self.sender = asyncio.create_task(self._send_forever())
+
+    async def disconnect(self, code: int) -> None:
+        if self.sender is not None:
+            self.sender.cancel()
+            live.hub().close(self.box)
+
+    @classmethod
+    async def decode_json(cls, text: str) -> Any:
+        """What the page sent; None, which is then refused in words, where it is not JSON."""
+        try:
+            return json.loads(text)
+        except ValueError:
+            return None
+
+    async def receive_json(self, content: Any, **_: Any) -> None:
+        """Replaces what is watched."""
+        asked = content.get("watch") if isinstance(content, dict) else None
+        if self.sender is None:
+            return
+        if not _is_watch(asked):
+            why = f'Send {{"watch": {{"<run uid>": <cursor>}}}}, at most {MAX_RUNS} runs; a cursor is 0 or a batch id.'
+            await self.send_json({"type": "error", "why": why})
+            return
+        async with self.turn:
+            await self._watch(asked)
+
+    async def _watch(self, asked: Mapping[str, int]) -> None:
+        ids = await _visible(self.person.pk, list(asked))
+        self.watched = {uid: Watched(ids[uid], cursor) for uid, cursor in asked.items() if uid in ids}
+        # The box is open before the database is read: what is committed in between is in both, and dropped once.
+        self.box.runs = set(self.watched)
+        self.box.lose(*self.watched)
+        for uid in sorted(asked.keys() - ids.keys()):
+            await self._refuse(uid)
+
+    async def _refuse(self, uid: str) -> None:
+        await self.send_json({"type": "refused", "run": uid, "why": f"There is no run {uid} that you may see."})
+
+    async def _send_forever(self) -> None:
+        """The one task that sends points. An error ends the socket; the page comes back with its cursor."""
+        asked_at = time.monotonic()
+        try:
+            while True:
+                mail = await self.box.take()
+                async with self.turn:
+                    if time.monotonic() - asked_at > ASK_AGAIN_SECONDS:
+                        await self._drop_forbidden()
+                        asked_at = time.monotonic()
+                    await self._pass_on(mail)
+                await asyncio.sleep(COALESCE_SECONDS)
+        except Exception:
+            log.exception("A live socket broke and is closed")
+            await self.close(BROKEN)
+
+    async def _pass_on(self, mail: Mail) -> None:
+        for uid in sorted(mail.lost):
+            await self._catch_up(uid)
+        for uid in dict.fromkeys(news.run for news in mail.news):
+            await self._follow(uid, [news for news in mail.news if news.run == uid])
+        for uid, what in mail.changed:
+            if uid in self.watched:
+                await self.send_json({"type": "changed", "run": uid, "what": what})
+
+    async def _follow(self, uid: str, news: list[News]) -> None:
+        """Sends the points that follow the last batch sent, as one message; reads them where the news has a hole."""
+        watched = self.watched.get(uid)
+        merged: live.Points = {}
+        for item in news if watched else ():
+            if item.cursor <= watched.cursor:
+                continue
+            if item.points is None or item.previous > watched.cursor:
+                await self._send_points(uid, watched.cursor, merged)
+                merged = {}
+                await self._catch_up(uid)
+            else:
+                _extend(merged, item.points)
+                watched.cursor = item.cursor
+        if watched:
+            await self._send_points(uid, watched.cursor, merged)
+
+    async def _catch_up(self, uid: str) -> None:
+        """Sends what the database holds after the cursor, in pieces; or says behind, where a refetch is cheaper."""
+        watched = self.watched.get(uid)
+        if watched is None:
+            return
+        size, newest = await _backlog(watched.run_id, watched.cursor)
+        if size > MAX_BACKLOG_BYTES:
+            watched.cursor = newest
+            await self.send_json({"type": "behind", "run": uid, "cursor": newest})
+        while batches := await _since(watched.run_id, watched.cursor):
+            merged: live.Points = {}
+            for watched.cursor, points in batches:
+                _extend(merged, points)
+            await self._send_points(uid, watched.cursor, merged)
+
+    async def _send_points(self, uid: str, cursor: int, points: live.Points) -> None:
+        if points:
+            await self.send_json({"type": "points", "run": uid, "cursor": cursor, "points": points})
+
+    async def _drop_forbidden(self) -> None:
+        """Asks again what the person may see: rights end while sockets live on."""
+        ids = await _visible(self.person.pk, list(self.watched))
+        for uid in sorted(self.watched.keys() - ids.keys()):
+            del self.watched[uid]
+            self.box.runs.discard(uid)
+            await self._refuse(uid)
+
+
+def _is_watch(asked: Any) -> bool:
+    if not isinstance(asked, dict) or len(asked) > MAX_RUNS:
+        return False
+    return all(type(cursor) is int and 0 <= cursor < 2**63 for cursor in asked.values())
+
+
+def _extend(merged: live.Points, points: live.Points) -> None:
+    for key, columns in points.items():
+        into = merged.setdefault(key, {"step": [], "t": [], "value": []})
+        for name, column in columns.items():
+            into[name].extend(column)
+
+
+@database_sync_to_async  # type: ignore[untyped-decorator]
+def _visible(person_id: int, uids: list[str]) -> dict[str, int]:
+    """uid -> run id of those that the person may see now."""
+    person = get_user_model().objects.filter(pk=person_id).first()
+    return dict(Run.objects.visible_to(person).filter(uid__in=uids).values_list("uid", "pk")) if person else {}
+
+
+@database_sync_to_async  # type: ignore[untyped-decorator]
+def _since(run_id: int, cursor: int) -> list[tuple[int, live.Points]]:
+    return [(batch, live.wire(points)) for batch, points in series.since(run_id, cursor)]
+
+
+@database_sync_to_async  # type: ignore[untyped-decorator]
+def _backlog(run_id: int, cursor: int) -> tuple[int, int]:
+    """(bytes that the page has missed, newest batch)."""
+    return series.backlog(run_id, cursor), series.newest(run_id)

@@ -1,0 +1,6 @@
+"""Records -> rows: the only writer of series, responses, populations and checkpoints. Safe to repeat."""
+
+from runs.ingest.limits import refusal
+from runs.ingest.once import Gap, ingest
+
+__all__ = ["Gap", "ingest", "refusal"]

@@ -1,0 +1,68 @@
+"""Populations, responses and checkpoints -> rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from runs.ingest.prompts import prompt_ids
+from runs.ingest.texts import number, numbers, storable
+from runs.models import Attempt, Checkpoint, Population, Response
+from workers import records
+from workers.records import Line, Member
+
+
+def keep_populations(attempt: Attempt, epoch: int, lines: Sequence[Line]) -> None:
+    """One row an iteration."""
+    Population.objects.bulk_create(
+        Population(**_which(attempt, epoch, line), members=[_member(m) for m in line.record.members])
+        for line in lines
+        if isinstance(line.record, records.Population)
+    )
+
+
+def keep_checkpoints(attempt: Attempt, epoch: int, lines: Sequence[Line]) -> None:
+    """One row a folder."""
+    Checkpoint.objects.bulk_create(
+        Checkpoint(
+            **_which(attempt, epoch, line), path=line.record.path, bytes=line.record.bytes, sha256=line.record.sha256
+        )
+        for line in lines
+        if isinstance(line.record, records.Checkpoint)
+    )
+
+
+def keep_responses(attempt: Attempt, epoch: int, lines: Sequence[Line]) -> None:
+    """One row an answer; its prompt is shared with every run that was asked the same."""
+    answers = [(line, line.record) for line in lines if isinstance(line.record, records.Response)]
+    prompts = prompt_ids(attempt.run_id, [record for _, record in answers])
+    Response.objects.bulk_create(
+        Response(**_which(attempt, epoch, line), prompt_id=prompt, **_answer(record))
+        for (line, record), prompt in zip(answers, prompts, strict=True)
+    )
+
+
+def _which(attempt: Attempt, epoch: int, line: Line) -> dict[str, Any]:
+    step = getattr(line.record, "step", 0)
+    return {"run_id": attempt.run_id, "attempt": attempt, "epoch": epoch, "seq": line.seq, "step": step}
+
+
+def _member(member: Member) -> dict[str, Any]:
+    return {
+        "seed": member.seed,
+        "reward": number(member.reward),
+        "parts": numbers(member.parts),
+        "z": number(member.z),
+    }
+
+
+def _answer(record: records.Response) -> dict[str, Any]:
+    return {
+        "split": storable(record.split),
+        "sample": record.sample,
+        "text": storable(record.text),
+        "tokens": record.tokens,
+        "reward": record.reward,
+        "parts": numbers(record.parts),
+        "kl": record.kl,
+    }

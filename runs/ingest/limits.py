@@ -1,0 +1,86 @@
+"""What a record may hold so that the database can keep it. A record beyond a limit is refused in words, never cut."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import PurePosixPath
+
+from workers.records import Alert, Checkpoint, Line, Metric, Record, Response, Status
+
+MAX_KEYS = 10_000
+MAX_KEY = 250
+MAX_PATH = 1_000
+MAX_SPLIT = 20
+MAX_PHASE = 40
+LEVELS = ("info", "warning", "error")
+BIG = 2**63
+SMALL = 2**31
+UNPRINTABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
+
+
+def refusal(line: Line) -> str | None:
+    """Why this record cannot be kept, naming the limit; None where it can."""
+    return next(_complaints(line), None)
+
+
+def _complaints(line: Line) -> Iterator[str]:
+    record = line.record
+    step = getattr(record, "step", None) or 0
+    if line.seq >= BIG or not -BIG <= step < BIG:
+        yield "seq and step must fit 64 bits"
+    if not math.isfinite(line.t):
+        yield f"t must be a finite number of seconds, not {line.t}"
+    yield from _of_kind(record)
+
+
+def _of_kind(record: Record) -> Iterator[str]:
+    if isinstance(record, Metric):
+        yield from _metric(record)
+    elif isinstance(record, Response):
+        yield from _response(record)
+    elif isinstance(record, Checkpoint):
+        yield from _checkpoint(record)
+    elif isinstance(record, Status) and len(record.phase) > MAX_PHASE:
+        yield f"phase has {len(record.phase)} characters; at most {MAX_PHASE} are kept"
+    elif isinstance(record, Alert) and record.level not in LEVELS:
+        yield f"level must be one of {', '.join(LEVELS)}, not {record.level!r}"[:200]
+
+
+def _metric(record: Metric) -> Iterator[str]:
+    if len(record.values) + len(record.axes) > MAX_KEYS:
+        yield f"a metric record has {len(record.values) + len(record.axes)} keys; at most {MAX_KEYS} are kept"
+    for key in (*record.values, *record.axes):
+        if complaint := _key(key):
+            yield complaint
+
+
+@lru_cache(maxsize=65536)
+def _key(key: str) -> str | None:
+    if not 0 < len(key) <= MAX_KEY:
+        return f"a metric key must have 1 to {MAX_KEY} characters; {key[:40]!r}… has {len(key)}"
+    if UNPRINTABLE.search(key):
+        return f"a metric key must hold no control characters; {key!r} does"
+    return None
+
+
+def _response(record: Response) -> Iterator[str]:
+    if len(record.split) > MAX_SPLIT:
+        yield f"split has {len(record.split)} characters; at most {MAX_SPLIT} are kept"
+    for name, value in (("sample", record.sample), ("tokens", record.tokens)):
+        if not 0 <= value < SMALL:
+            yield f"{name} must lie between 0 and {SMALL - 1}, not {value}"
+
+
+def _checkpoint(record: Checkpoint) -> Iterator[str]:
+    path = PurePosixPath(record.path)
+    if path.is_absolute() or ".." in record.path or not path.parts or UNPRINTABLE.search(record.path):
+        yield f"a checkpoint's path must lie inside the attempt's directory, and {record.path!r} does not"[:200]
+    if len(record.path) > MAX_PATH:
+        yield f"a checkpoint's path has {len(record.path)} characters; at most {MAX_PATH} are kept"
+    if not 0 <= record.bytes < BIG:
+        yield f"bytes must lie between 0 and {BIG - 1}, not {record.bytes}"
+    if not re.fullmatch("[0-9a-f]{64}", record.sha256):
+        yield "sha256 must be 64 hexadecimal digits"

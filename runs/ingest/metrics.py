@@ -1,0 +1,85 @@
+"""Metric records -> one packed batch a flush, and the summaries that tables read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from django.db import connection
+from django.db.models import Q
+
+from runs import series
+from runs.models import Attempt, Batch, RecordFile
+from runs.series import Block
+from runs.series.packing import Floats
+from workers.records import Metric
+
+# Keys come sorted, so that two writers never take the same rows in opposite orders.
+SUMMARISE = """
+INSERT INTO runs_series (run_id, key, points, last_step, last_value, min_value, max_value)
+SELECT %(run)s, * FROM unnest(%(keys)s::text[], %(points)s::bigint[], %(steps)s::bigint[],
+                              %(lasts)s::float8[], %(lows)s::float8[], %(highs)s::float8[])
+ON CONFLICT (run_id, key) DO UPDATE SET
+    points = runs_series.points + EXCLUDED.points,
+    last_step = CASE WHEN %(newest)s THEN EXCLUDED.last_step ELSE runs_series.last_step END,
+    last_value = CASE WHEN %(newest)s THEN EXCLUDED.last_value ELSE runs_series.last_value END,
+    min_value = LEAST(runs_series.min_value, EXCLUDED.min_value),
+    max_value = GREATEST(runs_series.max_value, EXCLUDED.max_value)
+"""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A batch as it was stored. `previous` is the run's batch before it, or 0: a reader sees whether it missed one."""
+
+    cursor: int
+    previous: int
+    points: Block
+
+
+def keep_metrics(attempt: Attempt, file: RecordFile, metrics: Sequence[tuple[int, float, Metric]]) -> Stored | None:
+    """Stores (seq, t, record) triples as one batch. None where there are none. The caller holds the run's lock."""
+    if not metrics:
+        return None
+    points = series.block((t, metric) for _, t, metric in metrics)
+    previous = series.cursor(attempt.run)
+    batch = Batch.objects.create(
+        run_id=attempt.run_id,
+        attempt=attempt,
+        epoch=file.epoch,
+        first_seq=metrics[0][0],
+        last_seq=metrics[-1][0],
+        keys=list(points.keys),
+        data=series.pack(points),
+    )
+    if points.cells:
+        _summarise(attempt.run_id, points, newest=not _has_later(attempt, file.epoch))
+    return Stored(batch.pk, previous, points)
+
+
+def _has_later(attempt: Attempt, epoch: int) -> bool:
+    """True where a later process of the run has written already: then these points are late, and no longer the last."""
+    later = Q(attempt__n__gt=attempt.n) | Q(attempt=attempt, epoch__gt=epoch)
+    return RecordFile.objects.filter(later, attempt__run_id=attempt.run_id, next_seq__gt=0).exists()
+
+
+def _summarise(run_id: int, points: Block, newest: bool) -> None:
+    starts, last = points.cuts[:-1], points.cuts[1:] - 1
+    parameters = {
+        "run": run_id,
+        "keys": list(points.keys),
+        "points": np.diff(points.cuts).tolist(),
+        "steps": points.steps[points.rows[last]].tolist(),
+        "lasts": points.values[last].tolist(),
+        "lows": _known(np.fmin.reduceat(points.values, starts)),
+        "highs": _known(np.fmax.reduceat(points.values, starts)),
+        "newest": newest,
+    }
+    with connection.cursor() as sql:
+        sql.execute(SUMMARISE, parameters)
+
+
+def _known(values: Floats) -> list[float | None]:
+    """NaN (every value was NaN) as NULL: LEAST and GREATEST pass over NULL, but take NaN for the greatest number."""
+    return [None if np.isnan(value) else float(value) for value in values]

@@ -1,0 +1,115 @@
+"""One call, one transaction: the rows and how far the file is read are committed together, so nothing counts twice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from django.db import connection, transaction
+
+from runs import live
+from runs.ingest.answers import keep_checkpoints, keep_populations, keep_responses
+from runs.ingest.happenings import keep_alerts, keep_status, warn_of_broken, warn_of_gaps, warn_of_refused
+from runs.ingest.limits import refusal
+from runs.ingest.metrics import Stored, keep_metrics
+from runs.models import Attempt, RecordFile
+from workers.records import Alert, Broken, Checkpoint, Line, Metric, Population, Response, Status
+
+# What a page is told to fetch again when records of a kind came in. Points travel by themselves.
+TOLD = {Response: "responses", Population: "population", Checkpoint: "checkpoints", Status: "state", Alert: "state"}
+
+
+class Gap(Exception):
+    """A push that leaves records out. `expected` is the seq to go on from."""
+
+    def __init__(self, expected: int, got: int) -> None:
+        super().__init__(f"The next record must have seq {expected}, not {got}: send from {expected} on")
+        self.expected = expected
+        self.got = got
+
+
+def ingest(
+    attempt: Attempt, epoch: int, lines: Sequence[Line], *, offset: int | None = None, broken: Sequence[Broken] = ()
+) -> int:
+    """Keeps the records that are not in the database yet and returns how many those were. Call it twice, it acts once.
+
+    With `offset` the lines come from the epoch's file, read up to that byte: a gap is kept and told, as are `broken`
+    lines. Without, they were pushed, and a gap raises Gap. After the commit pages are told.
+    """
+    with transaction.atomic():
+        _lock(attempt.run_id, durable=offset is None or not all(isinstance(line.record, Metric) for line in lines))
+        file, _ = RecordFile.objects.get_or_create(attempt=attempt, epoch=epoch)
+        fresh = _fresh(lines, file.next_seq)
+        _check_gaps(attempt, file, fresh, offset)
+        kept = _kept(attempt, epoch, fresh)
+        warn_of_broken(attempt, epoch, broken)
+        stored = _keep(attempt, file, kept)
+        _advance(file, fresh, offset)
+        transaction.on_commit(partial(_tell, attempt.run.uid, stored, _kinds(kept, warned=len(fresh) > len(kept))))
+    return len(kept)
+
+
+def _lock(run_id: int, durable: bool) -> None:
+    """One writer a run at a time, so that batch ids grow in commit order and summaries never race.
+
+    Points read from a file need no fsync: should PostgreSQL crash, offset and points are lost together and read again.
+    """
+    with connection.cursor() as sql:
+        if not durable:
+            sql.execute("SET LOCAL synchronous_commit TO off")
+        sql.execute("SELECT pg_advisory_xact_lock(hashtextextended('ingest', %s))", [run_id])
+
+
+def _fresh(lines: Sequence[Line], next_seq: int) -> list[Line]:
+    """Lines not seen before, by seq, each once."""
+    return [line for _, line in sorted({line.seq: line for line in lines if line.seq >= next_seq}.items())]
+
+
+def _check_gaps(attempt: Attempt, file: RecordFile, fresh: Sequence[Line], offset: int | None) -> None:
+    expected = [file.next_seq, *(line.seq + 1 for line in fresh)]
+    gaps = [(e, line.seq) for e, line in zip(expected, fresh, strict=False) if e != line.seq]
+    if gaps and offset is None:
+        raise Gap(*gaps[0])
+    warn_of_gaps(attempt, file.epoch, gaps, offset or 0)
+
+
+def _kept(attempt: Attempt, epoch: int, fresh: Sequence[Line]) -> list[Line]:
+    """The lines within the limits; the others are told."""
+    reasons = [(line, refusal(line)) for line in fresh]
+    warn_of_refused(attempt, epoch, [(line.seq, why) for line, why in reasons if why])
+    return [line for line, why in reasons if not why]
+
+
+def _keep(attempt: Attempt, file: RecordFile, lines: Sequence[Line]) -> Stored | None:
+    kinds = {type(line.record) for line in lines}
+    if Population in kinds:
+        keep_populations(attempt, file.epoch, lines)
+    if Response in kinds:
+        keep_responses(attempt, file.epoch, lines)
+    if Checkpoint in kinds:
+        keep_checkpoints(attempt, file.epoch, lines)
+    if Alert in kinds:
+        keep_alerts(attempt, lines)
+    if Status in kinds:
+        keep_status(attempt, lines)
+    return keep_metrics(attempt, file, [(n.seq, n.t, n.record) for n in lines if isinstance(n.record, Metric)])
+
+
+def _advance(file: RecordFile, fresh: Sequence[Line], offset: int | None) -> None:
+    if fresh:
+        file.next_seq = fresh[-1].seq + 1
+    if offset is not None:
+        file.offset = offset
+    file.save(update_fields=["next_seq", "offset"])
+
+
+def _kinds(lines: Sequence[Line], warned: bool) -> list[str]:
+    told = {TOLD[type(line.record)] for line in lines if type(line.record) in TOLD}
+    return sorted(told | {"state"} if warned else told)
+
+
+def _tell(run_uid: str, stored: Stored | None, changed: Sequence[str]) -> None:
+    if stored:
+        live.publish_points(run_uid, stored.cursor, stored.points, previous=stored.previous)
+    for what in changed:
+        live.publish_changed(run_uid, what)

@@ -1,0 +1,80 @@
+"""Tells every web process what happened to a run, after the commit: a lost message costs time, never points."""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeAlias
+
+import numpy as np
+import redis
+from django.conf import settings
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from runs.series import Block
+
+log = logging.getLogger(__name__)
+
+CHANNEL = "esweb:run:"
+CHANGES = ("state", "responses", "population", "log", "checkpoints")
+# Larger batches are read from the database by those who need them, instead of being copied to every process.
+MAX_CELLS = 5_000
+
+Points: TypeAlias = dict[str, dict[str, list[Any]]]
+
+
+@dataclass(frozen=True)
+class News:
+    """One message. Points: the batch `cursor` follows the batch `previous`; `points` is None where they are too many to
+    send. Or `changed` says what a page should fetch again."""
+
+    run: str
+    cursor: int = 0
+    previous: int = 0
+    points: Points | None = None
+    changed: str = ""
+
+
+def publish_points(run_uid: str, cursor: int, points: Block, *, previous: int = 0) -> None:
+    """Sends the points of a committed batch. `previous` is the run's batch before it, so that readers see a gap."""
+    sent = wire(points) if points.cells <= MAX_CELLS else None
+    _publish(run_uid, {"cursor": cursor, "previous": previous, "points": sent})
+
+
+def publish_changed(run_uid: str, what: str) -> None:
+    """Says what to fetch again: state, responses, population, log or checkpoints. Call it after the commit."""
+    if what not in CHANGES:
+        raise ValueError(f"what must be one of {', '.join(CHANGES)}, not {what!r}")
+    _publish(run_uid, {"changed": what})
+
+
+def wire(points: Block) -> Points:
+    """key -> {step, t, value}: lists of equal length. NaN and ±Inf are the texts NaN, Infinity and -Infinity."""
+    out: Points = {}
+    for key in points.keys:
+        rows, values = points.column(key)
+        out[key] = {"step": points.steps[rows].tolist(), "t": points.t[rows].tolist(), "value": sayable(values)}
+    return out
+
+
+def sayable(values: Any) -> list[float | str]:
+    """Floats as strict JSON can hold them."""
+    plain = values.tolist()
+    for i in np.flatnonzero(~np.isfinite(values)).tolist():
+        plain[i] = "NaN" if np.isnan(values[i]) else "Infinity" if values[i] > 0 else "-Infinity"
+    return plain  # type: ignore[no-any-return]
+
+
+@cache
+def _client(url: str) -> redis.Redis:
+    return redis.Redis.from_url(url, socket_connect_timeout=1, socket_timeout=5, retry=Retry(NoBackoff(), 1))
+
+
+def _publish(run_uid: str, body: dict[str, Any]) -> None:
+    try:
+        _client(settings.REDIS_URL).publish(CHANNEL + run_uid, json.dumps(body, separators=(",", ":")))
+    except redis.RedisError as error:
+        log.warning("Open pages of run %s were not told of news, and catch up later: %s", run_uid, error)
