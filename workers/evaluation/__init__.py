@@ -1,0 +1,7 @@
+"""Asks the centre weights the held-out prompts, the same for every method: reward, accuracy, length, KL to the base."""
+
+from workers.evaluation.evaluator import Evaluation, Evaluator
+from workers.evaluation.kl import TokenKl, kl_per_token
+from workers.evaluation.summary import Answer, summarise
+
+__all__ = ["Answer", "Evaluation", "Evaluator", "TokenKl", "kl_per_token", "summarise"]

@@ -1,0 +1,98 @@
+"""The evaluator: held-out prompts in, values and judged answers out. It leaves the training as it found it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from workers.config import EvaluationConfig
+from workers.evaluation.kl import kl_per_token
+from workers.evaluation.summary import Answer, summarise
+from workers.models import Loaded, chat_text
+from workers.models.decoder import Completion, Decoder
+from workers.records import Response
+from workers.tasks import Task, score_safely
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What the weights of one step answered. Keys of `values`: reward/…, accuracy/…, response/…, sample/…, kl…"""
+
+    values: dict[str, float]
+    responses: list[Response]
+
+
+class Evaluator:
+    """Asks the same questions with the same sampling seed each time, whatever trained the model.
+
+    `base` is copied, so that training `base.model` afterwards leaves the reference of the KL where it was.
+    """
+
+    def __init__(self, base: Loaded, task: Task, plan: EvaluationConfig, max_new_tokens: int) -> None:
+        self._base = copy.deepcopy(base.model).requires_grad_(False).eval()
+        self._tokenizer = base.tokenizer
+        self._task = task
+        self._plan = plan
+        self._max_new_tokens = plan.max_new_tokens or max_new_tokens
+        self._examples = task.examples("eval")[: plan.prompts]
+        self._texts = [chat_text(base.tokenizer, example.messages) for example in self._examples]
+
+    def run(self, model: nn.Module, step: int) -> Evaluation:
+        """Evaluates `model`, on the base's device and in its dtype. Raises RewardFailed."""
+        with _undisturbed(model):
+            answers = self._judged(model, self._completions(model))
+        return Evaluation(summarise(answers), [_response(answer, step) for answer in answers])
+
+    def _completions(self, model: nn.Module) -> list[tuple[int, int, Completion]]:
+        """(example, sample, completion): the greedy ones first, then each round of samples over all prompts."""
+        decoder, plan, count = Decoder(model, self._tokenizer), self._plan, len(self._texts)
+        answers = decoder.greedy(self._texts, self._max_new_tokens)
+        if plan.samples:
+            texts = self._texts * plan.samples
+            answers = answers + decoder.sample(texts, self._max_new_tokens, plan.temperature, plan.seed)
+        return [(i % count, i // count, completion) for i, completion in enumerate(answers)]
+
+    def _judged(self, model: nn.Module, completions: Sequence[tuple[int, int, Completion]]) -> list[Answer]:
+        prompts: list[list[int]] = self._tokenizer(self._texts, add_special_tokens=False)["input_ids"]
+        kls = kl_per_token(
+            model, self._base, [prompts[i] for i, _, _ in completions], [c.tokens for _, _, c in completions]
+        )
+        examples = [self._examples[i] for i, _, _ in completions]
+        return [
+            Answer(example, sample, completion, score_safely(self._task, example, completion.text), kl)
+            for example, (_, sample, completion), kl in zip(examples, completions, kls, strict=True)
+        ]
+
+
+@contextmanager
+def _undisturbed(model: nn.Module) -> Iterator[None]:
+    """Evaluation mode, no gradients. Mode and random streams are put back: evaluating more often changes no run."""
+    was_training = model.training
+    device = next(model.parameters()).device
+    with torch.random.fork_rng([device] if device.type == "cuda" else []), torch.no_grad():
+        model.eval()
+        try:
+            yield
+        finally:
+            model.train(was_training)
+
+
+def _response(answer: Answer, step: int) -> Response:
+    return Response(
+        step=step,
+        split="eval",
+        prompt_id=answer.example.id,
+        sample=answer.sample,
+        text=answer.completion.text,
+        tokens=len(answer.completion.tokens),
+        reward=answer.score.reward,
+        parts=answer.score.parts,
+        kl=float(answer.kl.exact.sum()),
+        prompt=next((m["content"] for m in reversed(answer.example.messages) if m["role"] == "user"), None),
+        target=answer.example.target,
+    )

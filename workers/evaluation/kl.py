@@ -1,0 +1,94 @@
+"""KL(π ‖ π₀) at each token of a completion, in nats: exact over the vocabulary, and Schulman's k3 estimate.
+
+Both are teacher-forced on a completion that π itself wrote, up to and including its end, at temperature 1:
+
+    exact_t = Σ_v π(v | y_<t) (log π(v | y_<t) − log π₀(v | y_<t))
+    k3_t    = exp(r) − r − 1,  r = log π₀(y_t | y_<t) − log π(y_t | y_<t)      (joschu.net/blog/kl-approx.html)
+
+k3 looks at the sampled token alone. It is unbiased and what papers report, but heavy-tailed once the models are far
+apart; summing over the vocabulary takes away the part of that noise that a token's draw brings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+LOGITS_BYTES = 512 * 2**20
+BLOCK_BYTES = 64 * 2**20
+
+
+@dataclass(frozen=True)
+class TokenKl:
+    """Both measures of one completion: float64 [tokens], in nats."""
+
+    exact: NDArray[np.float64]
+    k3: NDArray[np.float64]
+
+
+@torch.no_grad()
+def kl_per_token(
+    model: nn.Module, base: nn.Module, prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]]
+) -> list[TokenKl]:
+    """KL(model ‖ base) on token ids; the i-th completion follows the i-th prompt. Same device, dtype and vocabulary.
+
+    Neither prompt nor completion may be empty. A model against itself gives exactly 0.
+    """
+    found: dict[int, TokenKl] = {}
+    device = next(model.parameters()).device
+    for rows in _batches(model, prompts, completions):
+        ids = _right_padded([[*prompts[i], *completions[i]] for i in rows], device)
+        # The logits that predict completions are the last ones of each row; the prompts' are never computed.
+        keep = ids.shape[1] - min(len(prompts[i]) for i in rows) + 1
+        policy, reference = (m(input_ids=ids, use_cache=False, logits_to_keep=keep).logits for m in (model, base))
+        for at, i in enumerate(rows):
+            start = len(prompts[i]) - 1 - (ids.shape[1] - keep)
+            span = slice(start, start + len(completions[i]))
+            targets = ids[at, len(prompts[i]) : len(prompts[i]) + len(completions[i])]
+            found[i] = _one(policy[at, span], reference[at, span], targets)
+    return [found[i] for i in range(len(completions))]
+
+
+def _batches(
+    model: nn.Module, prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]]
+) -> Iterator[list[int]]:
+    """Indices of rows of like length, as many at once as keep both models' logits within LOGITS_BYTES."""
+    lengths = [len(p) + len(c) for p, c in zip(prompts, completions, strict=True)]
+    weight = next(model.parameters())
+    row_bytes = 2 * int(model.config.vocab_size) * weight.element_size()  # type: ignore[union-attr,arg-type]
+    batch: list[int] = []
+    for i in sorted(range(len(lengths)), key=lambda i: (lengths[i], i)):
+        # Sorted upwards, so the newcomer is the longest of the batch.
+        if batch and (len(batch) + 1) * lengths[i] * row_bytes > LOGITS_BYTES:
+            yield batch
+            batch = []
+        batch.append(i)
+    if batch:
+        yield batch
+
+
+def _right_padded(rows: list[list[int]], device: torch.device) -> Tensor:
+    """[rows, longest]. What stands after a row's end cannot change what is before it: the models are causal."""
+    longest = max(map(len, rows))
+    return torch.tensor([row + [0] * (longest - len(row)) for row in rows], device=device)
+
+
+def _one(policy: Tensor, reference: Tensor, targets: Tensor) -> TokenKl:
+    """Logits [tokens, vocabulary] and token ids [tokens] of one completion, in float32 blocks of bounded size."""
+    size = max(1, BLOCK_BYTES // (4 * policy.shape[1]))
+    blocks = zip(*(torch.split(t, size) for t in (policy, reference, targets)), strict=True)
+    exact, k3 = zip(*(_block(*block) for block in blocks), strict=True)
+    return TokenKl(torch.cat(exact).cpu().numpy(), torch.cat(k3).cpu().numpy())
+
+
+def _block(policy: Tensor, reference: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    log_p, log_q = policy.float().log_softmax(-1), reference.float().log_softmax(-1)
+    exact = (log_p.exp() * (log_p - log_q)).sum(-1, dtype=torch.float64)
+    # In float64, because exp(r) − r − 1 of a small float32 r would round below zero.
+    r = (log_q - log_p).gather(1, targets[:, None])[:, 0].double()
+    return exact, torch.expm1(r) - r

@@ -1,0 +1,85 @@
+"""Answers -> the numbers of one evaluation, under the names that every method shares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workers.evaluation.kl import TokenKl
+from workers.models.decoder import Completion
+from workers.tasks import Example, Score
+
+ACCURACIES = ("exact", "contains")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One completion, judged. `sample` 0 is the greedy one, 1… are sampled."""
+
+    example: Example
+    sample: int
+    completion: Completion
+    score: Score
+    kl: TokenKl
+
+
+def summarise(answers: Sequence[Answer]) -> dict[str, float]:
+    """The values of one evaluation. Standard deviations are the population's; KL is on sampled answers, in nats."""
+    greedy = [a for a in answers if a.sample == 0]
+    sampled = [a for a in answers if a.sample > 0]
+    values = _rewards(greedy) | _accuracies("", greedy) | _lengths(greedy)
+    if sampled:
+        values |= {"sample/reward/mean": _mean([a.score.reward for a in sampled])}
+        values |= {k: v for k, v in _accuracies("sample/", sampled).items() if k != "sample/accuracy/exact"}
+        values |= _spread("kl", [a.kl.exact for a in sampled]) | _spread("kl/k3", [a.kl.k3 for a in sampled])
+    return values
+
+
+def _rewards(answers: Sequence[Answer]) -> dict[str, float]:
+    rewards = np.array([a.score.reward for a in answers])
+    return {f"reward/{name}": float(getattr(rewards, name)()) for name in ("mean", "std", "min", "max")}
+
+
+def _accuracies(prefix: str, answers: Sequence[Answer]) -> dict[str, float]:
+    """Only the parts that this task has: a task without right answers has no accuracy."""
+    present = [part for part in ACCURACIES if all(part in a.score.parts for a in answers)]
+    return {f"{prefix}accuracy/{part}": _mean([a.score.parts[part] for a in answers]) for part in present}
+
+
+def _lengths(answers: Sequence[Answer]) -> dict[str, float]:
+    return {
+        "response/tokens_mean": _mean([len(a.completion.tokens) for a in answers]),
+        "response/characters_mean": _mean([len(a.completion.text.strip()) for a in answers]),
+        "response/clipped_ratio": _mean([a.completion.clipped for a in answers]),
+        "response/empty_ratio": _mean([not a.completion.text.strip() for a in answers]),
+    }
+
+
+def _spread(name: str, sequences: Sequence[NDArray[np.float64]]) -> dict[str, float]:
+    """Means per token and per sequence with their standard errors; NaN where one sequence tells nothing of the spread.
+
+    Tokens of a sequence depend on each other, so the error per token is that of a ratio of totals over sequences
+    (Cochran, Sampling Techniques, 3rd ed., eq. 6.13 without the finite population correction).
+    """
+    totals = np.array([s.sum() for s in sequences])
+    tokens = np.array([len(s) for s in sequences])
+    n = len(totals)
+    per_token = totals.sum() / tokens.sum()
+    residuals = totals - per_token * tokens
+    more_than_one = n > 1
+    se = np.sqrt(n / (n - 1) * np.square(residuals).sum()) / tokens.sum() if more_than_one else np.nan
+    sequence_se = totals.std(ddof=1) / np.sqrt(n) if more_than_one else np.nan
+    named = {"": per_token, "se": se, "sequence": totals.mean(), "sequence_se": sequence_se}
+    return {_key(name, part): float(value) for part, value in named.items()}
+
+
+def _key(name: str, part: str) -> str:
+    """kl, kl/se, kl/sequence …, but kl/k3_se: below k3 the names go on with an underscore."""
+    return name if not part else f"{name}{'_' if '/' in name else '/'}{part}"
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values))
