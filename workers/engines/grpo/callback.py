@@ -1,0 +1,84 @@
+"""What TRL's trainer says -> records; and evaluation, checkpoints and stopping, at the ends of steps."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from numbers import Real
+from typing import Any
+
+from torch import nn
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+
+from workers.engines.context import Context
+from workers.engines.grpo.arguments import section
+from workers.engines.grpo.checkpoint import Progress
+from workers.engines.grpo.rewards import Rewards
+from workers.records import Population
+
+
+class RecordsCallback(TrainerCallback):  # type: ignore[misc]
+    """Writes what happened at each step. `centre` gives the weights to ask, `save` makes the checkpoint of a step."""
+
+    def __init__(
+        self,
+        context: Context,
+        rewards: Rewards,
+        progress: Progress,
+        centre: Callable[[], nn.Module],
+        save: Callable[[int], None],
+    ) -> None:
+        self._context = context
+        self._rewards = rewards
+        self._progress = progress
+        self._centre = centre
+        self._save = save
+        self._began = time.perf_counter()
+
+    def on_step_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        """Generation, reward, backward and update lie between this and the end of the step."""
+        self._began = time.perf_counter()
+
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        """Records the step; then evaluates, saves and stops where it is time to."""
+        seconds = time.perf_counter() - self._began
+        self._record(state.global_step, seconds)
+        if self._context.due(state.global_step):
+            self._context.evaluate(state.global_step, self._centre(), self.axes())
+        stopping = self._context.stop.is_set() and state.global_step < self._context.config.steps
+        if stopping or self._is_checkpoint(state.global_step):
+            self._save(state.global_step)
+        control.should_training_stop |= stopping
+
+    def on_log(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        logs: Mapping[str, Any] | None = None,
+        **_: Any,
+    ) -> None:
+        """TRL's keys under train/. The summary after the last step is no step's, and is left out."""
+        if logs and "train_runtime" not in logs:
+            values = {f"train/{key}": float(value) for key, value in logs.items() if isinstance(value, Real)}
+            self._context.metric(state.global_step, values, self.axes())
+
+    def axes(self) -> dict[str, float]:
+        """The cumulative axes of training so far."""
+        on_gpu = self._context.loaded.device.type == "cuda"
+        seconds = self._progress.seconds if on_gpu else 0.0
+        return {"tokens": self._progress.tokens, "samples": self._progress.samples, "gpu_seconds": seconds}
+
+    def _record(self, step: int, seconds: float) -> None:
+        progress, context = self._progress, self._context
+        progress.tokens, progress.samples = self._rewards.tokens, self._rewards.samples
+        progress.seconds += seconds
+        if groups := self._rewards.take_groups():
+            context.records.write(Population(step, groups))
+        context.metric(step, {"time/step_seconds": seconds}, self.axes())
+        context.status("training", progress=step / context.config.steps)
+        context.log(step, self._rewards.mean, seconds)
+
+    def _is_checkpoint(self, step: int) -> bool:
+        every = section(self._context.config).save_steps
+        return step == self._context.config.steps or (every > 0 and step % every == 0)

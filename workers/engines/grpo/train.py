@@ -1,0 +1,97 @@
+"""The training: RunConfig in, TRL's GRPOTrainer runs, records out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import peft
+import trl
+from datasets import Dataset
+from transformers import PrinterCallback
+
+from workers.config import LoraConfig
+from workers.engines.context import Context, Stopped
+from workers.engines.grpo.arguments import arguments, prompts_needed, section
+from workers.engines.grpo.callback import RecordsCallback
+from workers.engines.grpo.centre import Centre
+from workers.engines.grpo.checkpoint import Progress, read_progress, state_folder, write_state
+from workers.engines.grpo.rewards import Rewards
+from workers.tasks import Example
+
+
+def train(context: Context) -> None:
+    """Trains to the last step. Raises Stopped after a checkpoint where asked to stop, ConfigError, RewardFailed."""
+    args = arguments(context.config, context.loaded, context.directory)
+    lora = section(context.config).lora
+    examples = context.task.examples("train")
+    progress = read_progress(context.resume, lora=lora is not None) if context.resume else Progress()
+    rewards = Rewards(context.task, examples, args.num_generations)
+    rewards.tokens, rewards.samples = progress.tokens, progress.samples
+
+    centre = Centre(context.loaded, lora=lora is not None)
+    trainer = _trainer(context, args, rewards, examples, lora)
+    callback = RecordsCallback(
+        context,
+        rewards,
+        progress,
+        centre=lambda: centre.of(trainer.model),
+        save=lambda step: _save(context, trainer, centre, progress, step, lora=lora is not None),
+    )
+    trainer.add_callback(callback)
+    if context.resume is None:
+        context.evaluate(0, centre.of(trainer.model), callback.axes())
+    context.status("training", progress=0.0 if context.resume is None else None)
+    trainer.train(resume_from_checkpoint=_resume_from(context, lora=lora is not None))
+    if trainer.state.global_step < context.config.steps:
+        raise Stopped(f"stopped after step {trainer.state.global_step} of {context.config.steps}")
+
+
+def _trainer(
+    context: Context, args: trl.GRPOConfig, rewards: Rewards, examples: Sequence[Example], lora: LoraConfig | None
+) -> trl.GRPOTrainer:
+    model = context.loaded.model
+    if lora is None:
+        # Updates of a usual learning rate are too small for 16 bits: the master is float32, autocast does the rest.
+        model = model.float().requires_grad_(True)
+    trainer = trl.GRPOTrainer(
+        model=model,
+        reward_funcs=rewards,
+        args=args,
+        train_dataset=_dataset(examples, prompts_needed(args), context.config.seed),
+        processing_class=context.loaded.tokenizer,
+        peft_config=_adapter(lora) if lora else None,
+    )
+    trainer.remove_callback(PrinterCallback)
+    return trainer
+
+
+def _dataset(examples: Sequence[Example], count: int, seed: int) -> Dataset:
+    """The run's prompts in the order they are drawn: one shuffle of all examples after another, as long as it takes.
+
+    TRL would shuffle anew at each epoch from where its generator stands, which a resume cannot find again, and would
+    drop prompts that do not fill a batch: a task with fewer prompts than a batch could not be trained at all.
+    """
+    rng = np.random.default_rng(seed)
+    rounds = -(-count // len(examples))
+    order = np.concatenate([rng.permutation(len(examples)) for _ in range(rounds)])[:count]
+    rows = [{"prompt": list(example.messages), "example": i} for i, example in enumerate(examples)]
+    return Dataset.from_list(rows).select(order)
+
+
+def _adapter(lora: LoraConfig) -> peft.LoraConfig:
+    return peft.LoraConfig(
+        r=lora.rank, lora_alpha=lora.alpha, target_modules=list(lora.targets), task_type="CAUSAL_LM", lora_dropout=0.0
+    )
+
+
+def _save(
+    context: Context, trainer: trl.GRPOTrainer, centre: Centre, progress: Progress, step: int, *, lora: bool
+) -> None:
+    """Without an adapter the float32 master is kept, from which a resume goes on; with one, the merged weights."""
+    model = centre.of(trainer.model) if lora else trainer.model
+    context.checkpoint(step, model, lambda folder: write_state(trainer, progress, folder, lora=lora))
+
+
+def _resume_from(context: Context, *, lora: bool) -> str | None:
+    return str(state_folder(context.resume, lora=lora)) if context.resume else None
