@@ -1,0 +1,124 @@
+"""The decoder says what transformers says, and its draws are its seed's alone."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel
+
+from tests.workers.models.shapes import generated, llama, prompts, qwen2
+from workers.models import Loaded
+from workers.models.decoder import Decoder
+
+LLAMA3_ROPE = {
+    "rope_type": "llama3",
+    "rope_theta": 5e5,
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 32,
+}
+ODD_HEADS = {"head_dim": 12, "num_key_value_heads": 1, "attention_bias": True, "mlp_bias": True}
+
+
+def test_greedy_answers_equal_transformers_on_200_prompts(micro: Loaded) -> None:
+    texts = prompts(200)
+    answers = Decoder(micro.model, micro.tokenizer).greedy(texts, 40)
+    assert [a.tokens for a in answers] == generated(micro.model, micro.tokenizer, texts, 40)
+
+
+@pytest.mark.parametrize(
+    ("make", "changes"),
+    [
+        (qwen2, {}),
+        (qwen2, {"tie_word_embeddings": False}),
+        (llama, {}),
+        (llama, {"tie_word_embeddings": True, "rope_parameters": LLAMA3_ROPE}),
+        (llama, ODD_HEADS),
+    ],
+    ids=["tied qwen2", "untied qwen2", "llama", "llama3 rope", "llama with biases"],
+)
+def test_each_known_shape_answers_as_in_transformers(micro: Loaded, make: Any, changes: dict[str, Any]) -> None:
+    model, texts = make(micro.tokenizer, **changes), prompts(60)
+    answers = Decoder(model, micro.tokenizer).greedy(texts, 20)
+    assert [a.tokens for a in answers] == generated(model, micro.tokenizer, texts, 20)
+
+
+def test_the_order_and_number_of_rows_do_not_matter(micro: Loaded) -> None:
+    texts = prompts(30)
+    at_once = Decoder(micro.model, micro.tokenizer).greedy(texts, 30)
+    in_sevens = Decoder(micro.model, micro.tokenizer, rows=7).greedy(texts[::-1], 30)
+    assert in_sevens[::-1] == at_once
+
+
+def test_an_answer_is_cut_after_its_end_and_says_when_it_had_none(micro: Loaded) -> None:
+    whole, cut = (Decoder(micro.model, micro.tokenizer).greedy(prompts(1), n)[0] for n in (64, 3))
+    assert whole.tokens[-1] == micro.tokenizer.eos_token_id
+    assert not whole.clipped
+    assert cut.clipped
+    assert cut.tokens == whole.tokens[:3]
+    assert micro.tokenizer.eos_token not in whole.text
+
+
+def test_samples_are_their_seeds_alone(micro: Loaded) -> None:
+    decoder, texts = Decoder(micro.model, micro.tokenizer), prompts(20)
+    torch.manual_seed(1)
+    first = decoder.sample(texts, 20, temperature=1.0, seed=7)
+    torch.manual_seed(2)
+    assert Decoder(micro.model, micro.tokenizer, rows=6).sample(texts, 20, temperature=1.0, seed=7) == first
+    assert decoder.sample(texts, 20, temperature=1.0, seed=8) != first
+
+
+def test_samples_follow_the_models_probabilities(micro: Loaded) -> None:
+    text, draws, temperature = prompts(1)[0], 4000, 1.5
+    tokens = micro.tokenizer(text, return_tensors="pt", add_special_tokens=False)["input_ids"]
+    expected = (micro.model(tokens).logits[0, -1] / temperature).softmax(-1)
+    decoder = Decoder(micro.model, micro.tokenizer, rows=draws)
+    drawn = [c.tokens[0] for c in decoder.sample([text] * draws, 1, temperature, seed=0)]
+    share = torch.bincount(torch.tensor(drawn), minlength=len(expected)) / draws
+    # Five standard errors of a share, for every token of the vocabulary.
+    assert bool(((share - expected).abs() <= 5 * (expected / draws).sqrt() + 1 / draws).all())
+
+
+def test_a_cold_sample_is_the_greedy_answer(micro: Loaded) -> None:
+    decoder, texts = Decoder(micro.model, micro.tokenizer), prompts(5)
+    assert decoder.sample(texts, 20, temperature=1e-4, seed=0) == decoder.greedy(texts, 20)
+
+
+def test_an_unknown_architecture_is_left_to_transformers_and_said(
+    micro: Loaded, caplog: pytest.LogCaptureFixture
+) -> None:
+    torch.manual_seed(0)
+    sizes = GPT2Config(n_embd=32, n_layer=1, n_head=2, vocab_size=512, initializer_range=0.3)
+    model, texts = GPT2LMHeadModel(sizes).eval().requires_grad_(False), prompts(6)
+    model.generation_config.eos_token_id = micro.tokenizer.eos_token_id
+    model.generation_config.pad_token_id = micro.tokenizer.pad_token_id
+    with caplog.at_level(logging.WARNING):
+        decoder = Decoder(model, micro.tokenizer)
+    assert "model type gpt2" in caplog.text
+    expected = generated(model, micro.tokenizer, texts, 12)
+    assert [a.tokens for a in decoder.greedy(texts, 12)] == expected
+    assert decoder.sample(texts, 12, 1.0, seed=3) == decoder.sample(texts, 12, 1.0, seed=3)
+
+
+def test_penalties_of_the_generation_config_are_not_applied(micro: Loaded) -> None:
+    model, texts = qwen2(micro.tokenizer), prompts(10)
+    plain = generated(model, micro.tokenizer, texts, 12)
+    model.generation_config.repetition_penalty = 1.5
+    assert generated(model, micro.tokenizer, texts, 12) != plain
+    assert [a.tokens for a in Decoder(model, micro.tokenizer).greedy(texts, 12)] == plain
+
+
+def test_a_prompt_without_tokens_is_refused_and_none_is_fine(micro: Loaded) -> None:
+    decoder = Decoder(micro.model, micro.tokenizer)
+    assert decoder.greedy([], 5) == []
+    with pytest.raises(ValueError, match="at least one token"):
+        decoder.greedy([""], 5)
+
+
+def test_a_window_of_attention_is_not_decoded_as_if_it_were_whole(micro: Loaded) -> None:
+    window = {"use_sliding_window": True, "sliding_window": 4, "max_window_layers": 0}
+    assert Decoder(qwen2(micro.tokenizer, **window), micro.tokenizer).shape is None

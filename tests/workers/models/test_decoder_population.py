@@ -1,0 +1,85 @@
+"""Members decoded together answer as each would alone."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests.workers.models.shapes import llama, prompts, qwen2
+from workers.models import Loaded
+from workers.models.decoder import Decoder, LowRank, Stacked
+
+MEMBERS, RANK, SIGMA = 5, 3, 0.1
+SHAPES = pytest.mark.parametrize("make", [qwen2, llama], ids=["qwen2", "llama"])
+
+
+def with_weights(model: Any, weights: Mapping[str, Tensor]) -> Any:
+    member = copy.deepcopy(model)
+    for name, parameter in member.named_parameters():
+        parameter.copy_(weights[name])
+    return member
+
+
+def alone(model: Any, stacked: Mapping[str, Tensor], tokenizer: Any, texts: list[str]) -> list[list[list[int]]]:
+    members = (with_weights(model, {name: w[m] for name, w in stacked.items()}) for m in range(MEMBERS))
+    return [[c.tokens for c in Decoder(member, tokenizer).greedy(texts, 20)] for member in members]
+
+
+def together(model: Any, weights: Any, tokenizer: Any, texts: list[str]) -> list[list[list[int]]]:
+    answers = Decoder(model, tokenizer).population(weights, texts, 20)
+    return [[c.tokens for c in member] for member in answers]
+
+
+def noise(model: Any) -> tuple[dict[str, tuple[Tensor, Tensor]], dict[str, Tensor], dict[str, Tensor]]:
+    """(factors, vectors, the same weights written out)."""
+    torch.manual_seed(3)
+    factors, vectors, full = {}, {}, {}
+    for name, w in model.named_parameters():
+        if w.ndim == 1:
+            vectors[name] = full[name] = w + SIGMA * torch.randn(MEMBERS, len(w))
+        else:
+            a, b = torch.randn(MEMBERS, w.shape[0], RANK) * SIGMA, torch.randn(MEMBERS, w.shape[1], RANK)
+            factors[name], full[name] = (a, b), w + a @ b.transpose(1, 2)
+    return factors, vectors, full
+
+
+@SHAPES
+def test_stacked_members_answer_as_each_alone(micro: Loaded, make: Any) -> None:
+    model, texts = make(micro.tokenizer), prompts(12)
+    _, _, full = noise(model)
+    stacked = Stacked(full, Decoder(model, micro.tokenizer).shape)
+    expected = alone(model, full, micro.tokenizer, texts)
+    assert together(model, stacked, micro.tokenizer, texts) == expected
+    assert expected[0] != expected[1]
+
+
+@SHAPES
+def test_low_rank_members_answer_as_the_same_weights_written_out(micro: Loaded, make: Any) -> None:
+    model, texts = make(micro.tokenizer), prompts(12)
+    factors, vectors, full = noise(model)
+    weights = LowRank(dict(model.named_parameters()), Decoder(model, micro.tokenizer).shape, factors, vectors)
+    assert together(model, weights, micro.tokenizer, texts) == alone(model, full, micro.tokenizer, texts)
+
+
+def test_factors_of_some_matrices_leave_the_others_the_models(micro: Loaded) -> None:
+    model, texts = qwen2(micro.tokenizer), prompts(12)
+    factors, _, full = noise(model)
+    some = {name: pair for name, pair in factors.items() if name.endswith(("v_proj.weight", "up_proj.weight"))}
+    base = dict(model.named_parameters())
+    full = {name: full[name] if name in some else base[name].expand(MEMBERS, *base[name].shape) for name in base}
+    weights = LowRank(base, Decoder(model, micro.tokenizer).shape, some, {})
+    assert together(model, weights, micro.tokenizer, texts) == alone(model, full, micro.tokenizer, texts)
+
+
+def test_batches_of_few_prompts_give_the_same(micro: Loaded) -> None:
+    model, texts = qwen2(micro.tokenizer), prompts(12)
+    factors, vectors, _ = noise(model)
+    decoder = Decoder(model, micro.tokenizer)
+    weights = LowRank(dict(model.named_parameters()), decoder.shape, factors, vectors)
+    at_once = decoder.population(weights, texts, 20)
+    assert Decoder(model, micro.tokenizer, rows=2 * MEMBERS).population(weights, texts, 20) == at_once

@@ -1,0 +1,121 @@
+"""Answers to chat prompts, of one model or a population: greedy ones equal to transformers' `generate`, or drawn ones.
+
+    Decoder(model, tokenizer).greedy(["<|im_start|>user\\n…"], max_new_tokens=40)
+
+Pure decoding: penalties and filters in the model's generation config are not applied; its end tokens are.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from workers.models.decoder.generate import generate
+from workers.models.decoder.loop import Choose, decode, greedy, sampler
+from workers.models.decoder.shape import Shape, UnknownShape, shape_of
+from workers.models.decoder.weights import Plain, Weights
+
+logger = logging.getLogger(__name__)
+_said: set[str] = set()
+
+
+@dataclass(frozen=True)
+class Completion:
+    """An answer: its tokens through the end token, its text without special tokens, and whether it was cut off."""
+
+    tokens: list[int]
+    text: str
+    clipped: bool
+
+
+class Decoder:
+    """Decodes with a model's weights as they are at each call. At most `rows` answers are written at once.
+
+    An architecture that `shape_of` does not know is decoded by transformers, and the log says so once; `shape` is None.
+    """
+
+    def __init__(self, model: Any, tokenizer: Any, rows: int = 512) -> None:
+        self.model = model
+        self.tokenizer = tokenizer
+        self.rows = rows
+        self.ends = end_tokens(model, tokenizer)
+        self.shape = _known_shape(model)
+
+    def greedy(self, prompts: Sequence[str], max_new_tokens: int) -> list[Completion]:
+        """The likeliest answer, token by token, to each chat-templated prompt."""
+        ids = self._tokens(prompts)
+        if self.shape is None:
+            return self._completions(generate(self.model, ids, max_new_tokens, self.ends, self.rows))
+        return self._completions(self._answers(self._plain(self.shape), ids, max_new_tokens, greedy)[0])
+
+    def sample(self, prompts: Sequence[str], max_new_tokens: int, temperature: float, seed: int) -> list[Completion]:
+        """Answers drawn at `temperature`; the draws depend on the seed and the prompt's place alone."""
+        ids = self._tokens(prompts)
+        if self.shape is None:
+            drawn = generate(self.model, ids, max_new_tokens, self.ends, self.rows, temperature, seed)
+            return self._completions(drawn)
+        choose = sampler(len(ids), max_new_tokens, temperature, seed, self.ends.device)
+        return self._completions(self._answers(self._plain(self.shape), ids, max_new_tokens, choose)[0])
+
+    def population(self, weights: Weights, prompts: Sequence[str], max_new_tokens: int) -> list[list[Completion]]:
+        """Greedy answers [member][prompt] of a population of this model's shape, which must be a known one."""
+        answers = self._answers(weights, self._tokens(prompts), max_new_tokens, greedy)
+        return [self._completions(of_member) for of_member in answers]
+
+    def _plain(self, shape: Shape) -> Plain:
+        return Plain(dict(self.model.named_parameters()), shape)
+
+    def _answers(self, weights: Weights, ids: list[list[int]], max_new: int, choose: Choose) -> list[list[list[int]]]:
+        """Token lists [member][prompt], decoded in batches of whole prompts."""
+        if self.shape is None:
+            raise UnknownShape("only a model of a known shape can be decoded with weights of a population")
+        answers: list[list[list[int]]] = [[] for _ in range(weights.members)]
+        step = max(1, self.rows // weights.members)
+        for start in range(0, len(ids), step):
+            some = _shifted(choose, start * weights.members)
+            rotary = self.model.model.rotary_emb
+            batch = decode(weights, self.shape, rotary, ids[start : start + step], max_new, self.ends, some)
+            for so_far, more in zip(answers, batch, strict=True):
+                so_far.extend(more)
+        return answers
+
+    def _tokens(self, prompts: Sequence[str]) -> list[list[int]]:
+        ids: list[list[int]] = self.tokenizer(list(prompts), add_special_tokens=False)["input_ids"] if prompts else []
+        for prompt, tokens in zip(prompts, ids, strict=True):
+            if not tokens:
+                raise ValueError(f"a prompt must have at least one token, {prompt!r} has none")
+        return ids
+
+    def _completions(self, answers: Sequence[list[int]]) -> list[Completion]:
+        """Members of a population often agree, so that equal answers are turned into text once."""
+        ends = set(self.ends.tolist())
+        distinct = list({tuple(tokens) for tokens in answers})
+        texts = self.tokenizer.batch_decode(distinct, skip_special_tokens=True) if distinct else []
+        text = dict(zip(distinct, texts, strict=True))
+        return [Completion(tokens, text[tuple(tokens)], tokens[-1] not in ends) for tokens in answers]
+
+
+def end_tokens(model: Any, tokenizer: Any) -> Tensor:
+    """The tokens [E] after which an answer is over: the generation config's, else the tokenizer's."""
+    ends = getattr(model.generation_config, "eos_token_id", None)
+    ends = tokenizer.eos_token_id if ends is None else ends
+    return torch.tensor([ends] if isinstance(ends, int) else ends or [-1], device=model.device)
+
+
+def _known_shape(model: Any) -> Shape | None:
+    try:
+        return shape_of(model)
+    except UnknownShape as reason:
+        if str(reason) not in _said:
+            logger.warning("transformers decodes this model, member after member: %s", reason)
+            _said.add(str(reason))
+        return None
+
+
+def _shifted(choose: Choose, by: int) -> Choose:
+    return lambda logits, places, number: choose(logits, places + by, number)

@@ -1,0 +1,107 @@
+"""The shape of a Qwen2- or Llama-like model, read from its config, and the canonical names of its parameters.
+
+Canonical means Hugging Face's: `model.layers.0.self_attn.q_proj.weight`, a tied head counted once as
+`model.embed_tokens.weight`. Noise and checkpoints are named alike, whatever fuses or splits tensors in between.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+MODEL_TYPES = ("qwen2", "llama")
+# The other kinds (dynamic, longrope) turn positions by an angle that depends on the length reached so far.
+ROPE_TYPES = ("default", "linear", "llama3", "yarn")
+
+
+class UnknownShape(ValueError):
+    """The decoder does not know this architecture. The message says what about it."""
+
+
+@dataclass(frozen=True)
+class Map:
+    """One or several linear layers that read the same input, computed as one matrix product."""
+
+    parts: tuple[str, ...]
+
+    @property
+    def weights(self) -> tuple[str, ...]:
+        return tuple(f"{part}.weight" for part in self.parts)
+
+    @property
+    def biases(self) -> tuple[str, ...]:
+        return tuple(f"{part}.bias" for part in self.parts)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Names inside one decoder layer."""
+
+    norm_in: str
+    qkv: Map
+    out: Map
+    norm_post: str
+    gate_up: Map
+    down: Map
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Sizes and names; `head` names the embedding where the two are tied."""
+
+    layers: tuple[Layer, ...]
+    heads: int
+    kv_heads: int
+    head_dim: int
+    eps: float
+    embed: str
+    norm: str
+    head: Map
+
+    @property
+    def maps(self) -> tuple[Map, ...]:
+        """Every linear map of the model, the head last."""
+        inner = (m for layer in self.layers for m in (layer.qkv, layer.out, layer.gate_up, layer.down))
+        return (*inner, self.head)
+
+
+def shape_of(model: Any) -> Shape:
+    """The shape of a transformers causal language model. Raises UnknownShape."""
+    config = model.config
+    if reason := _unknown(config):
+        raise UnknownShape(reason)
+    tied = model.lm_head.weight is model.model.embed_tokens.weight
+    return Shape(
+        layers=tuple(_layer(f"model.layers.{i}") for i in range(config.num_hidden_layers)),
+        heads=config.num_attention_heads,
+        kv_heads=config.num_key_value_heads,
+        head_dim=getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads,
+        eps=config.rms_norm_eps,
+        embed="model.embed_tokens.weight",
+        norm="model.norm.weight",
+        head=Map(("model.embed_tokens" if tied else "lm_head",)),
+    )
+
+
+def _unknown(config: Any) -> str | None:
+    """Why the decoder cannot run this model, or None."""
+    if config.model_type not in MODEL_TYPES:
+        return f"model type {config.model_type} is none of {', '.join(MODEL_TYPES)}"
+    if config.hidden_act != "silu":
+        return f"activation {config.hidden_act} is not silu"
+    if any(kind != "full_attention" for kind in getattr(config, "layer_types", None) or ()):
+        return "some layers attend through a sliding window"
+    rope = config.rope_parameters.get("rope_type", "default")
+    return None if rope in ROPE_TYPES else f"rope type {rope} is none of {', '.join(ROPE_TYPES)}"
+
+
+def _layer(at: str) -> Layer:
+    attention, mlp = f"{at}.self_attn", f"{at}.mlp"
+    return Layer(
+        norm_in=f"{at}.input_layernorm.weight",
+        qkv=Map((f"{attention}.q_proj", f"{attention}.k_proj", f"{attention}.v_proj")),
+        out=Map((f"{attention}.o_proj",)),
+        norm_post=f"{at}.post_attention_layernorm.weight",
+        gate_up=Map((f"{mlp}.gate_proj", f"{mlp}.up_proj")),
+        down=Map((f"{mlp}.down_proj",)),
+    )

@@ -1,0 +1,77 @@
+"""What the forward pass asks of weights: one model's, or a whole population's in the same batch.
+
+Activations are [T, M, …]: T tokens of each of M members. While prompts are read, T runs over the tokens of all prompts;
+while answers are written, over the answers that are still going.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from workers.models.decoder.shape import Map, Shape
+
+# Fused q·k·v and gate·up are copies; for a larger model the copy costs more than the saved kernel launches.
+FUSE_BYTES = 256 * 1024 * 1024
+
+
+class Weights(Protocol):
+    """The weights of `members` models of one shape."""
+
+    members: int
+
+    def embed(self, tokens: Tensor) -> Tensor:
+        """Tokens [T, M] -> [T, M, d]."""
+
+    def norm(self, name: str) -> Tensor:
+        """The scale of an RMSNorm, [d] or [M, d]."""
+
+    def linear(self, over: Map, x: Tensor) -> Tensor:
+        """[T, M, in] -> [T, M, out], the parts of `over` side by side."""
+
+
+class Plain:
+    """One model's own weights, M = 1. They are read when it is made: make another after an update."""
+
+    members = 1
+
+    def __init__(self, parameters: Mapping[str, Tensor], shape: Shape) -> None:
+        self._parameters = parameters
+        self._embed = shape.embed
+        total = sum(p.numel() * p.element_size() for p in parameters.values())
+        self._matrices = {over: matrices(parameters, over, fuse=total <= FUSE_BYTES) for over in shape.maps}
+
+    def embed(self, tokens: Tensor) -> Tensor:
+        return functional.embedding(tokens, self._parameters[self._embed])
+
+    def norm(self, name: str) -> Tensor:
+        return self._parameters[name]
+
+    def linear(self, over: Map, x: Tensor) -> Tensor:
+        outs = [functional.linear(x, weight, bias) for weight, bias in self._matrices[over]]
+        return outs[0] if len(outs) == 1 else torch.cat(outs, dim=-1)
+
+
+Matrix = tuple[Tensor, Tensor | None]
+
+
+def matrices(parameters: Mapping[str, Tensor], over: Map, fuse: bool = True) -> list[Matrix]:
+    """Weight […, out, in] and bias […, out] of each part, or of all parts as one."""
+    weights = [parameters[name] for name in over.weights]
+    biases = [parameters.get(name) for name in over.biases]
+    if len(weights) == 1 or not fuse:
+        return list(zip(weights, biases, strict=True))
+    return [(torch.cat(weights, dim=-2), side_by_side(biases, [w.shape[-2] for w in weights]))]
+
+
+def side_by_side(parts: list[Tensor | None], sizes: list[int]) -> Tensor | None:
+    """Vectors […, n] end to end, zeros of the given size for a missing one; None where all are missing."""
+    like = next((part for part in parts if part is not None), None)
+    if like is None:
+        return None
+    zeros = (like.new_zeros(*like.shape[:-1], size) for size in sizes)
+    return torch.cat([zero if part is None else part for part, zero in zip(parts, zeros, strict=True)], dim=-1)
