@@ -1,0 +1,22 @@
+"""The web server's entry: HTTP to Django, WebSockets to the consumers, for signed-in people of allowed origins."""
+
+from __future__ import annotations
+
+import os
+
+from channels.auth import AuthMiddlewareStack
+from channels.routing import ProtocolTypeRouter, URLRouter
+from channels.security.websocket import AllowedHostsOriginValidator
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "esweb.settings")
+http = get_asgi_application()
+
+from runs.routing import websocket_urlpatterns  # noqa: E402  (models exist only once Django is set up)
+
+application = ProtocolTypeRouter(
+    {
+        "http": http,
+        "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
+    }
+)

@@ -1,0 +1,38 @@
+"""One esweb to a data folder: two would connect to the first one's servers, each believing them its own."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from esweb.embedded.process import CannotStart, told_in_words
+
+
+@contextmanager
+def hold(data: Path) -> Iterator[None]:
+    """Holds data/lock until the block ends or the process dies. Raises CannotStart where another process holds it."""
+    with told_in_words(data):
+        data.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor = os.open(data / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        _take(descriptor, data)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _take(descriptor: int, data: Path) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = os.pread(descriptor, 20, 0).decode(errors="replace").strip() or "unknown"
+        raise CannotStart(
+            f"esweb is already running on {data} (process {holder}). "
+            "Stop it first, or choose another folder with --data."
+        ) from None
+    with told_in_words(data):
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)

@@ -1,0 +1,63 @@
+"""PostgreSQL refuses to run as root, and as a user without a name. In a user namespace of one user it sees `nobody`.
+
+Nothing on the machine is changed for it: no user is made, no permission is loosened, and on disk the files stay ours.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import signal
+import subprocess
+from collections.abc import Callable
+
+from esweb.embedded.process import LIBC, CannotStart, dies_with_us
+
+CLONE_NEWUSER = 0x10000000
+NOBODY = 65534
+
+
+def before_exec(death_signal: signal.Signals) -> Callable[[], None]:
+    """For `preexec_fn` of PostgreSQL's programs. Raises CannotStart where root may not make a user namespace."""
+    dies = dies_with_us(death_signal)
+    if not needed():
+        return dies
+    uid, gid = os.geteuid(), os.getegid()
+
+    def in_namespace() -> None:
+        _enter(uid, gid)
+        dies()  # after the namespace: entering one clears the signal
+
+    _try(in_namespace)
+    return in_namespace
+
+
+def needed() -> bool:
+    """True for root, and for a user id that has no name."""
+    if os.geteuid() == 0:
+        return True
+    try:
+        pwd.getpwuid(os.geteuid())
+    except KeyError:
+        return True
+    return False
+
+
+def _enter(uid: int, gid: int) -> None:
+    if LIBC is None or LIBC.unshare(CLONE_NEWUSER) != 0:
+        raise OSError("no user namespace")
+    for name, line in (("setgroups", "deny"), ("uid_map", f"{NOBODY} {uid} 1"), ("gid_map", f"{NOBODY} {gid} 1")):
+        descriptor = os.open(f"/proc/self/{name}", os.O_WRONLY)
+        os.write(descriptor, line.encode())
+        os.close(descriptor)
+
+
+def _try(preexec: Callable[[], None]) -> None:
+    try:
+        subprocess.run(["true"], preexec_fn=preexec, check=True)
+    except (subprocess.SubprocessError, OSError):
+        who = "root" if os.geteuid() == 0 else f"user id {os.geteuid()}, which has no name"
+        raise CannotStart(
+            f"PostgreSQL does not run as {who}, and this machine forbids the user namespace that would help. "
+            "Start esweb as an ordinary user, or set DATABASE_URL to a PostgreSQL server."
+        ) from None

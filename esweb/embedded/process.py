@@ -1,0 +1,108 @@
+"""Child processes that end when we end, and what can go wrong when one is started, in words."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+PR_SET_PDEATHSIG = 1
+LINUX = sys.platform == "linux"
+# Loaded before any fork: between fork and exec only the plain calls below are safe.
+LIBC = ctypes.CDLL(None, use_errno=True) if LINUX else None
+
+
+class CannotStart(Exception):
+    """Something that a person must change before this can start; the message says what, in a sentence."""
+
+
+@contextmanager
+def told_in_words(folder: Path) -> Iterator[None]:
+    """Turns a full disk, a read-only folder and their like into CannotStart."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            raise CannotStart(f"The disk that holds {folder} is full.") from error
+        raise CannotStart(
+            f"The data folder {folder} cannot be used: {error.strerror} ({error.filename or folder})."
+        ) from error
+
+
+def binary(package: str, *parts: str) -> Path:
+    """A program inside an installed package, found without importing it. Raises CannotStart where there is none."""
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise CannotStart(
+            f"The package {package} is not installed. Run `make setup`, or set DATABASE_URL and REDIS_URL."
+        )
+    found = sorted(Path(spec.submodule_search_locations[0]).glob("/".join(parts)))
+    if not found:
+        raise CannotStart(f"The package {package} has no {parts[-1]} for this kind of machine.")
+    return found[0]
+
+
+def dies_with_us(death_signal: signal.Signals) -> Callable[[], None]:
+    """For `preexec_fn`: the kernel sends the child this signal when we die, even by kill -9 (Linux; elsewhere nothing)."""
+    parent = os.getpid()
+
+    def before_exec() -> None:
+        if LIBC is None:
+            return
+        LIBC.prctl(PR_SET_PDEATHSIG, int(death_signal), 0, 0, 0)
+        if os.getppid() != parent:  # we died before the kernel knew whom to tell
+            os._exit(1)
+
+    return before_exec
+
+
+def lives_in(pid: int, folder: Path) -> bool:
+    """True where a process of that id runs in that folder: pids are used again, a server's working folder is its own."""
+    proc = Path("/proc") / str(pid)
+    with suppress(OSError):
+        stat = (proc / "stat").read_text(encoding="utf-8", errors="replace")
+        is_zombie = stat.rpartition(")")[2].split()[0] == "Z"
+        return not is_zombie and (proc / "cwd").readlink() == folder.resolve()
+    return False
+
+
+def end_orphan(pid_file: Path, folder: Path, stop_signal: signal.Signals, patience_seconds: float = 30) -> None:
+    """Ends the server that an earlier, killed supervisor left in this folder, then forgets its pid file."""
+    with suppress(OSError, ValueError, IndexError):
+        pid = int(pid_file.read_text(encoding="utf-8").split()[0])
+        give_up_at = time.monotonic() + patience_seconds
+        while lives_in(pid, folder):
+            if time.monotonic() > give_up_at:
+                raise CannotStart(f"Process {pid} still runs in {folder} and does not end. Stop it first.")
+            with suppress(ProcessLookupError):
+                os.kill(pid, stop_signal)
+            time.sleep(0.1)
+    pid_file.unlink(missing_ok=True)
+
+
+def stop(process: subprocess.Popen[bytes], stop_signal: signal.Signals, patience_seconds: float) -> None:
+    """Asks the process to end, waits, and kills it where it does not."""
+    if process.poll() is not None:
+        return
+    process.send_signal(stop_signal)
+    try:
+        process.wait(patience_seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def last_line(log: Path) -> str:
+    """The newest line of a log that says something, for an error message."""
+    with suppress(OSError):
+        lines = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+        return lines[-1] if lines else "it said nothing"
+    return "it said nothing"

@@ -1,0 +1,171 @@
+"""The settings, all of them: what the environment says, else what serves one person on one machine.
+
+`.env.example` lists every variable that is read here.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from csp.constants import NONE, SELF, UNSAFE_INLINE
+
+from esweb import addresses, embedded, env, secret_key
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+# Where state lives ---------------------------------------------------------------------------------------------------
+
+DATA_DIR = env.folder("ESWEB_DATA", BASE_DIR / ".esweb")
+RUNS_DIR = DATA_DIR / "runs"
+CACHE_DIR = env.folder("ESWEB_CACHE", DATA_DIR / "cache")
+DATABASE_URL = env.secret("DATABASE_URL") or embedded.database_url(DATA_DIR)
+REDIS_URL = env.secret("REDIS_URL") or embedded.redis_url(DATA_DIR)
+LOCAL_SLOTS = env.number("ESWEB_LOCAL_SLOTS", len(os.sched_getaffinity(0)), at_least=1)
+
+DATABASES: dict[str, Any] = {"default": addresses.database(DATABASE_URL)}
+# A pool, because an ASGI server runs each request on whichever thread is free: connections that last would pile up.
+DATABASES["default"]["OPTIONS"]["pool"] = {"min_size": 0, "max_size": 8, "timeout": 10}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}}
+
+# Who may come in -----------------------------------------------------------------------------------------------------
+
+DEBUG = env.flag("ESWEB_DEBUG")
+SECRET_KEY = env.secret("SECRET_KEY") or secret_key.kept_in(DATA_DIR)
+ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
+CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
+HTTPS = env.flag("ESWEB_HTTPS")
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
+SECURE_SSL_REDIRECT = HTTPS
+SECURE_HSTS_SECONDS = 30 * 24 * 3600 if HTTPS else 0
+SECURE_REFERRER_POLICY = "same-origin"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+X_FRAME_OPTIONS = "DENY"
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "experiments"
+LOGOUT_REDIRECT_URL = "login"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "script-src": [SELF],
+        # Charts place their parts with style attributes.
+        "style-src": [SELF, UNSAFE_INLINE],
+        "img-src": [SELF, "data:", "blob:"],
+        "connect-src": [SELF],
+        "frame-ancestors": [NONE],
+        "form-action": [SELF],
+        "base-uri": [NONE],
+        "object-src": [NONE],
+    }
+}
+
+# What answers a request ----------------------------------------------------------------------------------------------
+
+ROOT_URLCONF = "esweb.urls"
+ASGI_APPLICATION = "esweb.asgi.application"
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "channels",
+    "csp",
+    "django_htmx",
+    "esweb",
+    "runs",
+    "judging",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.middleware.gzip.GZipMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+LOADERS = ["django.template.loaders.filesystem.Loader", "django.template.loaders.app_directories.Loader"]
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "OPTIONS": {
+            # The partials loader finds page.html#fragment; the cached one must stand inside it.
+            "loaders": [
+                (
+                    "template_partials.loader.Loader",
+                    LOADERS if DEBUG else [("django.template.loaders.cached.Loader", LOADERS)],
+                )
+            ],
+            "builtins": ["template_partials.templatetags.partials", "django.templatetags.static"],
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    }
+]
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+# With this flag `collectstatic` fills STATIC_ROOT, and pages name what lies there: with a digest, compressed, cached for ever.
+STATIC_COLLECTED = env.flag("ESWEB_STATIC_COLLECTED")
+STATIC_ROOT = env.folder("ESWEB_STATIC_ROOT", DATA_DIR / "static") if STATIC_COLLECTED else None
+WHITENOISE_USE_FINDERS = not STATIC_COLLECTED
+WHITENOISE_AUTOREFRESH = DEBUG
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        if STATIC_COLLECTED
+        else "django.contrib.staticfiles.storage.StaticFilesStorage"
+    },
+}
+USE_I18N = False
+TIME_ZONE = "UTC"
+USE_TZ = True
+
+# Jobs: short, safe to repeat, never waiting for a run ----------------------------------------------------------------
+
+TICK_SECONDS = env.number("ESWEB_TICK_SECONDS", 2, at_least=1)
+CELERY_BROKER_URL = addresses.celery_broker(REDIS_URL)
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_TASK_SOFT_TIME_LIMIT = 60
+CELERY_TASK_TIME_LIMIT = 120
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+# Ticks have their own queue, so that a slow cluster, given its own worker, cannot starve submits.
+CELERY_TASK_DEFAULT_QUEUE = "jobs"
+CELERY_TASK_ROUTES = {"runs.jobs.tick_*": {"queue": "ticks"}}
+CELERY_BEAT_SCHEDULE = {
+    "tick-clusters": {
+        "task": "runs.jobs.tick_clusters",
+        "schedule": float(TICK_SECONDS),
+        # Ticks that nobody took while the worker was away are worth nothing.
+        "options": {"expires": 2.0 * TICK_SECONDS},
+    }
+}
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": "WARNING"},
+    "loggers": {name: {"level": env.text("ESWEB_LOG_LEVEL", "INFO")} for name in ("esweb", "runs", "judging")},
+}

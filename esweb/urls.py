@@ -1,0 +1,17 @@
+"""Every address: pages at the top, the API under /api/v1/, signing in and out, and a word on health."""
+
+from __future__ import annotations
+
+from django.contrib.auth.views import LoginView, LogoutView
+from django.urls import include, path
+
+from esweb.api import api
+from esweb.health import health
+
+urlpatterns = [
+    path("", include("runs.urls")),
+    path("api/v1/", api.urls),
+    path("login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
+    path("logout/", LogoutView.as_view(), name="logout"),
+    path("healthz", health, name="health"),
+]

@@ -1,0 +1,36 @@
+#!/usr/bin/env python
+"""Runs a command of the project: `manage.py up`, `manage.py demo`, `manage.py help`."""
+
+import os
+import sys
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import execute_from_command_line
+
+
+def without_data_option(argv: list[str]) -> list[str]:
+    """Takes --data DIR, which every command understands, out of argv: the settings need it before any command runs."""
+    kept = []
+    words = iter(argv)
+    for word in words:
+        name, equals, value = word.partition("=")
+        if name != "--data":
+            kept.append(word)
+            continue
+        folder = value if equals else next(words, "")
+        if not folder:
+            sys.exit("--data needs a folder.")
+        os.environ["ESWEB_DATA"] = folder
+    return kept
+
+
+def main() -> None:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "esweb.settings")
+    try:
+        execute_from_command_line(without_data_option(sys.argv))
+    except ImproperlyConfigured as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""The cast. Ada owns, Bo is a colleague, Cy is a stranger; what Ada keeps private neither of them may see."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from pytest_django.fixtures import Settings
+
+from runs.models import Cluster, Experiment
+
+
+def person(name: str) -> User:
+    """A signed-up person. Tests sign in with `force_login`: hashing passwords is slow on purpose."""
+    return User.objects.create(username=name)
+
+
+@pytest.fixture
+def ada(db: None) -> User:
+    """Owns the experiments."""
+    return person("ada")
+
+
+@pytest.fixture
+def bo(db: None) -> User:
+    """A colleague: sees what is not private."""
+    return person("bo")
+
+
+@pytest.fixture
+def cy(db: None) -> User:
+    """May not: neither sees what is private nor changes what is Ada's."""
+    return person("cy")
+
+
+@pytest.fixture
+def ada_client(ada: User) -> Client:
+    """Ada's browser, signed in."""
+    client = Client()
+    client.force_login(ada)
+    return client
+
+
+@pytest.fixture
+def bo_client(bo: User) -> Client:
+    """Bo's browser, signed in."""
+    client = Client()
+    client.force_login(bo)
+    return client
+
+
+@pytest.fixture
+def cy_client(cy: User) -> Client:
+    """Cy's browser, signed in."""
+    client = Client()
+    client.force_login(cy)
+    return client
+
+
+@pytest.fixture
+def local(db: None) -> Cluster:
+    """This machine, as the migrations make it."""
+    return Cluster.objects.get(name="local")
+
+
+@pytest.fixture
+def experiment(ada: User) -> Experiment:
+    """Ada's, for everybody to see."""
+    return Experiment.objects.create(name="Concise", question="Does it learn to be concise?", owner=ada)
+
+
+@pytest.fixture
+def private_experiment(ada: User) -> Experiment:
+    """Ada's, for nobody else."""
+    return Experiment.objects.create(name="Secret", question="Will this be published?", owner=ada, is_private=True)
+
+
+@pytest.fixture
+def runs_dir(tmp_path: Path, settings: Settings) -> Path:
+    """A folder of runs for this test alone."""
+    settings.RUNS_DIR = tmp_path / "runs"
+    return tmp_path / "runs"

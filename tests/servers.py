@@ -1,0 +1,43 @@
+"""A pytest plugin: real PostgreSQL and Valkey for the tests that need them, in a folder that goes away.
+
+Addresses are set before Django reads its settings; the servers start only where a test of Django's side was collected.
+DATABASE_URL and REDIS_URL, where set, name others that are used instead.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from esweb.embedded import Postgres, Valkey
+
+ROOT = Path(__file__).resolve().parent.parent
+NEEDS_NO_SERVER = ROOT / "tests" / "workers"
+DATA = Path(tempfile.mkdtemp(prefix="esweb-tests-"))
+SERVERS = [
+    server(DATA, durable=False)
+    for server, variable in ((Postgres, "DATABASE_URL"), (Valkey, "REDIS_URL"))
+    if variable not in os.environ
+]
+
+os.environ["ESWEB_DATA"] = str(DATA)
+# Models are slow to make and named by what made them: tests share them from one time to the next.
+os.environ.setdefault("ESWEB_CACHE", str(ROOT / ".pytest_cache" / "esweb"))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    if all(item.path.is_relative_to(NEEDS_NO_SERVER) for item in session.items) or session.config.option.collectonly:
+        return
+    for server in SERVERS:
+        server.start()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure() -> None:
+    for server in reversed(SERVERS):
+        server.stop()
+    shutil.rmtree(DATA, ignore_errors=True)
