@@ -73,10 +73,10 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
 
     async def receive_json(self, content: Any, **_: Any) -> None:
         """Replaces what is watched."""
-        asked = content.get("watch") if isinstance(content, dict) else None
         if self.sender is None:
             return
-        if not _is_watch(asked):
+        asked = _asked(content)
+        if asked is None:
             why = f'Send {{"watch": {{"<run uid>": <cursor>}}}}, at most {MAX_RUNS} runs; a cursor is 0 or a batch id.'
             await self.send_json({"type": "error", "why": why})
             return
@@ -123,8 +123,10 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
     async def _follow(self, uid: str, news: list[News]) -> None:
         """Sends the points that follow the last batch sent, as one message; reads them where the news has a hole."""
         watched = self.watched.get(uid)
+        if watched is None:
+            return
         merged: live.Points = {}
-        for item in news if watched else ():
+        for item in news:
             if item.cursor <= watched.cursor:
                 continue
             if item.points is None or item.previous > watched.cursor:
@@ -134,8 +136,7 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
             else:
                 _extend(merged, item.points)
                 watched.cursor = item.cursor
-        if watched:
-            await self._send_points(uid, watched.cursor, merged)
+        await self._send_points(uid, watched.cursor, merged)
 
     async def _catch_up(self, uid: str) -> None:
         """Sends what the database holds after the cursor, in pieces; or says behind, where a refetch is cheaper."""
@@ -165,10 +166,13 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
             await self._refuse(uid)
 
 
-def _is_watch(asked: Any) -> bool:
+def _asked(content: Any) -> dict[str, int] | None:
+    """run uid -> cursor, as a page may ask for it; None where it asks for something else."""
+    asked = content.get("watch") if isinstance(content, dict) else None
     if not isinstance(asked, dict) or len(asked) > MAX_RUNS:
-        return False
-    return all(type(cursor) is int and 0 <= cursor < 2**63 for cursor in asked.values())
+        return None
+    fits = all(type(cursor) is int and 0 <= cursor < 2**63 for cursor in asked.values())
+    return asked if fits else None
 
 
 def _extend(merged: live.Points, points: live.Points) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from django.db import models
 from django.db.models import Q
 
@@ -20,8 +22,10 @@ class Recorded(models.Model):
 
     class Meta:
         abstract = True
-        constraints = (models.UniqueConstraint(fields=["attempt", "epoch", "seq"], name="%(class)s_once"),)
-        indexes = (models.Index(fields=["run", "step"]),)
+        constraints: ClassVar[tuple[models.BaseConstraint, ...]] = (
+            models.UniqueConstraint(fields=["attempt", "epoch", "seq"], name="%(class)s_once"),
+        )
+        indexes: ClassVar[tuple[models.Index, ...]] = (models.Index(fields=["run", "step"]),)
 
     def __str__(self) -> str:
         return f"step {self.step}"

@@ -42,7 +42,7 @@ def _columns(x: Floats, px: int, span: Span) -> Ints:
 
 
 def _changes(values: NDArray[Any]) -> NDArray[np.bool_]:
-    return np.r_[False, values[1:] != values[:-1]]
+    return np.concatenate([[False], values[1:] != values[:-1]])
 
 
 def _corners(y: Floats, solid: Ints, column: Ints, line: Ints) -> Ints:
@@ -51,7 +51,7 @@ def _corners(y: Floats, solid: Ints, column: Ints, line: Ints) -> Ints:
         return solid
     new = _changes(column[solid]) | _changes(line[solid])
     starts = np.r_[0, np.flatnonzero(new)]
-    group, values = np.cumsum(new), y[solid]
+    group, values = np.cumsum(new, dtype=np.int64), y[solid]
     lowest = _first(values == np.minimum.reduceat(values, starts)[group], group)
     highest = _first(values == np.maximum.reduceat(values, starts)[group], group)
     lasts = np.r_[starts[1:], len(solid)] - 1
@@ -60,5 +60,6 @@ def _corners(y: Floats, solid: Ints, column: Ints, line: Ints) -> Ints:
 
 def _first(hit: NDArray[np.bool_], group: Ints) -> Ints:
     """Where each group has its first hit."""
-    at = np.flatnonzero(hit)
-    return at[np.unique(group[at], return_index=True)[1]]
+    at: Ints = np.flatnonzero(hit)
+    firsts: Ints = at[np.unique(group[at], return_index=True)[1]]
+    return firsts

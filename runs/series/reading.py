@@ -148,7 +148,7 @@ def _add(pieces: _Pieces, segment: int, batch_id: int, points: Block, key: str, 
 def _whole(run_id: int, key: str, pieces: _Pieces) -> tuple[Curve, Ints]:
     """A curve with all its points, and the segment of each."""
     segments = np.repeat(np.array(pieces.segments, np.int64), [len(y) for y in pieces.y])
-    steps, x, y = (np.concatenate(part) for part in (pieces.steps, pieces.x, pieces.y))
+    steps, x, y = np.concatenate(pieces.steps), np.concatenate(pieces.x), np.concatenate(pieces.y)
     grey = overwritten(steps, segments)
     placed = np.flatnonzero(~np.isnan(x))
     order = placed[np.lexsort((x[placed], segments[placed]))]
