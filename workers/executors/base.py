@@ -39,7 +39,9 @@ class Spec:
     cores: int = 1
     gpus: int = 0
     memory_mb: int = 0
-    time_limit_seconds: int = 0
+    time_limit_seconds: float = 0
+    grace_seconds: float = 30
+    """Between SIGTERM and SIGKILL: the time to save a checkpoint."""
     env: Mapping[str, str] | None = None
 
 

@@ -1,0 +1,31 @@
+"""A small machine: two cores, quick beats. Whatever a test leaves running is ended by its recorded process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.workers.attempts import python
+from workers.executors.base import Spec
+from workers.executors.local import Local
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Local]:
+    local = Local(tmp_path / "queue", cores=2, beat_seconds=0.02)
+    yield local
+    local.interrupt(0.0)
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Callable[..., Spec]:
+    """job("a", code) -> a spec whose directory is named like its key."""
+
+    def make(key: str, code: str, **needs: Any) -> Spec:
+        needs = {"grace_seconds": 0.2, **needs}
+        return Spec(key, tmp_path / "attempts" / key, tuple(python(code)), **needs)
+
+    return make

@@ -1,0 +1,189 @@
+"""Whoever submits, polls or starts may be killed at any line: the next question converges, and nothing runs twice."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.workers.attempts import ENV, RUNS_LONG, agent, finish, until
+from workers.attempt import Process, owner
+from workers.executors import local, tickets
+from workers.executors.base import Spec, Unreachable
+from workers.executors.local import Local
+from workers.executors.states import State
+from workers.executors.tickets import Tickets
+
+Job = Callable[..., Spec]
+COUNTS = "open('ran', 'a').write('x')"
+COUNTS_AND_STAYS = COUNTS + "; import time; time.sleep(60)"
+
+
+class Killed(BaseException):
+    """Stands for the process dying at this line."""
+
+
+def _dies_at(monkeypatch: pytest.MonkeyPatch, place: object, name: str, *, after: bool) -> None:
+    """The next call of `place.name` is the last thing this process does; then it lives again."""
+    real = getattr(place, name)
+
+    def die(*args: object, **kwargs: object) -> None:
+        monkeypatch.setattr(place, name, real)
+        if after:
+            real(*args, **kwargs)
+        raise Killed
+
+    monkeypatch.setattr(place, name, die)
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize(
+    ("place", "name"),
+    [(local, "write_json"), (Tickets, "put"), (local, "start_agent"), (local, "owner"), (Tickets, "open")],
+    ids=["write spec", "put ticket", "start agent", "look for claim", "read line"],
+)
+def test_a_submit_that_died_is_repeated_and_runs_once(
+    machine: Local, job: Job, monkeypatch: pytest.MonkeyPatch, place: object, name: str, after: bool
+) -> None:
+    spec = job("a", COUNTS)
+    _dies_at(monkeypatch, place, name, after=after)
+    with pytest.raises(Killed):
+        machine.submit(spec)
+    machine.submit(spec)
+    until(lambda: (seen := machine.poll(["a"])["a"]) and seen.state == State.SUCCEEDED)
+    assert (spec.directory / "ran").read_text() == "x"
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize(
+    ("place", "name"), [(Tickets, "end"), (tickets, "write_json"), (local, "_ending")], ids=["end", "write", "ending"]
+)
+def test_an_end_that_was_half_noted_is_noted_by_the_next(
+    machine: Local, job: Job, monkeypatch: pytest.MonkeyPatch, place: object, name: str, after: bool
+) -> None:
+    spec = job("a", COUNTS)
+    machine.submit(spec)
+    agent_process = owner(spec.directory)
+    assert agent_process is not None
+    until(lambda: not agent_process.is_alive())
+    _dies_at(monkeypatch, place, name, after=after)
+    with pytest.raises(Killed):
+        machine.poll(["a"])
+    seen = machine.poll(["a"])["a"]
+    assert seen and seen.state == State.SUCCEEDED
+    assert list((machine.root / "open").iterdir()) == []
+
+
+def test_a_start_that_nobody_noted_is_adopted(machine: Local, job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = job("a", COUNTS_AND_STAYS)
+    _dies_at(monkeypatch, local, "start_agent", after=True)
+    with pytest.raises(Killed):
+        machine.submit(spec)
+    first = owner(spec.directory)
+    seen = machine.poll(["a"])["a"]
+    assert seen and seen.state == State.RUNNING and owner(spec.directory) == first
+    until((spec.directory / "ran").exists)
+    assert (spec.directory / "ran").read_text() == "x"
+
+
+def test_many_submits_and_polls_at_once_run_it_once(machine: Local, job: Job) -> None:
+    specs = [job(f"job-{n}", COUNTS) for n in range(3)]
+    threads = [threading.Thread(target=machine.submit, args=(spec,)) for spec in specs for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    keys = [spec.key for spec in specs]
+    until(lambda: all(seen and seen.state == State.SUCCEEDED for seen in machine.poll(keys).values()))
+    assert [(spec.directory / "ran").read_text() for spec in specs] == ["x", "x", "x"]
+
+
+def test_a_job_outlives_the_process_that_submitted_it(machine: Local, job: Job) -> None:
+    spec = job("a", RUNS_LONG)
+    code = (
+        "import json, sys\nfrom pathlib import Path\nfrom workers.executors.base import Spec\n"
+        "from workers.executors.local import Local\nroot, directory, argv = json.loads(sys.argv[1])\n"
+        "Local(Path(root), 2, beat_seconds=0.02).submit(Spec('a', Path(directory), tuple(argv)))\n"
+        "import os; os.kill(os.getpid(), 9)"
+    )
+    what = json.dumps([str(machine.root), str(spec.directory), list(spec.argv)])
+    ended = subprocess.run([sys.executable, "-c", code, what], env=ENV, timeout=30, check=False)
+    assert ended.returncode == -9
+    until((spec.directory / "started").exists)
+    seen = machine.poll(["a"])["a"]
+    assert seen and seen.state == State.RUNNING
+
+
+def test_an_agent_that_was_killed_is_lost(machine: Local, job: Job) -> None:
+    spec = job("a", RUNS_LONG)
+    machine.submit(spec)
+    who = owner(spec.directory)
+    assert who is not None
+    who.send(local.signal.SIGKILL)
+    until(lambda: not who.is_alive())
+    seen = machine.poll(["a"])["a"]
+    assert seen and (seen.state, seen.reason) == (State.LOST, "its agent is gone and left no exit record")
+
+
+def test_what_a_restart_of_the_machine_cut_off_is_interrupted(machine: Local, job: Job) -> None:
+    spec = job("a", RUNS_LONG)
+    machine.submit(spec)
+    queue = Tickets(machine.root)
+    ticket = queue.get("a")
+    assert ticket is not None and ticket.owner is not None
+    agent_process = ticket.owner
+    with queue.lock():
+        queue.put(replace(ticket, owner=replace(agent_process, boot="the boot before")))
+    seen = machine.poll(["a"])["a"]
+    assert seen and (seen.state, seen.reason) == (State.INTERRUPTED, "the machine was restarted")
+    agent_process.send(local.signal.SIGTERM)
+
+
+def test_an_agent_that_cannot_start_is_tried_again_and_then_given_up(
+    machine: Local, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "START_TRIES", 3)
+    spec = job("a", COUNTS)
+    spec.directory.mkdir(parents=True)
+    (spec.directory / "claim").write_text("a file where the claim should be")
+    machine.submit(spec)
+    seen = machine.poll(["a"])["a"]
+    assert seen and seen.state == State.QUEUED and "did not start (try 2 of 3)" in seen.reason
+    seen = machine.poll(["a"])["a"]
+    assert seen and seen.state == State.FAILED and "claim" in seen.reason
+
+
+def test_a_directory_that_vanished_does_not_hold_up_the_others(machine: Local, job: Job, tmp_path: Path) -> None:
+    machine.submit(job("holds", RUNS_LONG, cores=2))
+    gone = job("gone", COUNTS)
+    machine.submit(gone)
+    (gone.directory / "spec.json").unlink()
+    gone.directory.rmdir()
+    machine.cancel("holds", 5.0)
+    until(lambda: (seen := machine.poll(["gone"])["gone"]) and "No such file" in seen.reason)
+
+
+def test_a_queue_that_cannot_be_used_says_nothing_about_jobs(tmp_path: Path) -> None:
+    (tmp_path / "queue").write_text("a file")
+    with pytest.raises(Unreachable, match="local queue"):
+        Local(tmp_path / "queue", cores=1).poll(["a"])
+
+
+def test_an_agent_started_by_hand_on_the_same_directory_starts_nothing(machine: Local, job: Job) -> None:
+    spec = job("a", COUNTS_AND_STAYS)
+    machine.submit(spec)
+    until((spec.directory / "ran").exists)
+    assert finish(agent(spec.directory))[0] == 64
+    assert (spec.directory / "ran").read_text() == "x"
+
+
+def test_an_unknown_job_is_absent(machine: Local) -> None:
+    assert machine.find("unknown") is None
+    assert machine.poll(["unknown"]) == {"unknown": None}
+    assert Process.recorded(None) is None

@@ -1,0 +1,101 @@
+"""Cores and GPUs are given away in order; who waits is told for what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.workers.attempts import RUNS_LONG, until
+from workers.executors.base import Rejected, Spec
+from workers.executors.local import Local
+from workers.executors.states import State
+
+Job = Callable[..., Spec]
+UNTIL_TOLD = "import pathlib, time\nwhile not pathlib.Path('go').exists(): time.sleep(0.01)"
+
+
+def _state(machine: Local, key: str) -> State:
+    seen = machine.poll([key])[key]
+    assert seen is not None
+    return seen.state
+
+
+def test_a_third_job_waits_with_the_reason_and_starts_when_one_ends(machine: Local, job: Job) -> None:
+    jobs = [job(key, UNTIL_TOLD) for key in ("a", "b", "c")]
+    for spec in jobs:
+        machine.submit(spec)
+    seen = machine.poll(["a", "b", "c"])
+    assert [o and o.state for o in seen.values()] == [State.RUNNING, State.RUNNING, State.QUEUED]
+    assert seen["c"] and seen["c"].reason == "waiting for a core: 2 of 2 in use by a, b"
+    (jobs[0].directory / "go").touch()
+    until(lambda: _state(machine, "c") == State.RUNNING)
+    assert _state(machine, "a") == State.SUCCEEDED
+
+
+def test_a_wide_job_at_the_head_is_not_overtaken(machine: Local, job: Job) -> None:
+    machine.submit(job("narrow", UNTIL_TOLD))
+    machine.submit(job("wide", RUNS_LONG, cores=2))
+    machine.submit(job("late", RUNS_LONG))
+    seen = machine.poll(["wide", "late"])
+    assert seen["wide"] and seen["wide"].reason == "waiting for 2 cores: 1 of 2 in use by narrow"
+    assert seen["late"] and seen["late"].reason.endswith("1 ahead in the line")
+
+
+@pytest.mark.parametrize(
+    ("needs", "why"),
+    [
+        ({"cores": 3}, "asks for 3 cores; this machine gives runs 2"),
+        ({"gpus": 1}, "asks for 1 GPUs; this machine gives runs 0"),
+    ],
+)
+def test_a_job_that_never_fits_is_rejected_with_the_numbers(
+    machine: Local, job: Job, needs: dict[str, int], why: str
+) -> None:
+    with pytest.raises(Rejected, match=why):
+        machine.submit(job("big", RUNS_LONG, **needs))
+    assert machine.find("big") is None
+
+
+def test_a_key_that_is_no_file_name_is_rejected(machine: Local, job: Job) -> None:
+    with pytest.raises(Rejected, match="no key"):
+        machine.submit(replace(job("fine", RUNS_LONG), key="../outside"))
+
+
+def test_a_waiting_job_fails_when_the_machine_is_made_smaller(machine: Local, job: Job, tmp_path: Path) -> None:
+    machine.submit(job("holds", UNTIL_TOLD, cores=2))
+    machine.submit(job("wide", RUNS_LONG, cores=2))
+    smaller = Local(tmp_path / "queue", cores=1)
+    seen = smaller.poll(["wide"])["wide"]
+    assert seen and seen.state == State.FAILED and "asks for 2 cores" in seen.reason
+
+
+def test_each_gpu_runs_one_job_that_sees_no_other(tmp_path: Path, job: Job) -> None:
+    machine = Local(tmp_path / "queue", cores=4, gpus=("0", "1"), beat_seconds=0.02)
+    code = "import os; print('sees', repr(os.environ['CUDA_VISIBLE_DEVICES']), flush=True)\n" + UNTIL_TOLD
+    jobs = [job("a", code, gpus=1), job("b", code, gpus=1), job("cpu", code), job("c", code, gpus=1)]
+    for spec in jobs:
+        machine.submit(spec)
+    waits = machine.poll(["c"])["c"]
+    assert waits and waits.reason == "waiting for 1 GPU: 2 of 2 in use"
+    logs = {spec.key: spec.directory / "log.txt" for spec in jobs}
+    for key, devices in (("a", "'0'"), ("b", "'1'"), ("cpu", "''")):
+        until(lambda key=key, devices=devices: f"sees {devices}" in logs[key].read_text())
+    (jobs[1].directory / "go").touch()
+    until(lambda: machine.poll(["c"]) and logs["c"].exists() and "sees '1'" in logs["c"].read_text())
+    machine.interrupt(1.0)
+
+
+def test_a_job_gets_its_threads_and_none_of_our_secrets(
+    machine: Local, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DJANGO_SECRET_KEY", "hush")
+    monkeypatch.setenv("DATABASE_URL", "postgres://hush")
+    spec = job("a", "import json, os; print(json.dumps(dict(os.environ)))", cores=2, env={"ESWEB_CACHE": "/cache"})
+    machine.submit(spec)
+    until(lambda: _state(machine, "a") == State.SUCCEEDED)
+    said = (spec.directory / "log.txt").read_text()
+    assert '"OMP_NUM_THREADS": "2"' in said and '"ESWEB_CACHE": "/cache"' in said
+    assert "hush" not in said and "hush" not in (spec.directory / "spec.json").read_text()

@@ -1,0 +1,230 @@
+"""Runs attempts on this machine: so many cores, one run a GPU, the rest wait in line and say for what.
+
+There is no daemon. Whoever asks (`poll`, `submit`) also starts what fits, under one lock, so a core that is free is
+given away by the next question. Every agent runs in a session of its own and outlives whoever started it. A start may
+be tried twice, by two processes or after a crash: the agent's claim lets the program run once.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+from workers.attempt import CLOSED_EPOCH, FENCED, Process, owner, raise_lease, read_json, write_json
+from workers.executors.base import Observation, Rejected, Spec, Unreachable
+from workers.executors.starting import start_agent
+from workers.executors.states import State
+from workers.executors.tickets import Ticket, Tickets
+
+KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+START_TRIES = 10
+
+
+class Local:
+    """This machine as a cluster. `root` holds the queue, `cores` and `gpus` (device names) are what runs may use."""
+
+    trust_running = True
+
+    def __init__(self, root: Path, cores: int, gpus: Sequence[str] = (), beat_seconds: float = 1.0) -> None:
+        self.root, self.cores, self.gpus, self.beat_seconds = root, cores, tuple(gpus), beat_seconds
+
+    def find(self, key: str) -> Observation | None:
+        """The job of that key, or None."""
+        with _reaching():
+            tickets = Tickets(self.root)
+            ticket = tickets.get(key)
+            return None if ticket is None else self._observed(ticket, tickets.open())
+
+    def submit(self, spec: Spec) -> str:
+        """Queues the job, starts what fits, returns the key. Raises Rejected where the machine is too small for it."""
+        self._refuse_what_never_fits(spec)
+        with self._queue() as tickets:
+            if tickets.get(spec.key) is None:
+                self._enqueue(tickets, spec)
+            self._advance(tickets)
+        return spec.key
+
+    def poll(self, keys: Iterable[str]) -> dict[str, Observation | None]:
+        """Where each job stands, after starting what fits."""
+        with self._queue() as tickets:
+            line = self._advance(tickets)
+            found = {key: tickets.get(key) for key in keys}
+            return {key: self._observed(ticket, line) if ticket else None for key, ticket in found.items()}
+
+    def cancel(self, key: str, grace_seconds: float) -> None:
+        """A waiting job leaves the line. A running one is asked to stop; asked again after the grace, it is killed."""
+        with self._queue() as tickets:
+            ticket = tickets.get(key)
+            if ticket is None or ticket.state:
+                return
+            if (agent := ticket.owner or self._closed_before_it_began(tickets, ticket)) is None:
+                return
+            self._stop(tickets, replace(ticket, owner=agent), grace_seconds)
+            self._settle(tickets)
+
+    def interrupt(self, grace_seconds: float) -> list[str]:
+        """Stops what runs because esweb stops, waits for that, returns the keys. What waits stays in line."""
+        with self._queue() as tickets:
+            self._settle(tickets)
+            running = [replace(t, interrupted=True) for t in tickets.open() if t.owner]
+            for ticket in running:
+                self._stop(tickets, ticket, grace_seconds)
+            deadline = time.monotonic() + grace_seconds
+            while any(t.owner and t.owner.is_alive() for t in running) and time.monotonic() < deadline:
+                time.sleep(0.02)
+            for ticket in running:
+                _kill(ticket)
+            self._settle(tickets)
+        return [t.key for t in running]
+
+    @contextmanager
+    def _queue(self) -> Iterator[Tickets]:
+        with _reaching():
+            tickets = Tickets(self.root)
+            with tickets.lock():
+                yield tickets
+
+    def _refuse_what_never_fits(self, spec: Spec) -> None:
+        if not KEY.fullmatch(spec.key):
+            raise Rejected(f"{spec.key!r} is no key: letters, digits, - and _ only")
+        for asked, offered, what in ((spec.cores, self.cores, "cores"), (spec.gpus, len(self.gpus), "GPUs")):
+            if asked > offered:
+                raise Rejected(f"asks for {asked} {what}; this machine gives runs {offered}")
+
+    def _enqueue(self, tickets: Tickets, spec: Spec) -> None:
+        spec.directory.mkdir(parents=True, exist_ok=True)
+        job = {
+            "key": spec.key,
+            "argv": list(spec.argv),
+            "env": dict(spec.env or {}),
+            "beat_seconds": self.beat_seconds,
+            "grace_seconds": spec.grace_seconds,
+            "time_limit_seconds": spec.time_limit_seconds,
+        }
+        write_json(spec.directory / "spec.json", job, sync=True)
+        number = max((t.number for t in tickets.open()), default=0) + 1
+        tickets.put(Ticket(spec.key, number, str(spec.directory), spec.cores, spec.gpus))
+
+    def _advance(self, tickets: Tickets) -> list[Ticket]:
+        """Takes note of what ended, starts what fits, strictly in order. Returns the line as it then stands."""
+        self._settle(tickets)
+        for ticket in (t for t in tickets.open() if not t.owner):
+            if ticket.cores > self.cores or ticket.gpus > len(self.gpus):
+                offer = f"{self.cores} cores and {len(self.gpus)} GPUs"
+                reason = f"asks for {ticket.cores} cores and {ticket.gpus} GPUs; this machine now gives runs {offer}"
+                tickets.end(ticket, State.FAILED, "too big", reason)
+            elif not self._fits(ticket, tickets.open()) or not self._begin(tickets, ticket):
+                break
+        return tickets.open()
+
+    def _settle(self, tickets: Tickets) -> None:
+        for ticket in tickets.open():
+            agent = ticket.owner or owner(ticket.path)
+            if agent is None:
+                continue
+            if not agent.is_alive():
+                claimed = replace(ticket, owner=agent)
+                _kill(claimed)
+                tickets.end(claimed, *_ending(claimed))
+            elif ticket.owner is None:
+                tickets.put(replace(ticket, owner=agent))
+
+    def _fits(self, ticket: Ticket, line: list[Ticket]) -> bool:
+        running = [t for t in line if t.owner]
+        cores_left = self.cores - sum(t.cores for t in running)
+        return ticket.cores <= cores_left and ticket.gpus <= len(self._free_devices(running))
+
+    def _free_devices(self, running: list[Ticket]) -> list[str]:
+        taken = {device for t in running for device in t.devices}
+        return [device for device in self.gpus if device not in taken]
+
+    def _begin(self, tickets: Tickets, ticket: Ticket) -> bool:
+        """Starts the job; False where that did not work and is to be tried again, by the next question."""
+        devices = tuple(self._free_devices([t for t in tickets.open() if t.owner])[: ticket.gpus])
+        ticket = tickets.put(replace(ticket, devices=devices, tries=ticket.tries + 1))
+        code, said = start_agent(ticket.path, ticket.cores, devices if self.gpus else None)
+        if agent := owner(ticket.path):
+            tickets.put(replace(ticket, owner=agent, reason=""))
+        elif code == FENCED:
+            tickets.end(ticket, State.CANCELLED, "fenced", "cancelled before it began")
+        elif ticket.tries >= START_TRIES:
+            tickets.end(ticket, State.FAILED, "not started", f"its agent did not start in {ticket.tries} tries: {said}")
+        else:
+            reason = f"its agent did not start (try {ticket.tries} of {START_TRIES}): {said}"
+            tickets.put(replace(ticket, reason=reason))
+            return False
+        return True
+
+    def _closed_before_it_began(self, tickets: Tickets, ticket: Ticket) -> Process | None:
+        """Takes a waiting job out of the line; where an agent has claimed it meanwhile, returns that instead."""
+        ticket.path.mkdir(parents=True, exist_ok=True)
+        raise_lease(ticket.path, CLOSED_EPOCH)
+        if (agent := owner(ticket.path)) is None:
+            tickets.end(ticket, State.CANCELLED, "cancelled", "cancelled while it waited")
+        return agent
+
+    def _stop(self, tickets: Tickets, ticket: Ticket, grace_seconds: float) -> None:
+        """SIGTERM each time, since the one before may never have been sent; an agent hears only the first."""
+        now = time.monotonic()
+        ticket = tickets.put(replace(ticket, asked_at=now if ticket.asked_at is None else ticket.asked_at))
+        if ticket.owner:
+            ticket.owner.send(signal.SIGTERM)
+        if ticket.asked_at is not None and now - ticket.asked_at > grace_seconds:
+            _kill(ticket)
+
+    def _observed(self, ticket: Ticket, line: list[Ticket]) -> Observation:
+        if ticket.state:
+            return Observation(State(ticket.state), ticket.key, ticket.native, ticket.reason)
+        if ticket.owner is None:
+            return Observation(State.QUEUED, ticket.key, "waiting", ticket.reason or self._why_it_waits(ticket, line))
+        asked = ticket.asked_at is not None
+        return Observation(State.STOPPING if asked else State.RUNNING, ticket.key, "stopping" if asked else "running")
+
+    def _why_it_waits(self, ticket: Ticket, line: list[Ticket]) -> str:
+        running = [t for t in line if t.owner]
+        ahead = [t for t in line if not t.owner and t.number < ticket.number]
+        used = sum(t.cores for t in running)
+        what = "a core" if ticket.cores == 1 else f"{ticket.cores} cores"
+        words = f"waiting for {what}: {used} of {self.cores} in use by {', '.join(t.key for t in running) or 'nobody'}"
+        if ticket.gpus > (free := len(self._free_devices(running))):
+            words = f"waiting for {ticket.gpus} GPU: {len(self.gpus) - free} of {len(self.gpus)} in use"
+        return f"{words}; {len(ahead)} ahead in the line" if ahead else words
+
+
+@contextmanager
+def _reaching() -> Iterator[None]:
+    """What the disk refuses says nothing about any job: it is asked again later."""
+    try:
+        yield
+    except OSError as error:
+        raise Unreachable(f"the local queue cannot be used: {error}") from error
+
+
+def _kill(ticket: Ticket) -> None:
+    """Agent and program. The kernel has mostly done the second already; elsewhere than on Linux it has not."""
+    if ticket.owner:
+        ticket.owner.send(signal.SIGKILL)
+    program = Process.recorded(read_json(ticket.path / "heartbeat.json"))
+    if program and program.is_alive():
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(program.pid, signal.SIGKILL)
+
+
+def _ending(ticket: Ticket) -> tuple[State, str, str]:
+    """(state, native word, reason) of a job whose agent is gone."""
+    ending = read_json(ticket.path / "exit.json")
+    if ticket.interrupted and (ending is None or ending.get("stopped")):
+        return State.INTERRUPTED, "stopped", "esweb was stopped"
+    if ending is not None:
+        code, number = ending.get("code"), ending.get("signal")
+        word = f"exit {code}" if number is None else f"signal {number}"
+        return (State.SUCCEEDED if code == 0 else State.FAILED), word, ""
+    if ticket.owner and not ticket.owner.is_of_this_boot():
+        return State.INTERRUPTED, "restarted", "the machine was restarted"
+    return State.LOST, "gone", "its agent is gone and left no exit record"

@@ -1,0 +1,48 @@
+"""Starts an agent on this machine, in a session of its own and with an environment that holds no secret."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[2]
+PASSED_ON = ("PATH", "HOME", "LANG", "HF_HUB_OFFLINE", "CUDA_VISIBLE_DEVICES")
+START_SECONDS = 30.0
+
+
+def start_agent(directory: Path, cores: int, devices: Sequence[str] | None) -> tuple[int | None, str]:
+    """Returns once the agent has claimed the attempt or failed to: (its exit code, its last words).
+
+    The code is None where no answer came: the agent may still be about to begin. `devices` are the GPUs that the job
+    may see; None leaves that to the machine.
+    """
+    argv = [sys.executable, "-m", "workers.agent", str(directory), "--detach"]
+    log = directory / "log.txt"
+    try:
+        with log.open("ab") as out:
+            begun = out.tell()
+            ended = subprocess.run(
+                argv,
+                cwd=directory,
+                env=environment(cores, devices),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                timeout=START_SECONDS,
+                start_new_session=True,
+                check=False,
+            )
+        return ended.returncode, log.read_bytes()[begun:].decode(errors="replace").strip()[-500:]
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return None, str(error)
+
+
+def environment(cores: int, devices: Sequence[str] | None) -> dict[str, str]:
+    """Nothing but this reaches a job. One thread a core: spinning threads would take the other runs' cores."""
+    env = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    env |= {"PYTHONPATH": str(PROJECT), "OMP_NUM_THREADS": str(cores), "OMP_WAIT_POLICY": "PASSIVE"}
+    env |= {"TOKENIZERS_PARALLELISM": "false"}
+    return env if devices is None else env | {"CUDA_VISIBLE_DEVICES": ",".join(devices)}

@@ -1,0 +1,99 @@
+"""The local queue, in files: one ticket a job, under `open/` until it has ended and under `ended/` from then on.
+
+Whoever changes a ticket holds the lock. Every change is one rename, so a process killed anywhere leaves a queue that
+the next one reads as well as the last.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from workers.attempt import Process, read_json, write_json
+from workers.executors.states import State
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """One job: its place in the line, what it takes, and, once that is known, its agent and its end."""
+
+    key: str
+    number: int
+    directory: str
+    cores: int
+    gpus: int
+    devices: tuple[str, ...] = ()
+    tries: int = 0
+    owner: Process | None = None
+    asked_at: float | None = None
+    """When its agent was told to stop, on the clock that counts since the machine's start."""
+    interrupted: bool = False
+    """It was told to stop because esweb stops, not because a person cancelled it."""
+    state: str = ""
+    native: str = ""
+    reason: str = ""
+
+    @property
+    def path(self) -> Path:
+        """The attempt's directory."""
+        return Path(self.directory)
+
+
+class Tickets:
+    """The directory that holds the queue."""
+
+    def __init__(self, root: Path) -> None:
+        self.open_jobs, self.ended_jobs, self.lock_file = root / "open", root / "ended", root / "lock"
+        for directory in (self.open_jobs, self.ended_jobs):
+            directory.mkdir(parents=True, exist_ok=True)
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """One at a time, between threads and processes; the kernel frees it when its holder dies."""
+        handle = os.open(self.lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
+
+    def get(self, key: str) -> Ticket | None:
+        """The job of that key, open or ended. Needs no lock: it is filed as ended before it leaves the open ones."""
+        still_open = _read(self.open_jobs / f"{key}.json")
+        return _read(self.ended_jobs / f"{key}.json") or still_open
+
+    def open(self) -> list[Ticket]:
+        """All jobs that have not ended, oldest first. Call under the lock."""
+        found = [ticket for path in self.open_jobs.glob("*.json") if (ticket := _read(path))]
+        return sorted((t for t in found if not self._was_being_filed(t)), key=lambda t: t.number)
+
+    def put(self, ticket: Ticket) -> Ticket:
+        """Writes an open ticket. Call under the lock."""
+        write_json(self.open_jobs / f"{ticket.key}.json", asdict(ticket), sync=True)
+        return ticket
+
+    def end(self, ticket: Ticket, state: State, native: str, reason: str = "") -> None:
+        """Files a ticket as ended. Call under the lock."""
+        ended = replace(ticket, state=state.value, native=native, reason=reason)
+        write_json(self.ended_jobs / f"{ticket.key}.json", asdict(ended), sync=True)
+        (self.open_jobs / f"{ticket.key}.json").unlink(missing_ok=True)
+
+    def _was_being_filed(self, ticket: Ticket) -> bool:
+        """True where a process died between the two steps of `end`; the second is then made up for."""
+        if not (self.ended_jobs / f"{ticket.key}.json").exists():
+            return False
+        (self.open_jobs / f"{ticket.key}.json").unlink(missing_ok=True)
+        return True
+
+
+def _read(path: Path) -> Ticket | None:
+    data: dict[str, Any] | None = read_json(path)
+    if data is None:
+        return None
+    data["owner"], data["devices"] = Process.recorded(data["owner"]), tuple(data["devices"])
+    return Ticket(**data)
