@@ -1,4 +1,4 @@
-"""Typed readers of the environment, for settings. They fail loudly: a wrong value names its variable and what it may be."""
+"""Typed readers of the environment, for settings. They fail loudly, naming the variable and what it may be."""
 
 from __future__ import annotations
 

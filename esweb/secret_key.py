@@ -10,7 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 
 def kept_in(data: Path) -> str:
-    """The key in data/secret-key, made there by whoever comes first. Raises ImproperlyConfigured where it cannot be kept."""
+    """The key in data/secret-key, made by whoever comes first. Raises ImproperlyConfigured where it cannot be kept."""
     file = data / "secret-key"
     try:
         if not file.exists():
@@ -18,7 +18,7 @@ def kept_in(data: Path) -> str:
         return file.read_text(encoding="ascii").strip()
     except OSError as error:
         raise ImproperlyConfigured(
-            f"The data folder {data} cannot be used: {error.strerror} ({error.filename})."
+            f"The data folder {data} cannot be used: {error.strerror} ({error.filename or file})."
         ) from error
 
 

