@@ -1,4 +1,4 @@
-"""Curves are read as written, along any axis, overwritten points marked, in one or two queries for any number of runs."""
+"""Curves are read as written, along any axis, overwritten points marked, in two queries for any number of runs."""
 
 import numpy as np
 import pytest

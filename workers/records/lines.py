@@ -33,7 +33,7 @@ def unpack(data: bytes | dict[str, Any]) -> Line:
     if isinstance(data, bytes):
         try:
             data = json.loads(data)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise BadLine(f"not JSON: {error}") from error
     if not isinstance(data, dict):
         raise BadLine("a record is a JSON object")
@@ -111,4 +111,7 @@ def _number(name: str, value: Any) -> float:
         return UNSAYABLE[value]
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise BadLine(f"{name} must be a number, NaN, Infinity or -Infinity, not {value!r}"[:200])
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise BadLine(f"{name} is a number of more than 308 digits") from error

@@ -42,6 +42,9 @@ def read(path: Path, offset: int = 0, limit: int = 1024 * 1024) -> Piece:
                 data += file.read(MAX_LINE_BYTES)
     except FileNotFoundError:
         return Piece([], [], offset)
+    if len(data) > MAX_LINE_BYTES and b"\n" not in data:
+        # Nothing that ends this line makes it a record; its rest is broken too, up to the next newline.
+        return Piece([], [Broken(start, f"a line of more than {MAX_LINE_BYTES} bytes")], start + len(data))
     return _split(data[: data.rfind(b"\n") + 1], start)
 
 

@@ -1,0 +1,27 @@
+"""No line, however made, can stop the reader: it is broken, and the next one is read."""
+
+import pytest
+
+from workers.records import BadLine, Status, pack, read, unpack
+
+HUGE = b'{"seq":0,"t":0,"kind":"metric","step":0,"values":{"a":1' + b"0" * 400 + b"}}"
+
+
+@pytest.mark.parametrize(
+    "line", [HUGE, b"[" * 200_000, b"\xff\xfe", b"null", b"{}", b'{"seq":0,"t":1' + b"0" * 5000 + b"}"]
+)
+def test_a_hostile_line_is_a_bad_line(line):
+    with pytest.raises(BadLine):
+        unpack(line)
+
+
+def test_a_line_without_end_is_passed_over(tmp_path):
+    path = tmp_path / "records.0.jsonl"
+    path.write_bytes(b"x" * (10 * 1024 * 1024) + b"\n" + pack(1, 0.0, Status("training")))
+    found, broken, offset = [], [], 0
+    while (piece := read(path, offset)).next_offset > offset:
+        found, broken, offset = found + piece.lines, broken + piece.broken, piece.next_offset
+    assert [line.seq for line in found] == [1]
+    assert broken[0].offset == 0
+    assert "more than 8388608 bytes" in broken[0].why
+    assert offset == path.stat().st_size
