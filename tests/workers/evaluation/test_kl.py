@@ -1,0 +1,119 @@
+"""KL(π ‖ π₀) against sums done by hand, on models small enough to enumerate."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from workers.evaluation import kl, kl_per_token
+from workers.models import Loaded
+
+
+class Bigram(nn.Module):
+    """Predicts the next token from the last one alone: row t of the table holds the logits after token t."""
+
+    def __init__(self, probabilities: list[list[float]]) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.tensor(probabilities).log())
+        self.config = SimpleNamespace(vocab_size=self.table.shape[1])
+
+    def forward(self, input_ids: Tensor, use_cache: bool, logits_to_keep: int) -> SimpleNamespace:
+        return SimpleNamespace(logits=self.table[input_ids][:, -logits_to_keep:])
+
+
+MODEL = Bigram([[0.5, 0.25, 0.25], [0.1, 0.1, 0.8], [0.2, 0.3, 0.5]])
+BASE = Bigram([[0.25, 0.25, 0.5], [0.6, 0.2, 0.2], [0.2, 0.3, 0.5]])
+
+
+def row_kl(token: int) -> float:
+    p, q = MODEL.table[token].exp().tolist(), BASE.table[token].exp().tolist()
+    return sum(a * math.log(a / b) for a, b in zip(p, q, strict=True))
+
+
+def test_the_exact_kl_is_the_sum_over_the_vocabulary_at_each_token() -> None:
+    (found,) = kl_per_token(MODEL, BASE, [[2, 0]], [[1, 0, 2]])
+
+    assert found.exact == pytest.approx([row_kl(0), row_kl(1), row_kl(0)], abs=1e-6)
+
+
+def test_k3_looks_at_the_sampled_token_alone() -> None:
+    (found,) = kl_per_token(MODEL, BASE, [[0]], [[2, 1]])
+
+    by_hand = [q / p - 1 - math.log(q / p) for p, q in ((0.25, 0.5), (0.3, 0.3))]
+    assert found.k3 == pytest.approx(by_hand, abs=1e-6)
+
+
+def test_k3_is_unbiased_for_the_exact_kl() -> None:
+    """Its mean over the model's own draws, each token weighted by its probability, is the exact sum."""
+    found = kl_per_token(MODEL, BASE, [[0], [0], [0]], [[0], [1], [2]])
+
+    draws = MODEL.table[0].exp().tolist()
+    mean = sum(p * f.k3[0] for p, f in zip(draws, found, strict=True))
+    assert mean == pytest.approx(row_kl(0), abs=1e-6)
+
+
+def test_rows_of_any_length_come_back_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    prompts, completions = [[0, 1, 2], [1], [2, 2]], [[0], [2, 0, 1, 1], [1, 0]]
+    alone = [kl_per_token(MODEL, BASE, [p], [c])[0] for p, c in zip(prompts, completions, strict=True)]
+
+    together = kl_per_token(MODEL, BASE, prompts, completions)
+    monkeypatch.setattr(kl, "LOGITS_BYTES", 1)
+    monkeypatch.setattr(kl, "BLOCK_BYTES", 1)
+    one_by_one = kl_per_token(MODEL, BASE, prompts, completions)
+
+    for expected, *others in zip(alone, together, one_by_one, strict=True):
+        for other in others:
+            np.testing.assert_array_equal(other.exact, expected.exact)
+            np.testing.assert_array_equal(other.k3, expected.k3)
+
+
+def test_a_model_against_itself_is_exactly_zero(micro: Loaded) -> None:
+    found = kl_per_token(micro.model, micro.model, [[5, 6, 7], [8]], [[9, 10], [11, 12, 13, 1]])
+
+    assert all((f.exact == 0).all() and (f.k3 == 0).all() for f in found)
+
+
+def test_k3_is_never_below_zero_however_close_the_models_are(micro: Loaded) -> None:
+    generator = torch.Generator().manual_seed(0)
+    rows = torch.randint(3, 100, (16, 20), generator=generator).tolist()
+    close = Bigram([[1 / 128] * 128] * 128)
+    closer = Bigram([[1 / 128] * 128] * 128)
+    with torch.no_grad():
+        closer.table += 1e-6 * torch.randn(128, 128, generator=generator)
+
+    found = kl_per_token(close, closer, [row[:4] for row in rows], [row[4:] for row in rows])
+
+    k3 = np.concatenate([f.k3 for f in found])
+    assert (k3 >= 0).all()
+    assert k3.max() > 0
+
+
+def test_the_last_token_of_a_transformer_is_scored_with_all_before_it(micro: Loaded) -> None:
+    """Teacher forcing against plain forward passes, one position at a time."""
+    other = Perturbed(micro)
+    prompt, completion = [5, 6, 7], [9, 10, 1]
+
+    (found,) = kl_per_token(micro.model, other.model, [prompt], [completion])
+
+    for at in range(len(completion)):
+        ids = torch.tensor([prompt + completion[:at]])
+        p, q = (m(input_ids=ids).logits[0, -1].double().log_softmax(-1) for m in (micro.model, other.model))
+        assert found.exact[at] == pytest.approx(float((p.exp() * (p - q)).sum()), rel=1e-4)
+
+
+class Perturbed:
+    """A copy of a model, a little way off."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        import copy
+
+        self.model = copy.deepcopy(loaded.model)
+        generator = torch.Generator().manual_seed(1)
+        with torch.no_grad():
+            for parameter in self.model.parameters():
+                parameter += 0.02 * torch.randn(parameter.shape, generator=generator)
