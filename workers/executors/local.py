@@ -24,6 +24,8 @@ from workers.executors.tickets import Ticket, Tickets
 
 KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 START_TRIES = 10
+DEATH_SECONDS = 5.0
+"""SIGKILL is obeyed at once, but for a process that waits for a disk."""
 
 
 class Local:
@@ -75,11 +77,10 @@ class Local:
             running = [replace(t, interrupted=True) for t in tickets.open() if t.owner]
             for ticket in running:
                 self._stop(tickets, ticket, grace_seconds)
-            deadline = time.monotonic() + grace_seconds
-            while any(t.owner and t.owner.is_alive() for t in running) and time.monotonic() < deadline:
-                time.sleep(0.02)
+            _await_ends(running, grace_seconds)
             for ticket in running:
                 _kill(ticket)
+            _await_ends(running, DEATH_SECONDS)
             self._settle(tickets)
         return [t.key for t in running]
 
@@ -214,6 +215,12 @@ def _kill(ticket: Ticket) -> None:
     if program and program.is_alive():
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(program.pid, signal.SIGKILL)
+
+
+def _await_ends(running: Sequence[Ticket], seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while any(t.owner and t.owner.is_alive() for t in running) and time.monotonic() < deadline:
+        time.sleep(0.02)
 
 
 def _ending(ticket: Ticket) -> tuple[State, str, str]:

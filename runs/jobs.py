@@ -1,0 +1,61 @@
+"""Celery's jobs: short, safe to repeat, never waiting for a run. A job that is lost is made up for by the next tick."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from celery import shared_task
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from runs import launch, reconcile
+from runs.models import Attempt, Cluster, Run
+
+short_job = partial(shared_task, acks_late=True, reject_on_worker_lost=True, soft_time_limit=60, time_limit=120)
+
+
+@short_job()  # type: ignore[untyped-decorator]
+def submit_attempt(attempt_id: int) -> None:
+    attempt = Attempt.objects.select_related("run", "cluster").get(pk=attempt_id)
+    launch.submit(attempt)
+    reconcile.tick(attempt.cluster)
+
+
+@short_job()  # type: ignore[untyped-decorator]
+def cancel_attempt(attempt_id: int) -> None:
+    attempt = Attempt.objects.select_related("run", "cluster").get(pk=attempt_id)
+    launch.cancel(attempt)
+    reconcile.tick(attempt.cluster)
+
+
+@short_job()  # type: ignore[untyped-decorator]
+def tick_cluster(cluster_id: int) -> None:
+    reconcile.tick(Cluster.objects.get(pk=cluster_id))
+
+
+@short_job()  # type: ignore[untyped-decorator]
+def tick_clusters() -> None:
+    for pk in Cluster.objects.values_list("pk", flat=True):
+        tick_cluster.apply_async((pk,), expires=2 * settings.TICK_SECONDS)
+
+
+def launch_run(**what: Any) -> Run:
+    """`launch.create_run`, submitted as soon as it is committed. Raises ConfigError."""
+    with transaction.atomic():
+        run = launch.create_run(**what)
+        _on_commit(submit_attempt, run.newest_attempt())
+    return run
+
+
+def cancel_run(run: Run, person: User | None = None) -> None:
+    """Asks for the run's end, and passes that on as soon as it is committed. Does nothing where it has ended."""
+    with transaction.atomic():
+        _on_commit(cancel_attempt, launch.request_cancel(run, person))
+
+
+def _on_commit(job: Any, attempt: Attempt | None) -> None:
+    """Robust: a queue that is away is logged and costs time until the next tick, never the run."""
+    if attempt is not None:
+        transaction.on_commit(partial(job.delay, attempt.pk), robust=True)

@@ -1,0 +1,60 @@
+"""The executor of a cluster, and how patient to be with it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+
+from runs.models import Cluster
+from workers.executors.base import Executor
+from workers.executors.local import Local
+
+
+@dataclass(frozen=True)
+class Waits:
+    """Seconds. The defaults are this machine's, where files are seen as soon as they are written and nothing lags."""
+
+    grace: float = 60.0
+    """From SIGTERM to SIGKILL: the time to save a checkpoint."""
+    beat: float = 1.0
+    """Between two heartbeats."""
+    settle: float = 10.0
+    """An exit record this old ends an attempt, whatever the cluster still says."""
+    exit_record: float = 3.0
+    """A job has ended: so long its exit record may still be on its way."""
+    ambiguous: float = 5.0
+    """A submit went unanswered: only after being told "no such job" for so long is it made again."""
+    gone: float = 10.0
+    """An attempt that its cluster does not know, and whose heart has stopped, is lost after this."""
+    beat_stale: float = 15.0
+    """A heart that has not beaten for so long is worth a word."""
+    beat_lost: float = 600.0
+    """Where "running" cannot be trusted: an attempt whose heart has not beaten for so long is lost."""
+
+
+def waits_of(cluster: Cluster) -> Waits:
+    """The cluster's own where its config says so, under `waits`. Raises TypeError for a name that is none."""
+    return dataclasses.replace(Waits(), **cluster.config.get("waits", {}))
+
+
+def _local(cluster: Cluster) -> Local:
+    config: Mapping[str, Any] = cluster.config
+    return Local(
+        settings.DATA_DIR / "queue" / cluster.name,
+        cores=int(config.get("cores", settings.LOCAL_SLOTS)),
+        gpus=[str(device) for device in config.get("gpus", [])],
+        beat_seconds=waits_of(cluster).beat,
+    )
+
+
+EXECUTORS: dict[str, Callable[[Cluster], Executor]] = {"local": _local}
+"""Kind of cluster -> what makes its executor."""
+
+
+def executor_for(cluster: Cluster) -> Executor:
+    """The executor that reaches this cluster."""
+    return EXECUTORS[cluster.kind](cluster)

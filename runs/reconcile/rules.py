@@ -1,0 +1,147 @@
+"""What follows from what is known. No database, no files, no clock: all that matters comes in.
+
+What the node wrote decides how a program ended; what the cluster says decides whether it may still be running.
+"""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from runs.launch import Waits
+from runs.models import Attempt
+from runs.reconcile.traces import Ending, Traces
+from workers.attempt import RESUMABLE
+from workers.executors.base import Observation
+from workers.executors.states import State
+
+NAMED_BY_THE_CLUSTER = (State.TIMEOUT, State.PREEMPTED, State.OOM, State.NODE_LOST, State.INTERRUPTED)
+
+
+@dataclass(frozen=True)
+class Known:
+    """Everything a rule may look at. `seen` is None where the cluster answered that it has no such job."""
+
+    attempt: Attempt
+    seen: Observation | None
+    traces: Traces
+    waits: Waits
+    trust_running: bool
+    now: datetime
+
+    def has_passed(self, since: datetime | None, seconds: float) -> bool:
+        """True where that is at least so long ago."""
+        return since is not None and self.now - since >= timedelta(seconds=seconds)
+
+    def is_silent_for(self, seconds: float) -> bool:
+        """True where the heart was never heard, or not for so long by this machine's clock."""
+        return self.attempt.heartbeat_seen_at is None or self.has_passed(self.attempt.heartbeat_seen_at, seconds)
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Somebody asked for its end."""
+        return self.attempt.cancel_requested_at is not None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The state that the attempt is in, and why. `facts` are other fields that are known with it."""
+
+    state: State
+    why: str
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def must_fence(self) -> bool:
+        """True where its agent may live on unseen: before anything else runs, it must be shut out."""
+        return self.state in (State.LOST, State.NODE_LOST)
+
+
+def decide(known: Known) -> Verdict | None:
+    """The first rule that fits; None where there is nothing to say yet."""
+    ending, seen = known.traces.ending, known.seen
+    if ending is not None:
+        cluster_agrees = seen is None or seen.state.is_final
+        if cluster_agrees or known.has_passed(known.attempt.final_since_at, known.waits.settle):
+            return _recorded(known, ending)
+    if seen is None:
+        return _absent(known)
+    return _unrecorded(known, seen) if seen.state.is_final else _going_on(known, seen)
+
+
+def _recorded(known: Known, ending: Ending) -> Verdict:
+    """The exit record is there."""
+    state, why = _cause(known, ending)
+    facts = {
+        "exit_code": ending.code,
+        "exit_signal": ending.signal,
+        "started_at": ending.started_at,
+        "ended_at": ending.ended_at,
+    }
+    return Verdict(state, why, facts)
+
+
+def _cause(known: Known, ending: Ending) -> tuple[State, str]:
+    saved = ending.code == RESUMABLE
+    if known.is_cancelled:
+        return State.CANCELLED, "cancelled; a checkpoint was saved" if saved else "cancelled"
+    if known.seen is not None and known.seen.state in NAMED_BY_THE_CLUSTER:
+        return known.seen.state, known.seen.reason or known.seen.native
+    if ending.timed_out:
+        limit = known.attempt.run.run_config.compute.time_limit_seconds
+        return State.TIMEOUT, f"reached its time limit of {limit} s" + ("; a checkpoint was saved" if saved else "")
+    if saved:
+        return State.INTERRUPTED, "was told to stop and saved a checkpoint"
+    if ending.stopped:
+        return State.INTERRUPTED, "was told to stop from outside"
+    if ending.code == 0:
+        return State.SUCCEEDED, "done"
+    return State.FAILED, _failure(ending)
+
+
+def _failure(ending: Ending) -> str:
+    if ending.signal == signal.SIGKILL:
+        return "killed by signal 9 (out of memory?)"
+    if ending.signal is not None:
+        return f"killed by signal {ending.signal} ({signal.Signals(ending.signal).name})"
+    return f"ended with exit code {ending.code}"
+
+
+def _unrecorded(known: Known, seen: Observation) -> Verdict | None:
+    """The cluster says that it has ended, and nothing was written down. Files may lag behind."""
+    never_began = not known.traces.is_claimed and seen.state in (State.CANCELLED, State.FAILED)
+    is_certain = never_began or seen.state == State.INTERRUPTED
+    if not is_certain and not known.has_passed(known.attempt.final_since_at, known.waits.exit_record):
+        return None
+    why = seen.reason or seen.native
+    if known.is_cancelled:
+        return Verdict(State.CANCELLED, why)
+    if seen.state == State.SUCCEEDED:
+        return Verdict(State.FAILED, "the cluster calls it done, but it left no exit record")
+    if seen.state == State.CANCELLED:
+        return Verdict(State.CANCELLED, f"cancelled from outside: {why}")
+    return Verdict(seen.state, why)
+
+
+def _going_on(known: Known, seen: Observation) -> Verdict | None:
+    """It waits or runs: the cluster's word is taken, and the heart listened to."""
+    if seen.state not in (State.RUNNING, State.STOPPING):
+        return Verdict(seen.state, seen.reason)
+    heard_at = known.attempt.heartbeat_seen_at or known.attempt.started_at
+    if not known.trust_running and known.has_passed(heard_at, known.waits.beat_lost):
+        return Verdict(State.LOST, f"no heartbeat for {known.waits.beat_lost:g} s")
+    if known.has_passed(heard_at, known.waits.beat_stale):
+        return Verdict(seen.state, f"no heartbeat since {heard_at:%H:%M:%S} UTC")
+    return Verdict(seen.state, seen.reason)
+
+
+def _absent(known: Known) -> Verdict | None:
+    """The cluster has no such job. Only long and silent absence is an end."""
+    is_gone = known.has_passed(known.attempt.gone_since_at, known.waits.gone)
+    if not is_gone or not known.is_silent_for(known.waits.gone):
+        return None
+    if known.is_cancelled:
+        return Verdict(State.CANCELLED, "cancelled; the cluster no longer knows it")
+    return Verdict(State.LOST, f"{known.attempt.cluster} has not known it for {known.waits.gone:g} s")

@@ -1,0 +1,84 @@
+"""What an attempt's directory tells about its life: the exit record, the heartbeat, the claim, the last words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from workers import records
+from workers.attempt import claim_path, read_json
+from workers.records import Status
+
+TAIL_BYTES = 64 * 1024
+WORDS = 1000
+
+
+@dataclass(frozen=True)
+class Ending:
+    """exit.json: how the program ended. Times are of the machine where it ran."""
+
+    code: int | None
+    signal: int | None
+    timed_out: bool
+    stopped: bool
+    started_at: datetime
+    ended_at: datetime
+
+    @classmethod
+    def of(cls, data: dict[str, Any]) -> Ending:
+        """Raises ValueError, KeyError or TypeError where the file is not an agent's."""
+        return cls(
+            code=data["code"],
+            signal=data["signal"],
+            timed_out=bool(data["timed_out"]),
+            stopped=bool(data["stopped"]),
+            started_at=datetime.fromtimestamp(float(data["started_at"]), UTC),
+            ended_at=datetime.fromtimestamp(float(data["ended_at"]), UTC),
+        )
+
+
+@dataclass(frozen=True)
+class Traces:
+    """One look at the directory. `beat` is the heartbeat's counter."""
+
+    ending: Ending | None = None
+    beat: int | None = None
+    is_claimed: bool = False
+
+
+def traces(directory: Path) -> Traces:
+    """Reads them. Raises OSError, ValueError, KeyError or TypeError for a file that cannot be used."""
+    ending = read_json(directory / "exit.json")
+    heart = read_json(directory / "heartbeat.json")
+    return Traces(
+        ending=Ending.of(ending) if ending else None,
+        beat=int(heart["n"]) if heart else None,
+        is_claimed=claim_path(directory).exists(),
+    )
+
+
+def last_words(directory: Path) -> str:
+    """Why the run failed, in its own words: its last "failed" status, else the last line that it printed."""
+    return (_failed_status(directory) or _last_line(directory / "log.txt") or "it said nothing")[:WORDS].replace(
+        "\x00", ""
+    )
+
+
+def _failed_status(directory: Path) -> str:
+    files = sorted(directory.glob("records.*.jsonl"), key=lambda path: path.stat().st_mtime_ns)
+    if not files:
+        return ""
+    piece = records.read(files[-1], max(0, files[-1].stat().st_size - TAIL_BYTES), TAIL_BYTES)
+    failed = [r.message for r in (line.record for line in piece.lines) if isinstance(r, Status) and r.phase == "failed"]
+    return failed[-1] if failed else ""
+
+
+def _last_line(log: Path) -> str:
+    if not log.exists():
+        return ""
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - TAIL_BYTES))
+        lines = file.read().decode(errors="replace").splitlines()
+    return next((line.strip() for line in reversed(lines) if line.strip() and "esweb agent:" not in line), "")
