@@ -1,0 +1,113 @@
+"""RunConfig.grpo as TRL's own config: names pass as they stand, and what TRL does not know is refused first."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trl
+
+from workers.config import ConfigError, GrpoConfig, RunConfig, presets
+from workers.engines.grpo.arguments import KNOBS, NOT_PASSED, arguments, prompts_needed
+from workers.models import Loaded
+
+
+def run_config(**grpo: Any) -> RunConfig:
+    return RunConfig.from_json({"method": "grpo", "seed": 5, "grpo": grpo})
+
+
+def problems(loaded: Loaded, directory: Path, **grpo: Any) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        arguments(run_config(**grpo), loaded, directory)
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_every_knob_has_trls_name() -> None:
+    fields = {f.name for f in dataclasses.fields(trl.GRPOConfig)}
+
+    assert set(KNOBS) - set(NOT_PASSED) <= fields
+
+
+def test_knobs_and_extra_reach_trl_unchanged(micro: Loaded, tmp_path: Path) -> None:
+    args = arguments(
+        run_config(learning_rate=3e-5, beta=0.04, temperature=0.7, epsilon=0.3, extra={"epsilon_high": 0.28}),
+        micro,
+        tmp_path,
+    )
+
+    seen = (args.learning_rate, args.beta, args.temperature, args.epsilon, args.epsilon_high)
+    assert seen == (3e-5, 0.04, 0.7, 0.3, 0.28)
+
+
+@pytest.mark.parametrize("name", [n for n, p in presets().items() if p.config["method"] == "grpo"])
+def test_every_preset_is_taken_by_the_installed_trl(name: str, micro: Loaded, tmp_path: Path) -> None:
+    config = RunConfig.from_json(presets()[name].config)
+
+    assert arguments(config, micro, tmp_path).max_steps == config.steps
+
+
+def test_a_cpu_trains_in_float32_without_files_of_the_trainers_own(micro: Loaded, tmp_path: Path) -> None:
+    args = arguments(run_config(), micro, tmp_path)
+
+    assert (args.use_cpu, args.bf16, args.fp16, args.gradient_checkpointing) == (True, False, False, False)
+    assert (args.report_to, args.save_strategy, args.output_dir, args.seed) == ([], "no", str(tmp_path), 5)
+
+
+def test_what_suits_most_can_be_said_otherwise(micro: Loaded, tmp_path: Path) -> None:
+    args = arguments(run_config(extra={"logging_steps": 5, "activation_checkpointing": True}), micro, tmp_path)
+
+    assert (args.logging_steps, args.gradient_checkpointing) == (5, True)
+
+
+def test_a_mistyped_extra_is_refused_with_near_names_and_their_number(micro: Loaded, tmp_path: Path) -> None:
+    (problem,) = problems(micro, tmp_path, extra={"steps_per_generations": 2})
+
+    assert problem.startswith("grpo.extra.steps_per_generations: is not a field of trl.GRPOConfig in TRL ")
+    assert "did you mean steps_per_generation" in problem
+    assert "fields can be set here" in problem
+
+
+def test_all_mistakes_of_extra_are_told_at_once(micro: Loaded, tmp_path: Path) -> None:
+    found = problems(micro, tmp_path, extra={"beta": 0.1, "seed": 1, "gradient_checkpointing": True, "zzz": 1})
+
+    assert found[:3] == [
+        "grpo.extra.beta: is a knob of its own: set grpo.beta",
+        "grpo.extra.seed: follows from the rest of the config and cannot be set here",
+        "grpo.extra.gradient_checkpointing: is now called activation_checkpointing",
+    ]
+    assert found[3].startswith("grpo.extra.zzz: is not a field")
+
+
+def test_what_trl_itself_refuses_is_a_problem_of_the_config(micro: Loaded, tmp_path: Path) -> None:
+    (problem,) = problems(micro, tmp_path, extra={"generation_batch_size": 9})
+
+    assert "generation_batch_size (9) must be divisible" in problem
+
+
+def test_a_run_of_another_method_has_no_arguments(micro: Loaded, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="the method is es"):
+        arguments(RunConfig.from_json({"method": "es", "es": {}}), micro, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("grpo", "prompts"),
+    [
+        ({"max_steps": 10, "per_device_train_batch_size": 64, "num_generations": 8}, 10 * 8),
+        ({"max_steps": 10, "per_device_train_batch_size": 8, "gradient_accumulation_steps": 4}, 10 * 4),
+        # Completions used twice are drawn half as often.
+        ({"max_steps": 10, "per_device_train_batch_size": 16, "num_iterations": 2}, 5 * 2),
+        ({"max_steps": 3, "per_device_train_batch_size": 8, "extra": {"steps_per_generation": 2}}, 2 * 2),
+    ],
+)
+def test_a_run_draws_one_prompt_a_group(grpo: dict[str, Any], prompts: int, micro: Loaded, tmp_path: Path) -> None:
+    assert prompts_needed(arguments(run_config(**grpo), micro, tmp_path)) == prompts
+
+
+def test_the_defaults_are_trls_own_but_for_three() -> None:
+    ours = {name: getattr(GrpoConfig(), name) for name in KNOBS if name not in NOT_PASSED}
+    theirs = {f.name: f.default for f in dataclasses.fields(trl.GRPOConfig)}
+
+    differing = {name for name, value in ours.items() if value != theirs[name]}
+    assert differing == {"max_steps", "lr_scheduler_type", "max_completion_length"}

@@ -1,0 +1,45 @@
+"""What a module costs to import: no part of `workers` needs Django, and the light ones need no torch."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+
+from tests.workers.attempts import ENV, PROJECT
+
+LIGHT_ROOMS = ("agent", "analysis", "attempt", "config", "corpus", "executors", "records", "tasks")
+LIGHT_DOORS = ("workers", "workers.engines", "workers.train")
+HEAVY = {"torch", "transformers", "trl", "peft", "datasets", "accelerate", "tokenizers"}
+IMPORT = """
+import importlib, json, sys
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+print(json.dumps([*sys.modules]))
+"""
+
+
+def modules() -> Iterator[str]:
+    """Every module of workers, by its dotted name."""
+    for file in sorted((PROJECT / "workers").rglob("*.py")):
+        parts = file.relative_to(PROJECT).with_suffix("").parts
+        if parts[-1] != "__main__":
+            yield ".".join(parts).removesuffix(".__init__")
+
+
+def packages_after(names: Iterable[str]) -> set[str]:
+    """The top-level packages that a fresh interpreter holds after importing these modules."""
+    done = subprocess.run([sys.executable, "-c", IMPORT, *names], env=ENV, capture_output=True, text=True, check=True)
+    return {name.split(".")[0] for name in json.loads(done.stdout)}
+
+
+def test_light_rooms_load_neither_django_nor_torch() -> None:
+    light = [m for m in modules() if m in LIGHT_DOORS or (m + ".").split(".")[1] in LIGHT_ROOMS]
+    assert len(light) > 20
+
+    assert not packages_after(light) & ({"django"} | HEAVY)
+
+
+def test_a_training_needs_no_django() -> None:
+    assert "django" not in packages_after(modules())
