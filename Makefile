@@ -1,11 +1,11 @@
 # esweb. `make` prints the targets; `make demo` shows everything; `make check` is what CI runs.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test check bench soak fix lock
+.PHONY: help setup demo run test check bench soak fix lock config-reference
 PY := .venv/bin/python
 export OMP_WAIT_POLICY := PASSIVE
 
 help: ## Print these lines
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
 
 setup: .venv/.installed-web-train ## Make .venv and install what running needs (pinned, with hashes)
 
@@ -38,6 +38,9 @@ fix: .venv/.installed-dev ## Format and mend what can be mended
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 	$(PY) -m djade --target-version 5.2 $$(git ls-files 'templates/*.html')
+
+config-reference: .venv/.installed-dev ## Renew docs/config.md from the code
+	$(PY) -m workers.config > docs/config.md
 
 lock: .venv/.installed-dev ## Renew the locks from requirements/*.in
 	requirements/lock.sh

@@ -1,0 +1,19 @@
+"""The reference of run.json says what the code says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from workers.config import RunConfig, knobs
+from workers.config.reference import reference
+
+PAGE = Path(__file__).parents[3] / "docs" / "config.md"
+
+
+def test_the_page_is_as_new_as_the_code() -> None:
+    assert PAGE.read_text(encoding="utf-8") == reference(), "run: make config-reference"
+
+
+def test_every_knob_has_its_row() -> None:
+    page = reference()
+    assert [k.path for k in knobs(RunConfig) if f"| `{k.path}` |" not in page] == []
