@@ -1,0 +1,122 @@
+"""A cancel is a wish that is kept until the attempt has ended."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from runs import launch
+from runs.models import Experiment, Run
+from tests.runs.clusters import Small, attempt_of, run_of, tick_until, ticked
+from tests.workers.attempts import CHECKPOINTS, IGNORES_TERM, RUNS_LONG, until
+from workers.executors.base import Ambiguous, Unreachable
+from workers.executors.states import State
+from workers.executors.tickets import Tickets
+
+
+def _raise(error: Exception) -> None:
+    raise error
+
+
+def _running(experiment: Experiment, small: Small, program: str) -> Run:
+    small.program = program
+    run = run_of(experiment)
+    attempt = tick_until(run, State.RUNNING.value)
+    until((attempt.directory / "started").exists)
+    return run
+
+
+def test_before_it_is_submitted_nothing_reaches_the_cluster(experiment: Experiment, small: Small) -> None:
+    run = run_of(experiment)
+    launch.request_cancel(run)
+    ended = ticked(run)
+    assert (ended.state, ended.reason) == (State.CANCELLED.value, "cancelled before it was submitted")
+    assert small.submitted == [] and not ended.directory.exists()
+
+
+def test_a_waiting_attempt_leaves_the_line(experiment: Experiment, small: Small) -> None:
+    _running(experiment, small, RUNS_LONG)
+    run = run_of(experiment, cores=2)
+    waiting = ticked(run)
+    assert waiting.state == State.QUEUED.value and waiting.reason.startswith("waiting for 2 cores: 1 of 2 in use by")
+    launch.cancel(launch.request_cancel(run, experiment.owner) or waiting)
+    ended = ticked(run)
+    assert (ended.state, ended.reason) == (State.CANCELLED.value, "cancelled while it waited")
+    assert "cancel asked for by ada" in [event.why for event in ended.events.all()]
+    assert not (ended.directory / "started").exists()
+
+
+def test_a_running_attempt_checkpoints_and_is_cancelled(experiment: Experiment, small: Small) -> None:
+    run = _running(experiment, small, CHECKPOINTS)
+    launch.request_cancel(run)
+    ended = tick_until(run, State.CANCELLED.value)
+    assert (ended.reason, ended.exit_code) == ("cancelled; a checkpoint was saved", 75)
+    assert (ended.directory / "checkpoint").exists()
+
+
+def test_a_program_that_ignores_sigterm_is_killed_after_the_grace(experiment: Experiment, small: Small) -> None:
+    run = _running(experiment, small, IGNORES_TERM)
+    launch.request_cancel(run)
+    assert ticked(run).state == State.STOPPING.value
+    ended = tick_until(run, State.CANCELLED.value)
+    assert ended.exit_signal == 9
+
+
+def test_a_cluster_that_does_not_answer_is_asked_again(
+    experiment: Experiment, small: Small, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = _running(experiment, small, CHECKPOINTS)
+    attempt = launch.request_cancel(run)
+    assert attempt is not None
+    with monkeypatch.context() as patch:
+        patch.setattr(small, "cancel", lambda *_: _raise(Unreachable("no route")))
+        launch.cancel(attempt)
+    assert "as soon as local answers" in attempt_of(run).reason
+    tick_until(run, State.CANCELLED.value)
+
+
+def test_a_cancel_during_an_unclear_submit_is_not_forgotten(experiment: Experiment, small: Small) -> None:
+    small.program = CHECKPOINTS
+    small.after_submit = lambda: _raise(Ambiguous("Socket timed out"))
+    run = run_of(experiment)
+    launch.submit(attempt_of(run))
+    launch.request_cancel(run)
+    tick_until(run, State.CANCELLED.value)
+
+
+def test_a_cancel_of_a_submit_that_never_arrived_ends_without_another(experiment: Experiment, small: Small) -> None:
+    small.before_submit = lambda: _raise(Ambiguous("Socket timed out"))
+    run = run_of(experiment)
+    launch.submit(attempt_of(run))
+    launch.request_cancel(run)
+    ended = tick_until(run, State.CANCELLED.value)
+    assert (ended.submits, ended.reason) == (1, "cancelled before it was on the cluster")
+
+
+def test_what_has_ended_is_not_cancelled(experiment: Experiment, small: Small) -> None:
+    run = run_of(experiment)
+    ended = tick_until(run, State.SUCCEEDED.value)
+    assert launch.request_cancel(run) is None
+    launch.cancel(ended)
+    assert attempt_of(run).state == State.SUCCEEDED.value
+
+
+def test_a_stranger_with_the_recorded_pid_lives_on(experiment: Experiment, small: Small) -> None:
+    run = _running(experiment, small, RUNS_LONG)
+    queue = Tickets(small.root)
+    ticket = queue.get(attempt_of(run).key)
+    assert ticket is not None and ticket.owner is not None
+    agent = ticket.owner
+    with subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(60)"]) as stranger:
+        with queue.lock():
+            queue.put(replace(ticket, owner=replace(agent, pid=stranger.pid)))
+        launch.request_cancel(run)
+        tick_until(run, State.CANCELLED.value)
+        assert stranger.poll() is None
+        stranger.kill()
+    agent.send(signal.SIGKILL)
+    until(lambda: not agent.is_alive())
