@@ -125,7 +125,7 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
         watched = self.watched.get(uid)
         if watched is None:
             return
-        merged: live.Points = {}
+        merged: series.Points = {}
         for item in news:
             if item.cursor <= watched.cursor:
                 continue
@@ -148,12 +148,12 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
             watched.cursor = newest
             await self.send_json({"type": "behind", "run": uid, "cursor": newest})
         while batches := await _since(watched.run_id, watched.cursor):
-            merged: live.Points = {}
+            merged: series.Points = {}
             for watched.cursor, points in batches:
                 _extend(merged, points)
             await self._send_points(uid, watched.cursor, merged)
 
-    async def _send_points(self, uid: str, cursor: int, points: live.Points) -> None:
+    async def _send_points(self, uid: str, cursor: int, points: series.Points) -> None:
         if points:
             await self.send_json({"type": "points", "run": uid, "cursor": cursor, "points": points})
 
@@ -175,7 +175,7 @@ def _asked(content: Any) -> dict[str, int] | None:
     return asked if fits else None
 
 
-def _extend(merged: live.Points, points: live.Points) -> None:
+def _extend(merged: series.Points, points: series.Points) -> None:
     for key, columns in points.items():
         into = merged.setdefault(key, {"step": [], "t": [], "value": []})
         for name, column in columns.items():
@@ -190,8 +190,8 @@ def _visible(person_id: int, uids: list[str]) -> dict[str, int]:
 
 
 @database_sync_to_async  # type: ignore[untyped-decorator]
-def _since(run_id: int, cursor: int) -> list[tuple[int, live.Points]]:
-    return [(batch, live.wire(points)) for batch, points in series.since(run_id, cursor)]
+def _since(run_id: int, cursor: int) -> list[tuple[int, series.Points]]:
+    return [(batch, series.wire(points)) for batch, points in series.since(run_id, cursor)]
 
 
 @database_sync_to_async  # type: ignore[untyped-decorator]

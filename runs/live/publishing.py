@@ -6,15 +6,14 @@ import json
 import logging
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any
 
-import numpy as np
 import redis
 from django.conf import settings
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from runs.series import Block
+from runs.series import Block, Points, wire
 
 log = logging.getLogger(__name__)
 
@@ -22,8 +21,6 @@ CHANNEL = "esweb:run:"
 CHANGES = ("state", "responses", "population", "log", "checkpoints")
 # Larger batches are read from the database by those who need them, instead of being copied to every process.
 MAX_CELLS = 5_000
-
-Points: TypeAlias = dict[str, dict[str, list[Any]]]
 
 
 @dataclass(frozen=True)
@@ -49,23 +46,6 @@ def publish_changed(run_uid: str, what: str) -> None:
     if what not in CHANGES:
         raise ValueError(f"what must be one of {', '.join(CHANGES)}, not {what!r}")
     _publish(run_uid, {"changed": what})
-
-
-def wire(points: Block) -> Points:
-    """key -> {step, t, value}: lists of equal length. NaN and ±Inf are the texts NaN, Infinity and -Infinity."""
-    out: Points = {}
-    for key in points.keys:
-        rows, values = points.column(key)
-        out[key] = {"step": points.steps[rows].tolist(), "t": points.t[rows].tolist(), "value": sayable(values)}
-    return out
-
-
-def sayable(values: Any) -> list[float | str]:
-    """Floats as strict JSON can hold them."""
-    plain = values.tolist()
-    for i in np.flatnonzero(~np.isfinite(values)).tolist():
-        plain[i] = "NaN" if np.isnan(values[i]) else "Infinity" if values[i] > 0 else "-Infinity"
-    return plain  # type: ignore[no-any-return]
 
 
 @cache

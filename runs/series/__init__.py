@@ -3,12 +3,14 @@
 from runs.series.downsample import m4
 from runs.series.packing import AXES, Block, block, pack, unpack
 from runs.series.reading import X_AXES, Curve, backlog, cursor, keys, latest, newest, read, since
+from runs.series.wire import Points, sayable, wire
 
 __all__ = [
     "AXES",
     "X_AXES",
     "Block",
     "Curve",
+    "Points",
     "backlog",
     "block",
     "cursor",
@@ -18,6 +20,8 @@ __all__ = [
     "newest",
     "pack",
     "read",
+    "sayable",
     "since",
     "unpack",
+    "wire",
 ]

@@ -55,7 +55,8 @@ def _corners(y: Floats, solid: Ints, column: Ints, line: Ints) -> Ints:
     lowest = _first(values == np.minimum.reduceat(values, starts)[group], group)
     highest = _first(values == np.maximum.reduceat(values, starts)[group], group)
     lasts = np.r_[starts[1:], len(solid)] - 1
-    return solid[np.concatenate([starts, lasts, lowest, highest])]
+    corners: Ints = solid[np.concatenate([starts, lasts, lowest, highest])]
+    return corners
 
 
 def _first(hit: NDArray[np.bool_], group: Ints) -> Ints:

@@ -24,7 +24,7 @@ class Command(BaseCommand):
         parser.add_argument("--name", default="", help="what it is for, to recognise it by")
         parser.add_argument("--run", default="", help="uid of the run that an ingest token is bound to")
 
-    def handle(self, *, user: str, scope: str, days: int, name: str, run: str, **_: Any) -> None:
+    def handle(self, *, user: str, scope: str, days: int, name: str, run: str, **options: Any) -> None:
         person = _person(user)
         try:
             _, text = access.issue(person, scope, days=days, name=name, run=_run(person, run) if run else None)

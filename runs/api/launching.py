@@ -1,0 +1,94 @@
+"""Launching and cancelling runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from ninja.errors import HttpError
+
+from runs import access, jobs
+from runs.api.auth import ApiRequest, Caller, needs
+from runs.api.routes import router
+from runs.api.seeing import Uid, the_experiment, the_run
+from runs.api.shapes import NewRun, RunOut, RunsOut
+from runs.models import Experiment, Run
+from workers.config import preset
+
+EXAMPLE = {"experiment_name": "Concise", "preset": "es-tiny", "config": {"es": {"iterations": 50}}, "seed": 1}
+
+
+@router.post(
+    "/runs",
+    response={201: RunOut | RunsOut},
+    auth=needs("launch"),
+    tags=["runs"],
+    summary="Launch a run",
+    openapi_extra={"requestBody": {"content": {"application/json": {"example": EXAMPLE}}}},
+)
+def launch(request: ApiRequest, new: NewRun) -> tuple[int, RunOut | RunsOut]:
+    """Launches a run and returns it at once; it starts when there is room. Needs scope launch.
+
+    `config` is laid over the preset's, and holds only what differs from the defaults. With `seeds` there is one run for
+    each, all of them or none, and the answer lists them. What is wrong with a config is answered with 422, all of it at
+    once, each problem with the path of its key and the valid choices.
+    """
+    # Everything is checked and made before anything is submitted.
+    with transaction.atomic():
+        experiment = _experiment(request.auth, new)
+        seeds: Sequence[int | None] = new.seeds or [new.seed]
+        runs = [_launched(request.auth, new, experiment, seed) for seed in seeds]
+    shown = [RunOut.of(run) for run in runs]
+    return 201, RunsOut(items=shown) if new.seeds else shown[0]
+
+
+@router.post("/runs/{uid}/cancel", response={202: RunOut}, auth=needs("launch"), tags=["runs"], summary="Cancel a run")
+def cancel(request: ApiRequest, uid: Uid) -> tuple[int, RunOut]:
+    """Asks a run to stop: it saves a checkpoint where it can, and ends as cancelled. Needs scope launch, and that you
+    made the run or own its experiment. A run that has ended is answered with 409."""
+    run = the_run(request.auth, uid)
+    if not access.may_cancel(request.auth.person, run):
+        raise HttpError(403, "Only who made a run, or owns its experiment, may cancel it")
+    if not run.is_open:
+        raise HttpError(409, f"Run {uid} has ended already: {run.state}")
+    jobs.cancel_run(run, request.auth.person)
+    run.refresh_from_db()
+    return 202, RunOut.of(run)
+
+
+def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """`over` laid over `base`, object by object; a value that is no object replaces what it covers."""
+    out = dict(base)
+    for key, value in over.items():
+        under = out.get(key)
+        out[key] = merged(under, value) if isinstance(under, Mapping) and isinstance(value, Mapping) else value
+    return out
+
+
+def _launched(caller: Caller, new: NewRun, experiment: Experiment, seed: int | None) -> Run:
+    config = merged(preset(new.preset).config if new.preset else {}, new.config)
+    if seed is not None:
+        config["seed"] = seed
+    run: Run = jobs.launch_run(
+        experiment=experiment, person=caller.person, config=config, name=new.name, preset=new.preset
+    )
+    return run
+
+
+def _experiment(caller: Caller, new: NewRun) -> Experiment:
+    if new.experiment is None:
+        return _of_that_name(caller.person, new.experiment_name or "")
+    experiment = the_experiment(caller, new.experiment)
+    if not access.may_launch(caller.person, experiment):
+        raise HttpError(403, f"Experiment {experiment.pk} belongs to {experiment.owner}: launch in one of your own")
+    return experiment
+
+
+def _of_that_name(person: User, name: str) -> Experiment:
+    """The person's first experiment of that name, made where there is none."""
+    # Locked, so that two scripts that start together share one experiment.
+    User.objects.select_for_update().get(pk=person.pk)
+    mine = Experiment.objects.filter(owner=person, name=name).order_by("pk")
+    return mine.first() or Experiment.objects.create(owner=person, name=name)

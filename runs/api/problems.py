@@ -1,0 +1,80 @@
+"""Errors as problem documents (RFC 9457): what went wrong, in words, and every problem at once with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from http import HTTPStatus
+from typing import Any
+
+from django.core.exceptions import RequestDataTooBig
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from ninja import NinjaAPI
+from ninja.errors import HttpError, ValidationError
+
+from runs.ingest import Gap
+from workers.config import ConfigError, Problem
+
+Handler = Callable[[HttpRequest, Any], HttpResponse]
+
+
+class Invalid(Exception):
+    """Input that cannot be used: 422 with all its problems."""
+
+    def __init__(self, *problems: Problem) -> None:
+        super().__init__("; ".join(map(str, problems)))
+        self.problems = problems
+
+
+def problem(status: int, detail: str, problems: Iterable[Problem] = (), **more: Any) -> HttpResponse:
+    """A problem document. `more` are members of its own, such as the seq that was expected."""
+    title = HTTPStatus(status).phrase
+    body = {"type": "about:blank", "title": title, "status": status, "detail": detail, **more}
+    body["problems"] = [{"path": p.path, "message": p.message} for p in problems]
+    answer = JsonResponse(body, status=status, content_type="application/problem+json")
+    if status == HTTPStatus.UNAUTHORIZED:
+        answer["WWW-Authenticate"] = 'Bearer realm="esweb"'
+    return answer
+
+
+def _invalid(_: HttpRequest, error: ConfigError | Invalid) -> HttpResponse:
+    return problem(422, "The request holds what cannot be used; see problems", error.problems)
+
+
+def _unreadable(_: HttpRequest, error: ValidationError) -> HttpResponse:
+    found = [Problem(".".join(map(str, e["loc"][1:])), str(e["msg"])) for e in error.errors]
+    return problem(422, "The request holds what cannot be used; see problems", found)
+
+
+def refused(_: HttpRequest, error: HttpError) -> HttpResponse:
+    """The status and words of an HttpError; 401 says how to be let in."""
+    words = "Send Authorization: Bearer esw_…, or sign in" if error.status_code == 401 else str(error)
+    return problem(error.status_code, words)
+
+
+def _missing(_: HttpRequest, error: Http404) -> HttpResponse:
+    return problem(404, str(error) or "There is nothing at this address")
+
+
+def _gap(_: HttpRequest, error: Gap) -> HttpResponse:
+    return problem(409, str(error), expected=error.expected)
+
+
+def _too_big(_: HttpRequest, error: RequestDataTooBig) -> HttpResponse:
+    return problem(413, str(error))
+
+
+HANDLERS: dict[type[Exception], Handler] = {
+    ConfigError: _invalid,
+    Invalid: _invalid,
+    ValidationError: _unreadable,
+    HttpError: refused,
+    Http404: _missing,
+    Gap: _gap,
+    RequestDataTooBig: _too_big,
+}
+
+
+def answer_in_words(api: NinjaAPI) -> None:
+    """Makes every error of the API a problem document."""
+    for error, handler in HANDLERS.items():
+        api.add_exception_handler(error, handler)

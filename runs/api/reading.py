@@ -1,0 +1,85 @@
+"""Reading runs and their series."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import orjson
+from django.http import HttpResponse
+from ninja import P, QueryEx
+
+from runs import series
+from runs.api.auth import ApiRequest, needs
+from runs.api.problems import Invalid
+from runs.api.routes import router
+from runs.api.seeing import Id, Uid, the_run, the_runs
+from runs.api.shapes import AttemptOut, RunDetail, RunOut, RunsOut, SeriesOut, Word
+from runs.models import Run
+from workers.config import Problem
+from workers.executors.states import State
+
+MAX_CURVES = 2_000
+Axis = Literal["step", "wall", "relative", "tokens", "samples", "gpu_seconds"]
+
+
+@router.get("/runs", response=RunsOut, auth=needs("read"), tags=["runs"], summary="List runs")
+def list_runs(
+    request: ApiRequest,
+    experiment: Id = None,
+    state: State | None = None,
+    cursor: Id = None,
+    limit: QueryEx[int, P(ge=1, le=500)] = 50,
+) -> RunsOut:
+    """Runs that you may see, newest first, of one experiment or in one state where asked. Pages follow one another by
+    `cursor`; what is launched meanwhile shifts nothing."""
+    runs = Run.objects.visible_to(request.auth.person).select_related("created_by").order_by("-pk")
+    wanted = {"experiment_id": experiment, "state": state, "pk__lt": cursor}
+    page = list(runs.filter(**{name: value for name, value in wanted.items() if value is not None})[: limit + 1])
+    following = page[limit - 1].pk if len(page) > limit else None
+    return RunsOut(items=[RunOut.of(run) for run in page[:limit]], next=following)
+
+
+@router.get("/runs/{uid}", response=RunDetail, auth=needs("read"), tags=["runs"], summary="Read a run")
+def read_run(request: ApiRequest, uid: Uid) -> RunDetail:
+    """A run: its state, its attempts with the reason each waits or ended for, its config, and the newest value of every
+    key."""
+    run = the_run(request.auth, uid)
+    attempts = [AttemptOut.of(attempt) for attempt in run.attempts.order_by("n")]
+    newest = series.latest([run])[run.pk]
+    values = series.sayable(np.array(list(newest.values()), np.float64))
+    shown: RunDetail = RunDetail.of(run, attempts=attempts, latest=dict(zip(newest, values, strict=True)))
+    return shown
+
+
+@router.get("/series", response=SeriesOut, auth=needs("read"), tags=["runs"], summary="Read series")
+def read_series(
+    request: ApiRequest,
+    run: QueryEx[list[Word], P(description="uid of a run; repeat it for more")],
+    key: QueryEx[list[Word], P(description="key such as reward/mean; repeat it for more")],
+    x: QueryEx[Axis, P(description="relative is seconds since the run's first point, wall is Unix time")] = "step",
+    px: QueryEx[int | None, P(ge=1, le=10_000, description="width of the chart; without it, every point")] = None,
+) -> HttpResponse:
+    """Curves of many runs and keys in one answer, along any x axis, down-sampled so that on `px` pixels their lines
+    look as they do with every point (M4). NaN, Infinity and -Infinity are given as texts.
+
+    Example: `/api/v1/series?run=k3m9x2p7qa&key=reward/mean&key=kl&x=tokens&px=800`
+    """
+    if len(run) * len(key) > MAX_CURVES:
+        raise Invalid(Problem("key", f"{len(run)} runs × {len(key)} keys; at most {MAX_CURVES} curves a call"))
+    runs = the_runs(request.auth, run)
+    uids = {r.pk: r.uid for r in runs}
+    curves = [_curve(uids[c.run_id], c) for c in series.read(runs, key, x=x, px=px)]
+    return HttpResponse(orjson.dumps({"x": x, "curves": curves}), content_type="application/json")
+
+
+def _curve(uid: str, curve: series.Curve) -> dict[str, object]:
+    return {
+        "run": uid,
+        "key": curve.key,
+        "x": series.sayable(curve.x),
+        "y": series.sayable(curve.y),
+        "overwritten": curve.overwritten.tolist(),
+        "points": curve.points,
+        "cursor": curve.cursor,
+    }

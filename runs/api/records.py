@@ -1,0 +1,92 @@
+"""Pushing records: the same lines that a run writes to its file, sent as they are."""
+
+from __future__ import annotations
+
+import zlib
+
+from django.http import HttpRequest
+from ninja import P, PathEx, QueryEx
+from ninja.errors import HttpError
+
+from runs.api.auth import ApiRequest, Token
+from runs.api.problems import Invalid
+from runs.api.routes import router
+from runs.api.seeing import the_attempt
+from runs.api.shapes import KeptOut
+from runs.ingest import ingest, refusal
+from runs.models import RecordFile
+from workers.config import Problem
+from workers.records import BadLine, Line, unpack
+
+MAX_BYTES = 8 * 1024 * 1024
+MAX_PROBLEMS = 20
+EXAMPLE = '{"seq":0,"t":1700000000.5,"kind":"metric","step":1,"values":{"reward/mean":-4.2},"axes":{"tokens":512}}\n'
+BODY = {"application/jsonl": {"schema": {"type": "string"}, "example": EXAMPLE}}
+
+
+@router.post(
+    "/attempts/{key}/records",
+    response=KeptOut,
+    auth=[Token("ingest")],
+    tags=["records"],
+    summary="Push records",
+    openapi_extra={"requestBody": {"required": True, "content": BODY}},
+)
+def push(
+    request: ApiRequest,
+    key: PathEx[str, P(pattern=r"^[a-z0-9-]{1,60}$")],
+    epoch: QueryEx[int, P(ge=0, le=2**31 - 1, description="counts the scheduler's restarts inside one attempt")] = 0,
+) -> KeptOut:
+    """Takes records of one attempt: a JSON object a line, `seq` counting from 0 in each epoch, at most 8 MiB, gzip
+    welcome. Needs scope ingest, of this very run.
+
+    Safe to repeat: what is known already is passed over. A push that leaves records out is refused whole with 409, and
+    `expected` says which seq to go on from. Lines that cannot be kept are answered with 422, and none is kept.
+    """
+    attempt = the_attempt(request.auth, key)
+    kept = ingest(attempt, epoch, _lines(_body(request)))
+    file = RecordFile.objects.get(attempt=attempt, epoch=epoch)
+    return KeptOut(kept=kept, next_seq=file.next_seq)
+
+
+def _body(request: HttpRequest) -> bytes:
+    """The body, inflated where it is gzip, never more than the limit in memory."""
+    data = request.read(MAX_BYTES + 1)
+    encoding = request.headers.get("Content-Encoding", "identity").lower()
+    if encoding not in ("identity", "gzip"):
+        raise HttpError(415, f"Content-Encoding must be gzip or identity, not {encoding[:40]!r}")
+    if encoding == "gzip" and len(data) <= MAX_BYTES:
+        data = _inflated(data)
+    if len(data) > MAX_BYTES:
+        raise HttpError(413, f"A push holds at most {MAX_BYTES} bytes, inflated: send fewer lines at a time")
+    return data
+
+
+def _inflated(data: bytes) -> bytes:
+    stream = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    try:
+        out = stream.decompress(data, MAX_BYTES + 1)
+    except zlib.error as error:
+        raise HttpError(400, f"The body says that it is gzip and is not: {error}") from error
+    if not stream.eof and len(out) <= MAX_BYTES:
+        raise HttpError(400, "The gzip body is cut off")
+    return out
+
+
+def _lines(data: bytes) -> list[Line]:
+    """The records of a body. Raises Invalid naming each line that is none."""
+    lines: list[Line] = []
+    problems: list[Problem] = []
+    for number, raw in enumerate(data.splitlines(), 1):
+        try:
+            line = unpack(raw)
+            why = refusal(line)
+        except BadLine as error:
+            why = str(error)
+        else:
+            lines.append(line)
+        if why:
+            problems.append(Problem(f"line {number}", why))
+    if problems:
+        raise Invalid(*problems[:MAX_PROBLEMS])
+    return lines
