@@ -56,6 +56,11 @@ def cancel_run(run: Run, person: User | None = None) -> None:
 
 
 def _on_commit(job: Any, attempt: Attempt | None) -> None:
-    """Robust: a queue that is away is logged and costs time until the next tick, never the run."""
-    if attempt is not None:
-        transaction.on_commit(partial(job.delay, attempt.pk), robust=True)
+    if attempt is None:
+        return
+
+    def enqueue() -> None:
+        job.delay(attempt.pk)
+
+    # Robust: a queue that is away is logged and costs time until the next tick, never the run.
+    transaction.on_commit(enqueue, robust=True)

@@ -1,0 +1,290 @@
+"""Ticks over real agents: whatever happens to an attempt, the database comes to say so."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from django.db import connection
+
+from runs import launch, reconcile
+from runs.models import Attempt, Cluster, Experiment, Run
+from tests.runs.clusters import Small, attempt_of, quicken, run_of, tick_until, ticked
+from tests.workers.attempts import CHECKPOINTS, IGNORES_TERM, RUNS_LONG, until
+from workers.attempt import CLOSED_EPOCH, lease, owner
+from workers.executors.base import Unreachable
+from workers.executors.states import State
+from workers.executors.tickets import Tickets
+from workers.records import RecordWriter, Status
+
+
+def _running(experiment: Experiment, small: Small, program: str) -> Run:
+    small.program = program
+    run = run_of(experiment)
+    attempt = tick_until(run, State.RUNNING.value)
+    until((attempt.directory / "started").exists)
+    return run
+
+
+def _raise(error: Exception) -> None:
+    raise error
+
+
+def test_a_run_succeeds_with_its_story_told(experiment: Experiment, small: Small) -> None:
+    small.program = "import pathlib, time\nwhile not pathlib.Path('go').exists(): time.sleep(0.01)"
+    run = run_of(experiment)
+    running = tick_until(run, State.RUNNING.value)
+    assert running.started_at is not None and running.cluster.name == "local"
+    until(lambda: ticked(run).heartbeat > 0)
+    (running.directory / "go").touch()
+    ended = tick_until(run, State.SUCCEEDED.value)
+    run.refresh_from_db()
+    assert run.state == State.SUCCEEDED.value and not run.is_open
+    assert (ended.exit_code, ended.exit_signal, ended.reason) == (0, None, "done")
+    assert ended.started_at is not None and ended.ended_at is not None and ended.started_at < ended.ended_at
+    story = [event.to_state for event in ended.events.order_by("pk")]
+    assert story == ["created", "submitting", "queued", "running", "succeeded"]
+    ended.cluster.refresh_from_db()
+    assert ended.cluster.ticked_at is not None
+
+
+def test_a_quick_run_has_the_times_of_its_exit_record(experiment: Experiment, small: Small) -> None:
+    run = run_of(experiment)
+    ended = tick_until(run, State.SUCCEEDED.value)
+    record = json.loads((ended.directory / "exit.json").read_text())
+    assert ended.started_at is not None and ended.started_at.timestamp() == pytest.approx(record["started_at"])
+    assert ended.ended_at is not None and ended.ended_at.timestamp() == pytest.approx(record["ended_at"])
+
+
+def test_a_failed_run_ends_with_its_last_printed_line(experiment: Experiment, small: Small) -> None:
+    small.program = "raise ValueError('the reward is not a number')"
+    ended = tick_until(run_of(experiment), State.FAILED.value)
+    assert ended.reason == "ended with exit code 1: ValueError: the reward is not a number"
+
+
+def test_a_failed_run_ends_with_its_own_sentence_where_it_wrote_one(experiment: Experiment, small: Small) -> None:
+    small.program = "import pathlib, time\nwhile not pathlib.Path('go').exists(): time.sleep(0.01)\nraise SystemExit(1)"
+    run = run_of(experiment)
+    attempt = tick_until(run, State.RUNNING.value)
+    with RecordWriter(attempt.directory, 0) as writer:
+        writer.write(Status("training"))
+        writer.write(Status("failed", "the reward of 'What is 2+2?' failed twice"))
+    (attempt.directory / "go").touch()
+    ended = tick_until(run, State.FAILED.value)
+    assert ended.reason == "ended with exit code 1: the reward of 'What is 2+2?' failed twice"
+
+
+def test_a_checkpoint_after_a_signal_is_an_interruption(experiment: Experiment, small: Small) -> None:
+    run = _running(experiment, small, CHECKPOINTS)
+    agent = owner(attempt_of(run).directory)
+    assert agent is not None
+    agent.send(signal.SIGUSR1)
+    assert tick_until(run, State.INTERRUPTED.value).exit_code == 75
+
+
+def test_a_time_limit_is_a_timeout(experiment: Experiment, small: Small) -> None:
+    small.program = RUNS_LONG
+    ended = tick_until(run_of(experiment, time_limit_seconds=1), State.TIMEOUT.value)
+    assert ended.reason == "reached its time limit of 1 s"
+
+
+def test_an_agent_that_was_killed_makes_the_attempt_lost_and_fenced(experiment: Experiment, small: Small) -> None:
+    run = _running(experiment, small, IGNORES_TERM)
+    agent = owner(attempt_of(run).directory)
+    assert agent is not None
+    agent.send(signal.SIGKILL)
+    ended = tick_until(run, State.LOST.value)
+    assert ended.reason == "its agent is gone and left no exit record"
+    assert lease(ended.directory) == CLOSED_EPOCH
+
+
+def test_a_third_run_waits_with_the_reason_and_starts_in_turn(experiment: Experiment, small: Small) -> None:
+    first, second = _running(experiment, small, CHECKPOINTS), _running(experiment, small, CHECKPOINTS)
+    third = run_of(experiment)
+    waiting = tick_until(third, State.QUEUED.value)
+    waiting = ticked(third)
+    keys = f"{attempt_of(first).key}, {attempt_of(second).key}"
+    assert waiting.reason == f"waiting for a core: 2 of 2 in use by {keys}"
+    launch.request_cancel(first)
+    assert tick_until(third, State.RUNNING.value).reason == ""
+    assert attempt_of(second).state == State.RUNNING.value
+
+
+def test_a_cluster_that_does_not_answer_changes_no_job(experiment: Experiment, small: Small, local: Cluster) -> None:
+    run = _running(experiment, small, RUNS_LONG)
+    before = ticked(run)
+    small.before_poll = lambda: _raise(Unreachable("no route"))
+    until(lambda: ticked(run).heartbeat > before.heartbeat)
+    local.refresh_from_db()
+    first_silence = local.unreachable_since_at
+    assert attempt_of(run).state == State.RUNNING.value and first_silence is not None
+    ticked(run)
+    local.refresh_from_db()
+    assert local.unreachable_since_at == first_silence
+    small.before_poll = lambda: None
+    ticked(run)
+    local.refresh_from_db()
+    assert local.unreachable_since_at is None
+
+
+def test_a_job_that_the_cluster_forgot_is_lost_only_once_its_heart_is_silent(
+    experiment: Experiment, small: Small
+) -> None:
+    run = _running(experiment, small, RUNS_LONG)
+    attempt = attempt_of(run)
+    shutil.rmtree(small.root)
+    until(lambda: (a := ticked(run)).gone_since_at and (a.heartbeat_seen_at or a.gone_since_at) > a.gone_since_at)
+    warnings = attempt.events.filter(level="warning")
+    assert [event.why for event in warnings] == ["local does not know it; waiting whether it comes back"]
+    agent = owner(attempt.directory)
+    assert agent is not None
+    agent.send(signal.SIGKILL)
+    assert tick_until(run, State.LOST.value).reason == "local has not known it for 0.2 s"
+
+
+def test_a_forgotten_job_that_ends_well_has_succeeded(experiment: Experiment, small: Small) -> None:
+    small.program = (
+        "import pathlib, time\nopen('started', 'w')\nwhile not pathlib.Path('go').exists(): time.sleep(0.01)"
+    )
+    run = run_of(experiment)
+    attempt = tick_until(run, State.RUNNING.value)
+    shutil.rmtree(small.root)
+    (attempt.directory / "go").touch()
+    tick_until(run, State.SUCCEEDED.value)
+
+
+def test_a_manager_that_slept_through_it_all_learns_of_it(experiment: Experiment, small: Small) -> None:
+    """The worker died after the submit; the program ended long ago."""
+    small.program = "raise SystemExit(7)"
+    run = run_of(experiment)
+    launch.submit(attempt_of(run))
+    until((attempt_of(run).directory / "exit.json").exists)
+    ended = tick_until(run, State.FAILED.value)
+    assert ended.exit_code == 7 and ended.submits == 1
+
+
+def test_files_of_one_attempt_that_cannot_be_read_hold_up_no_other(experiment: Experiment, small: Small) -> None:
+    bad, good = _running(experiment, small, RUNS_LONG), _running(experiment, small, CHECKPOINTS)
+    (attempt_of(bad).directory / "exit.json").write_text('{"strange": 1}')
+    launch.request_cancel(good)
+
+    def seen_to() -> bool:
+        with pytest.raises(ExceptionGroup, match="cannot be read"):
+            reconcile.tick(attempt_of(good).cluster)
+        return attempt_of(good).state == State.CANCELLED.value
+
+    until(seen_to)
+    assert attempt_of(bad).state == State.RUNNING.value
+
+
+def test_stopping_esweb_interrupts_what_runs_and_starts_nothing(experiment: Experiment, small: Small) -> None:
+    polite, stubborn = _running(experiment, small, CHECKPOINTS), _running(experiment, small, IGNORES_TERM)
+    waiting = run_of(experiment)
+    ticked(waiting)
+    stopped = reconcile.interrupt_local(5.0)
+    assert sorted(stopped) == sorted(attempt_of(run).key for run in (polite, stubborn))
+    for run, code in ((polite, 75), (stubborn, None)):
+        ended = attempt_of(run)
+        assert (ended.state, ended.reason, ended.exit_code) == (State.INTERRUPTED.value, "esweb was stopped", code)
+    assert attempt_of(waiting).state == State.QUEUED.value
+    assert owner(attempt_of(waiting).directory) is None
+
+
+def test_a_stop_without_patience_is_told_as_truly(experiment: Experiment, small: Small) -> None:
+    run = _running(experiment, small, IGNORES_TERM)
+    reconcile.interrupt_local(0.0)
+    ended = attempt_of(run)
+    assert (ended.state, ended.reason, ended.exit_code) == (State.INTERRUPTED.value, "esweb was stopped", None)
+
+
+def test_a_restart_of_the_machine_is_an_interruption(experiment: Experiment, small: Small) -> None:
+    run = _running(experiment, small, RUNS_LONG)
+    queue = Tickets(small.root)
+    ticket = queue.get(attempt_of(run).key)
+    assert ticket is not None and ticket.owner is not None
+    with queue.lock():
+        queue.put(replace(ticket, owner=replace(ticket.owner, boot="the boot before")))
+    assert tick_until(run, State.INTERRUPTED.value).reason == "the machine was restarted"
+    ticket.owner.send(signal.SIGTERM)
+
+
+@pytest.fixture
+def other_session(transactional_db: None) -> Iterator[threading.Thread]:
+    """A second process of the manager, as far as the database can tell, ticking the same cluster over and over."""
+    stop = threading.Event()
+
+    def ticks() -> None:
+        while not stop.is_set():
+            for cluster in Cluster.objects.all():
+                reconcile.tick(cluster)
+        connection.close()
+
+    thread = threading.Thread(target=ticks)
+    yield thread
+    stop.set()
+    thread.join()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_who_tick_at_once_run_it_once(
+    experiment: Experiment, small: Small, other_session: threading.Thread
+) -> None:
+    small.program = "open('ran', 'a').write('x')"
+    other_session.start()
+    runs = [run_of(experiment) for _ in range(4)]
+
+    def all_done() -> bool:
+        reconcile.tick(attempt_of(runs[0]).cluster)
+        return all(attempt_of(run).state == State.SUCCEEDED.value for run in runs)
+
+    until(all_done)
+    attempts = [attempt_of(run) for run in runs]
+    assert [(a.directory / "ran").read_text() for a in attempts] == ["x"] * 4
+    assert sorted(small.submitted) == sorted(a.key for a in attempts)
+    for attempt in attempts:
+        assert attempt.events.filter(to_state=State.SUCCEEDED.value).count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_tick_that_finds_another_at_work_leaves_it_to_that(experiment: Experiment, small: Small) -> None:
+    run = run_of(experiment)
+    outcomes: list[bool] = []
+
+    def tick_beside() -> None:
+        outcomes.append(reconcile.tick(attempt_of(run).cluster))
+        connection.close()
+
+    def tick_within() -> None:
+        beside = threading.Thread(target=tick_beside)
+        beside.start()
+        beside.join()
+
+    small.before_submit = tick_within
+    assert reconcile.tick(attempt_of(run).cluster) is True
+    assert outcomes == [False]
+
+
+def test_a_cluster_is_never_asked_about_what_has_ended(
+    experiment: Experiment, small: Small, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = run_of(experiment)
+    tick_until(run, State.SUCCEEDED.value)
+    small.before_poll = lambda: pytest.fail("asked")
+    before = Attempt.objects.values().get()
+    ticked(run)
+    assert Attempt.objects.values().get() == before
+
+
+def test_a_longer_patience_waits_longer(experiment: Experiment, small: Small, local: Cluster) -> None:
+    run = _running(experiment, small, RUNS_LONG)
+    quicken(local, exit_record=3600.0)
+    agent = owner(attempt_of(run).directory)
+    assert agent is not None
+    agent.send(signal.SIGKILL)
+    until(lambda: ticked(run).final_since_at)
+    assert ticked(run).state == State.RUNNING.value
