@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from typing import Any
 
-from django.core.exceptions import RequestDataTooBig
+from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
@@ -59,7 +59,7 @@ def _gap(_: HttpRequest, error: Gap) -> HttpResponse:
     return problem(409, str(error), expected=error.expected)
 
 
-def _too_big(_: HttpRequest, error: RequestDataTooBig) -> HttpResponse:
+def _too_big(_: HttpRequest, error: RequestDataTooBig | TooManyFieldsSent) -> HttpResponse:
     return problem(413, str(error))
 
 
@@ -71,6 +71,7 @@ HANDLERS: dict[type[Exception], Handler] = {
     Http404: _missing,
     Gap: _gap,
     RequestDataTooBig: _too_big,
+    TooManyFieldsSent: _too_big,
 }
 
 

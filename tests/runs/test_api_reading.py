@@ -112,8 +112,9 @@ def test_series_of_a_run_that_is_not_there_name_it(api, attempt):
 
 
 def test_too_many_curves_name_the_limit(api, attempt):
-    asked = "&".join(["run=" + attempt.run.uid, *(f"key=k{i}" for i in range(2001))])
-    assert "at most 2000 curves" in paths(api.get(f"/api/v1/series?{asked}"))["key"]
+    asked = "&".join([*["run=" + attempt.run.uid] * 50, *(f"key=k{i}" for i in range(41))])
+    assert "50 runs × 41 keys; at most 2000 curves" in paths(api.get(f"/api/v1/series?{asked}"))["key"]
+    assert api.get(f"/api/v1/series?{asked}{'&key=a' * 1000}").status_code == 413
 
 
 def test_answers_are_read_page_by_page_by_step_and_split(api, attempt):
