@@ -1,7 +1,37 @@
-"""Addresses of the pages."""
+"""Addresses of the pages, and of the parts of them that an open page asks for again."""
 
 from __future__ import annotations
 
-from django.urls import URLPattern
+from django.urls import include, path
 
-urlpatterns: list[URLPattern] = []
+from runs.views.experiment import experiment, experiment_chart, experiment_runs
+from runs.views.experiments import experiments
+from runs.views.launch import launch
+from runs.views.log import run_log, run_log_file
+from runs.views.responses import run_responses
+from runs.views.run import run, run_cancel, run_chart, run_curves, run_past, run_state
+
+experiment_urls = [
+    path("", experiment, name="experiment"),
+    path("launch/", launch, name="launch"),
+    path("runs/", experiment_runs, name="experiment-runs"),
+    path("chart/", experiment_chart, name="experiment-chart"),
+]
+
+run_urls = [
+    path("", run, name="run"),
+    path("cancel/", run_cancel, name="run-cancel"),
+    path("state/", run_state, name="run-state"),
+    path("past/", run_past, name="run-past"),
+    path("curves/", run_curves, name="run-curves"),
+    path("chart/", run_chart, name="run-chart"),
+    path("responses/", run_responses, name="run-responses"),
+    path("log/", run_log, name="run-log"),
+    path("log.txt", run_log_file, name="run-log-file"),
+]
+
+urlpatterns = [
+    path("", experiments, name="experiments"),
+    path("experiments/<int:pk>/", include(experiment_urls)),
+    path("runs/<slug:uid>/", include(run_urls)),
+]

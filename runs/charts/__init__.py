@@ -1,0 +1,22 @@
+"""Rows -> figures: plain dicts of plotly JSON, each with its words and its table. No Plotly is imported here."""
+
+from runs.charts.chart import Chart, Table
+from runs.charts.comparison import MEASURES, compare
+from runs.charts.groups import Group, groups_of, label
+from runs.charts.population import population_chart
+from runs.charts.single import Section, sections
+from runs.charts.words import number
+
+__all__ = [
+    "MEASURES",
+    "Chart",
+    "Group",
+    "Section",
+    "Table",
+    "compare",
+    "groups_of",
+    "label",
+    "number",
+    "population_chart",
+    "sections",
+]

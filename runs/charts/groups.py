@@ -1,0 +1,119 @@
+"""Runs that differ only in their seed are one group: a method with one preset, or one set of knobs."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from runs.charts import style
+from runs.models import Run
+from workers.config import RunConfig, presets
+
+BESIDES = ("seed", "compute", "tracking")
+"""What may differ inside a group: it changes where a run runs, not what it does."""
+DIFFERENCES_AT_MOST = 3
+
+
+@dataclass(frozen=True)
+class Group:
+    """Seeds of one method and setting. `variant` numbers the settings of a method, from 0."""
+
+    method: str
+    label: str
+    variant: int
+    runs: tuple[Run, ...]
+
+    @property
+    def name(self) -> str:
+        """Method and setting, in words."""
+        return f"{style.METHODS.get(self.method, self.method)} · {self.label}"
+
+    @property
+    def slug(self) -> str:
+        """What CSS and the page's scripts know the group by."""
+        return f"{self.method}-{self.variant}"
+
+    @property
+    def colour(self) -> str:
+        return style.colour(self.method)
+
+    @property
+    def dash(self) -> str:
+        return style.dash(self.method, self.variant)
+
+    @property
+    def strokes(self) -> str:
+        """The dash, as an SVG line of the legend has it."""
+        return style.STROKES[self.dash]
+
+    @property
+    def marker(self) -> str:
+        return style.marker(self.method, self.variant)
+
+    @property
+    def is_round(self) -> bool:
+        """True where the marker is a circle."""
+        return self.marker.startswith("circle")
+
+    @property
+    def is_open(self) -> bool:
+        """True where the marker is not filled."""
+        return self.marker.endswith("-open")
+
+
+def groups_of(runs: Iterable[Run]) -> list[Group]:
+    """Groups by method, then label. Two settings with the same label are told apart by the knobs that differ."""
+    found: dict[tuple[str, str, str], list[Run]] = defaultdict(list)
+    for run in runs:
+        found[run.method, label(run), _setting(run)].append(run)
+    ordered = sorted(found.items(), key=lambda item: (*item[0][:2], min(r.pk for r in item[1])))
+    first: dict[tuple[str, str], Run] = {}
+    variants: dict[str, int] = defaultdict(int)
+    out = []
+    for (method, name, _), members in ordered:
+        base = first.setdefault((method, name), members[0])
+        full = name if base is members[0] else f"{name}, {_differences(base.config, members[0].config)}"
+        out.append(Group(method, full, variants[method], tuple(members)))
+        variants[method] += 1
+    return out
+
+
+def label(run: Run) -> str:
+    """The preset that a run was made from, and what was changed in it."""
+    base = _preset_config(run.preset)
+    changed = _differences(base, run.config) if base else ""
+    return f"{run.preset or 'own settings'}{', ' if changed else ''}{changed}"
+
+
+@cache
+def _preset_config(name: str) -> dict[str, Any] | None:
+    """A preset with its defaults written out; None where there is none of that name, or none any more."""
+    preset = presets().get(name)
+    return RunConfig.from_json(preset.config).to_json() if preset else None
+
+
+def _setting(run: Run) -> str:
+    return json.dumps({k: v for k, v in run.config.items() if k not in BESIDES}, sort_keys=True)
+
+
+def _differences(base: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """The knobs of `other` that are not as in `base`."""
+    one, two = dict(_leaves(base)), dict(_leaves(other))
+    differing = sorted(k for k in {*one, *two} if one.get(k) != two.get(k))
+    changed = [f"{k.rsplit('.', 1)[-1]} {two.get(k, 'unset')}" for k in differing]
+    more = len(changed) - DIFFERENCES_AT_MOST
+    return ", ".join(changed[:DIFFERENCES_AT_MOST]) + (f" and {more} more" if more > 0 else "")
+
+
+def _leaves(config: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
+    for key, value in config.items():
+        if prefix + key in BESIDES:
+            continue
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, list(value) if isinstance(value, tuple) else value

@@ -1,0 +1,109 @@
+"""The population of each iteration: every member a dot, their mean a line, their range a band."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runs.charts import style
+from runs.charts.chart import Chart, Table, numbers
+from runs.charts.words import number
+
+Members = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Rewards of one iteration's members."""
+
+    step: int
+    rewards: NDArray[np.float64]
+
+    @property
+    def std(self) -> float:
+        """The fitness spread: population standard deviation, as ES divides by it."""
+        return float(self.rewards.std())
+
+
+def population_chart(method: str, iterations: Sequence[tuple[int, Members]], total: int) -> Chart:
+    """`iterations` are (step, members) to draw, ascending; `total` says how many the run has."""
+    drawn = [Spread(step, _rewards(members)) for step, members in iterations]
+    spreads = [s for s in drawn if len(s.rewards)]
+    who = "Population" if method == "es" else "Completions"
+    unit = "reward of a member" if method == "es" else "reward of a completion"
+    return Chart(
+        "population", f"{who} of each iteration", _words(spreads, total), _figure(method, spreads, unit),
+        _table(spreads),
+        help="Each dot is one member's fitness. Their standard deviation is the fitness spread; an iteration without "
+        "spread is dead: every member scored alike, and nothing can be learned from it.",
+    )  # fmt: skip
+
+
+def _rewards(members: Members) -> NDArray[np.float64]:
+    values = np.array([_number(m.get("reward")) for m in members], np.float64)
+    return values[np.isfinite(values)]
+
+
+def _number(value: Any) -> float:
+    """A reward as it is stored: numbers that JSON cannot hold are text."""
+    return float(value) if value is not None else float("nan")
+
+
+def _figure(method: str, spreads: Sequence[Spread], unit: str) -> dict[str, Any]:
+    layout = style.layout("iteration" if method == "es" else "step", unit, meta={"x": "step"})
+    if not spreads:
+        return {"data": [], "layout": layout}
+    token = style.colour(method)
+    return {"data": [_range(spreads, token), _dots(spreads, token), _mean(spreads, token)], "layout": layout}
+
+
+def _range(spreads: Sequence[Spread], token: str) -> dict[str, Any]:
+    x = [s.step for s in spreads]
+    y = [float(s.rewards.max()) for s in spreads] + [float(s.rewards.min()) for s in reversed(spreads)]
+    return {
+        "type": "scatter", "mode": "lines", "name": "min–max", "hoverinfo": "skip", "fill": "toself",
+        "x": [*x, *reversed(x)], "y": numbers(y), "meta": {"colour": token, "alpha": 0.13},
+        "fillcolor": style.paint(token, 0.13), "line": {"width": 0, "color": style.paint(token, 0)},
+    }  # fmt: skip
+
+
+def _dots(spreads: Sequence[Spread], token: str) -> dict[str, Any]:
+    return {
+        "type": "scatter", "mode": "markers", "name": "members", "hoverinfo": "skip",
+        "x": [s.step for s in spreads for _ in s.rewards], "y": numbers(r for s in spreads for r in s.rewards),
+        "meta": {"colour": token, "alpha": 0.4}, "marker": {"size": 4, "color": style.paint(token, 0.4)},
+    }  # fmt: skip
+
+
+def _mean(spreads: Sequence[Spread], token: str) -> dict[str, Any]:
+    spans = [[float(s.rewards.min()), float(s.rewards.max()), s.std, len(s.rewards)] for s in spreads]
+    return {
+        "type": "scatter", "mode": "lines", "name": "mean", "x": [s.step for s in spreads],
+        "y": numbers(s.rewards.mean() for s in spreads), "customdata": spans,
+        "hovertemplate": "%{y:.4g} (%{customdata[0]:.4g} to %{customdata[1]:.4g}), spread %{customdata[2]:.3g}, "
+        "n = %{customdata[3]}",
+        "meta": {"colour": token, "alpha": 1}, "line": {"color": style.paint(token), "width": 2},
+    }  # fmt: skip
+
+
+def _words(spreads: Sequence[Spread], total: int) -> str:
+    if not spreads:
+        return "No iteration yet."
+    last, dead = spreads[-1], sum(s.std == 0 for s in spreads)
+    low, high = number(float(last.rewards.min())), number(float(last.rewards.max()))
+    said = f"At {last.step}: n = {len(last.rewards)}, {low} to {high}, fitness spread {number(last.std)}."
+    shown = f" {len(spreads)} of {total} iterations shown." if total > len(spreads) else ""
+    return f"{said}{f' {dead} of {len(spreads)} dead.' if dead else ''}{shown}"
+
+
+def _table(spreads: Sequence[Spread]) -> Table:
+    columns = ("step", "n", "mean", "min", "max", "spread (std)")
+    rows = tuple(
+        (s.step, len(s.rewards), float(s.rewards.mean()), float(s.rewards.min()), float(s.rewards.max()), s.std)
+        for s in spreads
+    )
+    return Table(columns, rows)

@@ -1,0 +1,65 @@
+"""How charts look. Colours are names of tokens: the page paints them for its theme, so one figure serves both.
+
+ES and GRPO have one pair everywhere, from the colour-blind-safe set of Okabe and Ito: orange and blue. The second
+signal is the marker (round, square) and the dash; presets of one method differ in dash and in filling.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+LIGHT = {"es": "#c04f00", "grpo": "#0067a3", "other": "#5f6b7a", "muted": "#9aa3af"}
+DASHES = {"es": ("solid", "dot", "longdash", "longdashdot"), "grpo": ("dash", "dashdot", "longdash", "longdashdot")}
+MARKERS = {"es": "circle", "grpo": "square"}
+STROKES = {
+    "solid": "none",
+    "dot": "2 3",
+    "dash": "8 5",
+    "longdash": "13 5",
+    "dashdot": "8 3 2 3",
+    "longdashdot": "13 3 2 3",
+}
+METHODS = {"es": "ES", "grpo": "GRPO"}
+
+LAYOUT: dict[str, Any] = {
+    "autosize": True,
+    "showlegend": False,
+    "hovermode": "x unified",
+    "uirevision": "kept",
+    "margin": {"l": 56, "r": 14, "t": 10, "b": 42},
+    "paper_bgcolor": "rgba(0,0,0,0)",
+    "plot_bgcolor": "rgba(0,0,0,0)",
+}
+
+
+def colour(method: str) -> str:
+    """The token of a method's colour."""
+    return method if method in METHODS else "other"
+
+
+def dash(method: str, variant: int) -> str:
+    """The dash of a method's `variant`-th preset."""
+    dashes = DASHES.get(method, DASHES["es"])
+    return dashes[variant % len(dashes)]
+
+
+def marker(method: str, variant: int) -> str:
+    """The marker of a method's `variant`-th preset: filled for the first, open for the others."""
+    return MARKERS.get(method, "diamond") + ("-open" if variant else "")
+
+
+def paint(token: str, alpha: float = 1.0) -> str:
+    """The colour of a token in the light theme, for readers that know no tokens."""
+    red, green, blue = (int(LIGHT[token][i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{alpha:g})"
+
+
+def axis(title: str, **more: Any) -> dict[str, Any]:
+    """An axis with its title."""
+    return {"title": {"text": title, "standoff": 8}, "zeroline": False, "automargin": True, **more}
+
+
+def layout(x_title: str, y_title: str, *, log_y: bool = False, **more: Any) -> dict[str, Any]:
+    """The layout all charts share."""
+    scale = {"type": "log", "exponentformat": "power", "dtick": 1} if log_y else {}
+    return {**LAYOUT, "xaxis": axis(x_title), "yaxis": axis(y_title, **scale), **more}

@@ -1,0 +1,47 @@
+"""Numbers and findings as people read them."""
+
+from __future__ import annotations
+
+import math
+
+MINUS, THIN = "\N{MINUS SIGN}", "\N{NARROW NO-BREAK SPACE}"
+
+X_WORDS = {
+    "step": "step",
+    "relative": "seconds since the run's first point",
+    "samples": "answers scored in training",
+    "tokens": "tokens generated in training",
+    "gpu_seconds": "GPU seconds",
+}
+X_SHORT = {
+    "step": "step",
+    "relative": "seconds",
+    "samples": "samples",
+    "tokens": "tokens",
+    "gpu_seconds": "GPU seconds",
+}
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A number with `digits` significant digits, a true minus and grouped thousands; – where there is none."""
+    if value is None:
+        return "–"
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "∞" if value > 0 else MINUS + "∞"
+    size = abs(value)
+    if size and (size < 1e-3 or size >= 1e9):
+        mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+        return f"{mantissa}e{int(exponent)}".replace("-", MINUS)
+    decimals = 0 if size >= 10**digits or float(value).is_integer() else digits - 1 - _magnitude(size)
+    return f"{value:,.{max(decimals, 0)}f}".replace(",", THIN).replace("-", MINUS)
+
+
+def change(first: float, last: float) -> str:
+    """Where a curve came from and got to."""
+    if number(first) == number(last):
+        return f"stayed at {number(last)}"
+    return f"{'rose' if last > first else 'fell'} from {number(first)} to {number(last)}"
+
+
+def _magnitude(size: float) -> int:
+    return math.floor(math.log10(size)) if size else 0

@@ -1,0 +1,253 @@
+"""The forms people fill in. The launch form is made from RunConfig: a new knob is a new field, with help and bounds.
+
+Nothing is validated here that the config validates itself: what was typed becomes JSON, `RunConfig.from_json` finds
+every problem in one pass, and each is shown at its field. So the form, the API and run.json say the same things.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.forms import BoundField
+
+from runs.models import Experiment
+from workers.config import ConfigError, Knob, Problem, RunConfig, knobs, presets
+
+KNOBS = {knob.path: knob for knob in knobs(RunConfig) if knob.path not in ("schema", "seed")}
+METHODS = ("es", "grpo")
+OPTIONAL = ("es.lora", "grpo.lora")
+"""Sections that may be left out as a whole."""
+SEEDS_AT_MOST = 20
+
+ESSENTIAL = {
+    "method", "model.path", "task.name",
+    "es.iterations", "es.population", "es.sigma", "es.alpha", "es.noise", "es.prompts", "es.max_new_tokens",
+    "grpo.max_steps", "grpo.learning_rate", "grpo.num_generations", "grpo.per_device_train_batch_size",
+    "grpo.max_completion_length", "grpo.temperature", "grpo.beta",
+    "evaluation.every", "evaluation.prompts", "evaluation.samples", "compute.cluster", "compute.cores", "compute.gpus",
+}  # fmt: skip
+"""Knobs that are not folded away."""
+
+TITLES = {
+    "model": "Model",
+    "task": "Task",
+    "es": "Evolution Strategies",
+    "grpo": "GRPO",
+    "evaluation": "Evaluation",
+    "compute": "Compute",
+    "tracking": "Tracking",
+}
+LEADING = ("method", "preset", "name", "seeds")
+
+
+class ExperimentForm(forms.ModelForm):  # type: ignore[type-arg]
+    """A new experiment."""
+
+    class Meta:
+        model = Experiment
+        fields = ("name", "question", "is_private")
+        labels = {"is_private": "Only I may see it"}  # noqa: RUF012
+        help_texts = {"question": "What its runs are to answer."}  # noqa: RUF012
+        widgets = {"question": forms.Textarea(attrs={"rows": 2})}  # noqa: RUF012
+
+
+class KnobField(forms.Field):
+    """One knob. What cannot be read as its type is passed on as typed, for the config to complain about."""
+
+    def __init__(self, knob: Knob) -> None:
+        super().__init__(required=False, label=label(knob.path), help_text=hint(knob), widget=widget(knob))
+        self.knob = knob
+
+    def clean(self, value: Any) -> Any:
+        """The knob's JSON value; None where nothing was typed and the default holds."""
+        return read(self.knob, value)
+
+
+def read(knob: Knob, value: Any) -> Any:
+    """Typed text -> JSON value."""
+    text = value.strip() if isinstance(value, str) else value
+    if not isinstance(text, str) or knob.kind is str:
+        return text
+    if not text:
+        return None
+    try:
+        return json.loads(text) if knob.kind in (tuple, dict) else knob.kind(text)
+    except ValueError:
+        return text
+
+
+def written(knob: Knob, value: Any) -> Any:
+    """JSON value -> what stands in the field."""
+    if knob.kind in (tuple, dict):
+        return json.dumps(value, ensure_ascii=False)
+    return f"{value:g}" if knob.kind is float and isinstance(value, float | int) else value
+
+
+def label(path: str) -> str:
+    """A knob's name in words."""
+    return path.rsplit(".", 1)[-1].replace("_", " ")
+
+
+def hint(knob: Knob) -> str:
+    """A knob's help, its bounds and its default."""
+    said = [knob.help.replace("\n", " ")]
+    if knob.bounds is not None:
+        said.append(f"{str(knob.bounds).capitalize()}.")
+    if knob.kind in (tuple, dict):
+        said.append("As JSON.")
+    if not knob.required and knob.kind is not bool and knob.default not in ("", None):
+        said.append(f"Default: {written(knob, knob.default)}.")
+    return " ".join(said)
+
+
+def widget(knob: Knob) -> forms.Widget:
+    """A control that fits. Numbers are text with a number pad: 1e-3 is typed as it is written, and kept if wrong."""
+    if knob.path == "method":
+        return forms.RadioSelect(choices=[("es", "Evolution Strategies"), ("grpo", "GRPO")])
+    if knob.choices:
+        return forms.Select(choices=[(c, c) for c in knob.choices])
+    if knob.kind is bool:
+        return forms.CheckboxInput()
+    if knob.kind in (tuple, dict):
+        return forms.Textarea(attrs={"rows": 2, "spellcheck": "false"})
+    mode = {int: "numeric", float: "decimal"}.get(knob.kind)
+    return forms.TextInput(attrs={"inputmode": mode} if mode else {"spellcheck": "false"})
+
+
+@dataclass(frozen=True)
+class Part:
+    """Fields that stand together: those in sight, those folded away, and the sections that may be left out."""
+
+    slug: str
+    title: str
+    fields: list[BoundField]
+    folded: list[BoundField]
+    optional: list[tuple[BoundField, list[BoundField]]]
+
+    @property
+    def has_hidden_errors(self) -> bool:
+        """True where a folded field has a problem, so that it must not stay folded."""
+        inner = [field for _, fields in self.optional for field in fields]
+        return any(field.errors for field in (*self.folded, *inner))
+
+
+def preset_choices() -> list[tuple[str, str]]:
+    """Every preset by its title, and none."""
+    return [("", "None: every knob at its default"), *((p.name, p.title) for p in presets().values())]
+
+
+class LaunchForm(forms.Form):
+    """A run to launch, or several that differ in their seed."""
+
+    preset = forms.ChoiceField(choices=preset_choices, required=False, label="Preset")
+    name = forms.CharField(
+        required=False, max_length=180, label="Name", help_text="Empty: the preset's name and the seed."
+    )
+    seeds = forms.CharField(label="Seeds", initial="0", help_text="One run each: 0, 1, 2 or 0-4.")
+
+    def __init__(self, data: Mapping[str, Any] | None = None, *, initial: dict[str, Any] | None = None) -> None:
+        super().__init__(data, initial=initial, prefix=None)
+        for path, knob in KNOBS.items():
+            self.fields[path] = KnobField(knob)
+        for path in OPTIONAL:
+            self.fields[path] = forms.BooleanField(
+                required=False, label="Train a LoRA adapter", help_text="Instead of the weights."
+            )
+        self.configs: list[dict[str, Any]] = []
+
+    def clean(self) -> dict[str, Any]:
+        """Fills `configs`, one a seed; or puts every problem at its field."""
+        data = super().clean() or {}
+        config = assembled(data)
+        problems: dict[Problem, None] = {}
+        for seed in self._seeds(data.get("seeds", ""), problems):
+            try:
+                self.configs.append(RunConfig.from_json({**config, "seed": seed}).to_json())
+            except ConfigError as error:
+                problems |= dict.fromkeys(error.problems)
+        for problem in problems:
+            self._blame(problem)
+        return data
+
+    def names(self) -> list[str]:
+        """A name for each run."""
+        given = self.cleaned_data["name"].strip()
+        base = given or self.cleaned_data["preset"] or self.cleaned_data["method"]
+        many = len(self.configs) > 1 or not given
+        return [f"{base} seed {c['seed']}" if many else base for c in self.configs]
+
+    def parts(self) -> Iterator[Part]:
+        """The fields by section, in the order of RunConfig."""
+        for slug, title in TITLES.items():
+            mine = [self[path] for path in KNOBS if path.startswith(f"{slug}.") and not path.startswith(OPTIONAL)]
+            inner = [
+                (self[o], [self[p] for p in KNOBS if p.startswith(f"{o}.")])
+                for o in OPTIONAL
+                if o.startswith(f"{slug}.")
+            ]
+            seen = [f for f in mine if f.name in ESSENTIAL]
+            yield Part(slug, title, seen, [f for f in mine if f.name not in ESSENTIAL], inner)
+
+    def _seeds(self, text: str, problems: dict[Problem, None]) -> list[int]:
+        if not text:
+            return []
+        try:
+            return seeds(text)
+        except ValueError as error:
+            problems[Problem("seeds", str(error))] = None
+            # The other fields are checked all the same: people should see every problem at once.
+            return [0]
+
+    def _blame(self, problem: Problem) -> None:
+        path = "seeds" if problem.path == "seed" else problem.path
+        self.add_error(path if path in self.fields else None, problem.message if path in self.fields else str(problem))
+
+
+def seeds(text: str) -> list[int]:
+    """`0, 1, 4-6` -> [0, 1, 4, 5, 6], each once. Raises ValueError saying what is wrong."""
+    found: dict[int, None] = {}
+    for part in (p for p in re.split(r"[,\s]+", text.strip()) if p):
+        match = re.fullmatch(r"(\d{1,10})(?:[-–](\d{1,10}))?", part)
+        if match is None:
+            raise ValueError(f"must be whole numbers such as 0, 1, 2 or 0-4, not {part!r}")
+        first, last = int(match[1]), int(match[2] or match[1])
+        if not 0 <= last - first < SEEDS_AT_MOST:
+            raise ValueError(f"a range goes up and has at most {SEEDS_AT_MOST} seeds, not {part!r}")
+        found |= dict.fromkeys(range(first, last + 1))
+    if len(found) > SEEDS_AT_MOST:
+        raise ValueError(f"at most {SEEDS_AT_MOST} at once, not {len(found)}")
+    return list(found)
+
+
+def assembled(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields -> a config's JSON: sections nested, the other method's left out, empty knobs left to their defaults."""
+    method = data.get("method") or ""
+    config: dict[str, Any] = {method: {}} if method in METHODS else {}
+    for path in KNOBS:
+        section, value = path.partition(".")[0], data.get(path)
+        off = any(path.startswith(f"{o}.") and not data.get(o) for o in OPTIONAL)
+        if value is None or off or (section in METHODS and section != method):
+            continue
+        *outer, name = path.split(".")
+        place = config
+        for key in outer:
+            place = place.setdefault(key, {})
+        place[name] = value
+    return config
+
+
+def initial_from(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A config's JSON -> what stands in the fields; defaults for what it does not say."""
+    out: dict[str, Any] = {}
+    for path, knob in KNOBS.items():
+        value: Any = config
+        for key in path.split("."):
+            value = value.get(key) if isinstance(value, Mapping) else None
+        chosen = knob.default if value is None else value
+        out[path] = None if chosen is None else written(knob, chosen)
+    return out | {path: bool((config.get(path.partition(".")[0]) or {}).get("lora")) for path in OPTIONAL}

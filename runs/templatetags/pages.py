@@ -1,0 +1,132 @@
+"""How pages write numbers, times, states and methods."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from json import dumps
+
+from django import template
+from django.template import Context
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from runs.charts import number as in_words
+from runs.charts.style import METHODS
+from workers.executors.states import OPEN_STATES, State
+
+register = template.Library()
+
+THEMES = ("light", "dark")
+BUSY = {State.STARTING, State.RUNNING, State.STOPPING}
+SIGNS = {
+    State.SUCCEEDED: ("good", "✓"),
+    State.FAILED: ("bad", "✕"),
+    State.OOM: ("bad", "✕"),
+    State.LOST: ("bad", "?"),
+    State.NODE_LOST: ("bad", "?"),
+    State.TIMEOUT: ("warn", "⏱"),
+    State.PREEMPTED: ("warn", "⏏"),
+    State.INTERRUPTED: ("warn", "⏏"),
+    State.CANCELLED: ("idle", "⊘"),
+    State.PAUSED: ("idle", "‖"),
+}
+AGO = ((60, 1, "s"), (3600, 60, "min"), (2 * 86400, 3600, "h"), (60 * 86400, 86400, "days"))
+
+
+@register.simple_tag(takes_context=True)
+def theme(context: Context) -> str:
+    """The theme that the person chose, light or dark; nothing where the system decides."""
+    chosen = context["request"].COOKIES.get("theme", "")
+    return format_html(' data-theme="{}"', chosen) if chosen in THEMES else ""
+
+
+@register.filter
+def number(value: float | None) -> str:
+    """Three significant digits, a true minus; – where there is no value."""
+    return in_words(value)
+
+
+@register.filter
+def json(value: object) -> str:
+    """A value as JSON, for an attribute that a script reads."""
+    return dumps(value)
+
+
+@register.filter
+def cell(value: str | float | None) -> str | float:
+    """A cell of a table of numbers."""
+    return "" if value is None else in_words(value, digits=4) if isinstance(value, float) else value
+
+
+@register.filter
+def clock(at: datetime) -> str:
+    """The time of day, with the whole moment for those who point at it."""
+    moment = at.astimezone(UTC)
+    return format_html('<time title="{}">{}</time>', f"{moment:%Y-%m-%d %H:%M:%S UTC}", f"{moment:%H:%M:%S}")
+
+
+@register.filter
+def percent(value: float | None) -> str:
+    """A share as a whole number of percent."""
+    return "–" if value is None else f"{round(100 * value)} %"
+
+
+@register.filter
+def duration(seconds: float | None) -> str:
+    """Seconds as people say them."""
+    if seconds is None:
+        return "–"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+@register.filter
+def ago(at: datetime | None) -> str:
+    """How long ago, with the moment itself for those who point at it or parse it."""
+    if at is None:
+        return "–"
+    moment = at.astimezone(UTC)
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>',
+        moment.isoformat(timespec="seconds"),
+        moment.strftime("%Y-%m-%d %H:%M:%S UTC"),
+        _ago((timezone.now() - at).total_seconds(), moment),
+    )
+
+
+@register.simple_tag
+def state_badge(state: str, count: int | None = None) -> SafeString:
+    """A state as a sign, a word and a colour, and how many there are of it."""
+    value = State(state)
+    tone, sign = SIGNS.get(value, ("busy", "●") if value in BUSY else ("idle", "○"))
+    words = value.value.replace("_", " ") if count is None else f"{count} {value.value.replace('_', ' ')}"
+    return format_html(
+        '<span class="badge tone-{}"><span class="sign" aria-hidden="true">{}</span>{}</span>', tone, sign, words
+    )
+
+
+@register.simple_tag
+def method_badge(method: str) -> SafeString:
+    """ES or GRPO, in its colour."""
+    tone = method if method in METHODS else "other"
+    return format_html('<span class="badge badge-method tone-{}">{}</span>', tone, METHODS.get(method, method))
+
+
+@register.filter
+def is_final(state: str) -> bool:
+    """True where a run or attempt has ended."""
+    return State(state) not in OPEN_STATES
+
+
+def _ago(seconds: float, moment: datetime) -> str:
+    if seconds < 2:
+        return "just now"
+    for limit, unit, word in AGO:
+        if seconds < limit:
+            return f"{int(seconds // unit)} {word} ago"
+    return moment.strftime("%Y-%m-%d")

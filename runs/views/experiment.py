@@ -1,0 +1,72 @@
+"""One experiment: its question, its runs, and ES against GRPO."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpResponse
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_safe
+
+from runs import series
+from runs.access import may_launch
+from runs.charts import MEASURES, Chart, Group, compare, groups_of
+from runs.models import Experiment, Run
+from runs.views.chart import chart_response
+from runs.views.parameters import Axes, SignedIn, axes
+from runs.views.runs_table import cursors, runs_table
+from runs.views.visible import visible_experiment
+
+CHART_PX = 800
+MEANS_OVER_AT_MOST = 100
+KEYS = [measure.key for measure in MEASURES]
+
+
+@require_safe
+def experiment(request: SignedIn, pk: int) -> HttpResponse:
+    """The whole page."""
+    found = visible_experiment(request, pk)
+    table, along = runs_table(request, found), axes(request)
+    watch = cursors(table.runs)
+    groups = _groups(found, table.runs)
+    context = {
+        "experiment": found, "table": table, "watch": watch, "groups": groups, "axes": along,
+        "may_launch": may_launch(request.user, found),
+        "charts": _charts(groups, table.runs, along), "averaged": sum(len(group.runs) for group in groups),
+    }  # fmt: skip
+    return TemplateResponse(request, "runs/experiment.html", context)
+
+
+@require_safe
+def experiment_runs(request: SignedIn, pk: int) -> HttpResponse:
+    """The runs table alone, for a page that is open while runs change."""
+    found = visible_experiment(request, pk)
+    table = runs_table(request, found)
+    context = {"experiment": found, "table": table, "watch": cursors(table.runs)}
+    return TemplateResponse(request, "runs/experiment.html#runs", context)
+
+
+@require_safe
+def experiment_chart(request: SignedIn, pk: int) -> HttpResponse:
+    """One chart: fresh words and figure, its table, or its data as CSV."""
+    found = visible_experiment(request, pk)
+    runs = runs_table(request, found).runs
+    px = None if request.GET.get("as") == "csv" else CHART_PX
+    charts = {c.name: c for c in _charts(_groups(found, runs), runs, axes(request), px)}
+    name = request.GET.get("name", "")
+    if name not in charts:
+        raise Http404(f"name must be one of {', '.join(charts)}, not {name!r}")
+    return chart_response(request, charts[name], f"{found.name} {name}")
+
+
+def _groups(experiment: Experiment, shown: list[Run]) -> list[Group]:
+    """The groups of the shown runs, with all their seeds: a mean never depends on which page of the table is open."""
+    presets = {run.preset for run in shown}
+    seeds = experiment.runs.filter(preset__in=presets).order_by("-pk")[:MEANS_OVER_AT_MOST]
+    visible = {run.pk for run in shown}
+    groups = groups_of({run.pk: run for run in (*seeds, *shown)}.values())
+    return [group for group in groups if visible & {run.pk for run in group.runs}]
+
+
+def _charts(groups: list[Group], shown: list[Run], along: Axes, px: int | None = CHART_PX) -> list[Chart]:
+    runs = [run for group in groups for run in group.runs]
+    curves = series.read(runs, KEYS, x=along.x, px=px)
+    return compare(groups, {run.pk for run in shown}, curves, along.x, log_kl=along.log_kl)

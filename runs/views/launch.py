@@ -1,0 +1,59 @@
+"""The launch form: a preset to start from, every knob with its help, and runs that start when it is sent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_http_methods
+
+from runs import jobs
+from runs.access import may_launch
+from runs.forms import LaunchForm, initial_from
+from runs.models import Experiment, Run
+from runs.views.parameters import SignedIn, choice
+from runs.views.visible import visible_experiment
+from workers.config import preset, presets
+
+FIRST_PRESET = "es-tiny"
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def launch(request: SignedIn, pk: int) -> HttpResponse:
+    """GET fills the form from `preset`, and from any field that the address names; POST launches."""
+    experiment = visible_experiment(request, pk)
+    if not may_launch(request.user, experiment):
+        raise PermissionDenied
+    if request.method == "POST":
+        form = LaunchForm(request.POST)
+        if form.is_valid():
+            runs = _launch(request, experiment, form)
+            messages.success(request, f"Launched {len(runs)} run{'s' if len(runs) > 1 else ''}.")
+            return redirect(runs[0] if len(runs) == 1 else experiment)
+    else:
+        form = LaunchForm(initial=_initial(request))
+    named = form["preset"].value() or ""
+    context = {"experiment": experiment, "form": form, "preset": presets().get(named)}
+    return TemplateResponse(request, "runs/launch.html", context, status=400 if form.errors else 200)
+
+
+def _launch(request: SignedIn, experiment: Experiment, form: LaunchForm) -> list[Run]:
+    """All of them or none."""
+    chosen = form.cleaned_data["preset"]
+    with transaction.atomic():
+        return [
+            jobs.launch_run(experiment=experiment, person=request.user, config=config, name=name, preset=chosen)
+            for config, name in zip(form.configs, form.names(), strict=True)
+        ]
+
+
+def _initial(request: SignedIn) -> dict[str, Any]:
+    named = choice(request, "preset", ["", *presets()], FIRST_PRESET)
+    config = preset(named).config if named else {"method": "es"}
+    given = {name: value for name, value in request.GET.items() if name in LaunchForm().fields}
+    return {"seeds": "0", **initial_from(config), **given, "preset": named}

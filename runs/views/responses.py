@@ -1,0 +1,90 @@
+"""What the model answered at each step: prompt by prompt, the greedy answer first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+from django.core.paginator import Page
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+from django_htmx.http import replace_url
+
+from runs.models import Prompt, Response, Run
+from runs.views.parameters import SignedIn, choice, page_of
+from runs.views.visible import visible_run
+
+PROMPTS_A_PAGE = 8
+WHICH = {"all": "greedy and samples", "greedy": "greedy only", "samples": "samples only"}
+PARAMETERS = ("step", "which", "prompts")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A prompt and the answers to it at one step."""
+
+    prompt: Prompt
+    answers: list[Response]
+
+
+def responses_context(request: SignedIn, run: Run) -> dict[str, Any]:
+    """The responses at the step that is asked for, else at the last one."""
+    steps = list(_kept(run).order_by("step").values_list("step", flat=True).distinct())
+    asked = request.GET.get("step", "")
+    step = int(asked) if asked in {str(s) for s in steps} else steps[-1] if steps else None
+    which = choice(request, "which", WHICH, "all")
+    page = _prompts(request, run, step)
+    return {
+        "steps": steps, "response_step": step, "is_latest": bool(steps) and step == steps[-1], "which": which,
+        "which_choices": WHICH, "prompt_page": page, "asked": list(_asked(run, step, which, page)),
+    }  # fmt: skip
+
+
+@require_safe
+def run_responses(request: SignedIn, uid: str) -> HttpResponse:
+    """The responses alone, for htmx; anybody else is sent to the page they stand on."""
+    run = visible_run(request, uid)
+    chosen = {name: request.GET[name] for name in PARAMETERS if request.GET.get(name)}
+    if not request.htmx:
+        return redirect(f"{run.get_absolute_url()}?{urlencode(chosen)}#responses")
+    context = {"run": run, **responses_context(request, run)}
+    response = TemplateResponse(request, "runs/run.html#responses", context)
+    return replace_url(response, _address(request, run, chosen)) if "asked" in request.GET else response
+
+
+def _kept(run: Run) -> Any:
+    return Response.objects.filter(run=run, split="eval")
+
+
+def _prompts(request: SignedIn, run: Run, step: int | None) -> Page[Prompt]:
+    ids = _kept(run).filter(step=step).order_by().values("prompt_id").distinct()
+    return page_of(request, Prompt.objects.filter(pk__in=ids).order_by("name", "pk"), PROMPTS_A_PAGE, "prompts")
+
+
+def _asked(run: Run, step: int | None, which: str, page: Iterable[Prompt]) -> Iterable[Asked]:
+    prompts = list(page)
+    rows = (
+        _kept(run)
+        .filter(step=step, prompt__in=prompts)
+        .order_by("prompt_id", "sample", "-attempt__n", "-epoch", "-seq")
+    )
+    # After a resume a step may have been evaluated twice: the later answers hold.
+    rows = rows.distinct("prompt_id", "sample")
+    answers: dict[int, list[Response]] = {prompt.pk: [] for prompt in prompts}
+    for row in rows:
+        if which == "all" or (row.sample == 0) == (which == "greedy"):
+            answers[row.prompt_id].append(row)
+    return [Asked(prompt, answers[prompt.pk]) for prompt in prompts]
+
+
+def _address(request: SignedIn, run: Run, chosen: dict[str, str]) -> str:
+    """The page's own address with what was chosen here: what a page shows is a URL."""
+    before = parse_qs(urlsplit(request.htmx.current_url or "").query)
+    others = {name: values[-1] for name, values in before.items() if name not in PARAMETERS}
+    query = urlencode({**others, **chosen})
+    return f"{reverse('run', args=[run.uid])}{'?' if query else ''}{query}"

@@ -1,0 +1,131 @@
+"""One run: how it stands, what it measured, what it answered, what it was told to do."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import Prefetch
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_POST, require_safe
+
+from runs import jobs, series
+from runs.access import may_cancel, may_launch
+from runs.charts import Chart, Section, sections
+from runs.models import AttemptEvent, Run
+from runs.views.chart import chart_response
+from runs.views.log import log_context
+from runs.views.parameters import Axes, SignedIn, axes
+from runs.views.population import population
+from runs.views.responses import responses_context
+from runs.views.runs_table import cursors
+from runs.views.standing import standing
+from runs.views.visible import visible_run
+
+CHART_PX = 600
+
+
+@require_safe
+def run(request: SignedIn, uid: str) -> HttpResponse:
+    """The whole page."""
+    found = visible_run(request, uid)
+    watch = cursors([found])
+    context = {
+        "run": found, "watch": watch, **_curves_context(request, found), "population": population(found),
+        **_standing(request, found), **_past_context(found), **responses_context(request, found), **log_context(found),
+        "config": config_rows(found.config), "config_json": json.dumps(found.config, indent=2, ensure_ascii=False),
+    }  # fmt: skip
+    return TemplateResponse(request, "runs/run.html", context)
+
+
+@require_safe
+def run_state(request: SignedIn, uid: str) -> HttpResponse:
+    """How the run stands, alone."""
+    found = visible_run(request, uid)
+    return TemplateResponse(request, "runs/run.html#state", {"run": found, **_standing(request, found)})
+
+
+@require_safe
+def run_past(request: SignedIn, uid: str) -> HttpResponse:
+    """Attempts, their events, and checkpoints, alone."""
+    found = visible_run(request, uid)
+    return TemplateResponse(request, "runs/run.html#past", {"run": found, **_past_context(found)})
+
+
+@require_safe
+def run_curves(request: SignedIn, uid: str) -> HttpResponse:
+    """All curves, alone: for a page on which a key appeared that it had no chart for."""
+    found = visible_run(request, uid)
+    return TemplateResponse(request, "runs/run.html#curves", {"run": found, **_curves_context(request, found)})
+
+
+@require_safe
+def run_chart(request: SignedIn, uid: str) -> HttpResponse:
+    """One chart: fresh words and figure, its table, or its data as CSV."""
+    found = visible_run(request, uid)
+    name = request.GET.get("name", "")
+    px = None if request.GET.get("as") == "csv" else CHART_PX
+    chart = population(found) if name == "population" else _chart(request, found, name, px)
+    return chart_response(request, chart, f"{found.name} {chart.slug}")
+
+
+@require_POST
+def run_cancel(request: SignedIn, uid: str) -> HttpResponse:
+    """Asks the run to stop."""
+    found = visible_run(request, uid)
+    if not may_cancel(request.user, found):
+        raise PermissionDenied
+    if found.is_open:
+        jobs.cancel_run(found, request.user)
+        messages.info(request, f"Asked {found.name} to stop. It saves a checkpoint first, if it has begun.")
+    else:
+        messages.warning(request, f"{found.name} has already ended: {found.state}.")
+    return redirect(found)
+
+
+def config_rows(config: dict[str, Any], prefix: str = "") -> list[tuple[str, list[tuple[str, str]]]]:
+    """(section, [(knob, value)]): leaves of the config, by the section they stand in."""
+    own = [(k, _written(v)) for k, v in config.items() if not isinstance(v, dict) or not v]
+    inner = [(k, v) for k, v in config.items() if isinstance(v, dict) and v]
+    return [*([(prefix, own)] if own else []), *(row for k, v in inner for row in config_rows(v, f"{prefix}{k}."))]
+
+
+def _written(value: Any) -> str:
+    return value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
+
+
+def _standing(request: SignedIn, run: Run) -> dict[str, Any]:
+    return standing(run) | {
+        "may_cancel": may_cancel(request.user, run),
+        "may_launch": may_launch(request.user, run.experiment),
+    }
+
+
+def _curves_context(request: SignedIn, run: Run) -> dict[str, Any]:
+    keys, along = series.keys(run), axes(request)
+    return {"sections": _sections(run, keys, along, CHART_PX), "known_keys": json.dumps(keys), "axes": along}
+
+
+def _sections(run: Run, keys: list[str], along: Axes, px: int | None) -> list[Section]:
+    return sections(run, series.read([run], keys, x=along.x, px=px), along.x, log_kl=along.log_kl)
+
+
+def _chart(request: SignedIn, run: Run, name: str, px: int | None) -> Chart:
+    parts = _sections(run, series.keys(run), axes(request), px)
+    charts = {chart.name: chart for section in parts for chart in section.charts}
+    if name not in charts:
+        raise Http404(f"name must be one of population, {', '.join(charts)}, not {name!r}")
+    return charts[name]
+
+
+def _past_context(run: Run) -> dict[str, Any]:
+    events = AttemptEvent.objects.order_by("at", "pk")
+    attempts = run.attempts.select_related("cluster").prefetch_related(Prefetch("events", events)).order_by("-n")
+    return {
+        "attempts": list(attempts),
+        "checkpoints": list(run.checkpoint_set.select_related("attempt").order_by("-step", "-pk")),
+    }

@@ -1,0 +1,70 @@
+"""How a run stands: its state and why, how far it is, and the evaluator's last word, also as a sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils import timezone
+
+from runs import series
+from runs.charts import number
+from runs.models import Attempt, Run
+from runs.series import Curve
+from runs.views.runs_table import steps_of
+
+TILES = (
+    ("reward", "reward/mean", "Held-out reward"),
+    ("accuracy", "accuracy/contains", "Accuracy"),
+    ("kl", "kl", "KL, nats per token"),
+)
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A number of the last evaluation and that of the first; `chart` is where it comes from."""
+
+    chart: str
+    title: str
+    first: float
+    last: float
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.title} {number(self.last)}, from {number(self.first)}."
+
+
+def standing(run: Run) -> dict[str, Any]:
+    """What the state fragment shows."""
+    curves = {c.key: c for c in series.read([run], [key for _, key, _ in TILES])}
+    tiles = [_tile(curves[key], chart, title) for chart, key, title in TILES if key in curves]
+    attempts = list(run.attempts.order_by("-n"))
+    steps, step = steps_of(run), _last_step(run)
+    return {
+        "attempt": attempts[0] if attempts else None, "tiles": tiles, "step": step, "steps": steps,
+        "share": _share(attempts, step, steps), "seconds": _seconds(attempts),
+        "in_words": f"{run.name} is {run.state.replace('_', ' ')}, step {step} of {steps}. "
+        + " ".join(t.sentence for t in tiles),
+    }  # fmt: skip
+
+
+def _tile(curve: Curve, chart: str, title: str) -> Tile:
+    values = curve.y[~curve.overwritten]
+    return Tile(chart, title, float(values[0]), float(values[-1]))
+
+
+def _last_step(run: Run) -> int:
+    return max(run.series.values_list("last_step", flat=True), default=0)
+
+
+def _share(attempts: list[Attempt], step: int, steps: int) -> float:
+    """How much is done, 0 to 1: by steps, or by what the run itself says before its first step."""
+    said = attempts[0].progress if attempts else None
+    return min(1.0, step / steps) if steps and step else said or 0.0
+
+
+def _seconds(attempts: list[Attempt]) -> float | None:
+    """Seconds of all attempts together; None before the first has started."""
+    now = timezone.now()
+    spans = [(a.ended_at or now) - a.started_at for a in attempts if a.started_at]
+    return sum(s.total_seconds() for s in spans) if spans else None

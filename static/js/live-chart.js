@@ -1,0 +1,112 @@
+// <live-chart>: draws the figure that lies in it as JSON, adds points as they arrive, and asks htmx for a fresh figure
+// and fresh words now and then. Nothing is drawn or fetched while it is out of sight.
+
+import { paint } from "./chart-paint.js";
+
+const FLUSH_MS = 500;
+const CONFIG = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] };
+const SAYABLE = { NaN: null, Infinity: null, "-Infinity": null };
+
+class LiveChart extends HTMLElement {
+  connectedCallback() {
+    this.plot = this.querySelector(".plot");
+    this.words = this.querySelector("[data-words]");
+    this.keys = new Set(JSON.parse(this.dataset.keys || "[]"));
+    this.recent = [];
+    this.stop = new AbortController();
+    const { signal } = this.stop;
+    document.addEventListener("points", (event) => this.onPoints(event.detail), { signal });
+    document.addEventListener("points-missed", () => this.spoil(), { signal });
+    document.addEventListener("theme-changed", () => this.inSight && this.draw(), { signal });
+    this.addEventListener("htmx:afterSwap", () => this.onFigure(), { signal });
+    if (this.dataset.changed) document.body.addEventListener(this.dataset.changed, () => this.spoil(), { signal });
+    this.sight = new IntersectionObserver(([entry]) => this.onSight(entry.isIntersecting), { rootMargin: "200px" });
+    this.sight.observe(this);
+  }
+
+  disconnectedCallback() {
+    this.stop.abort();
+    this.sight.disconnect();
+    clearTimeout(this.flushing);
+    clearTimeout(this.refreshing);
+    if (this.figure) Plotly.purge(this.plot);
+  }
+
+  onSight(inSight) {
+    this.inSight = inSight;
+    if (!inSight) return;
+    if (!this.figure) this.draw();
+    else if (this.recent.length) this.flushSoon();
+    if (this.spoilt) this.refresh();
+  }
+
+  /** Draws what the JSON says. The reader's zoom and hidden lines are kept: the figure's uirevision never changes. */
+  draw() {
+    this.figure = JSON.parse(this.querySelector('script[type="application/json"]').textContent);
+    this.plot.hidden = !this.figure.data.length;
+    if (this.plot.hidden) return;
+    const { data, layout } = paint(structuredClone(this.figure));
+    Plotly.react(this.plot, data, layout, CONFIG);
+    this.flushSoon();
+  }
+
+  onFigure() {
+    this.asked = false;
+    // Points that came before the question was asked are in the answer.
+    this.recent = this.recent.filter((points) => points.at >= this.askedAt);
+    this.draw();
+  }
+
+  onPoints({ run, points }) {
+    const mine = Object.keys(points).filter((key) => this.keys.has(key));
+    if (!mine.length) return;
+    for (const key of mine) this.recent.push({ run, key, at: performance.now(), ...points[key] });
+    this.flushSoon();
+    this.spoil();
+  }
+
+  flushSoon() {
+    if (this.recent.length && this.inSight && this.figure) this.flushing ??= setTimeout(() => this.flush(), FLUSH_MS);
+  }
+
+  /** Adds what came to the lines on screen. Steps that go back are left to a fresh figure, which greys them. */
+  flush() {
+    this.flushing = undefined;
+    const traces = this.plot.data ?? [];
+    if (this.figure.layout.meta.x !== "step") return;
+    const added = new Map();
+    for (const { run, key, step, value } of this.recent) {
+      const i = traces.findIndex((trace) => trace.meta?.run === run && trace.meta?.key === key);
+      if (i < 0) continue;
+      const line = added.get(i) ?? { x: [], y: [], last: traces[i].x.at(-1) ?? -Infinity };
+      step.forEach((x, n) => {
+        if (x <= line.last) return;
+        line.x.push(x);
+        line.y.push(value[n] in SAYABLE ? null : value[n]);
+        line.last = x;
+      });
+      if (line.x.length) added.set(i, line);
+    }
+    const lines = [...added.values()];
+    if (lines.length) Plotly.extendTraces(this.plot, { x: lines.map((l) => l.x), y: lines.map((l) => l.y) }, [...added.keys()]);
+  }
+
+  /** Means, bands and words are the server's to make: they are asked for again, not more often than they can be read. */
+  spoil() {
+    this.spoilt = true;
+    this.refreshing ??= setTimeout(() => {
+      this.refreshing = undefined;
+      if (this.spoilt && this.inSight) this.refresh();
+    }, 1000 * Number(this.dataset.refreshSeconds || 5));
+  }
+
+  refresh() {
+    if (this.asked && performance.now() - this.askedAt < 30000) return;
+    this.spoilt = false;
+    this.asked = true;
+    this.askedAt = performance.now();
+    this.words.dispatchEvent(new CustomEvent("chart-stale"));
+  }
+}
+
+customElements.define("live-chart", LiveChart);

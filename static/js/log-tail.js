@@ -1,0 +1,28 @@
+// <log-tail>: keeps the end of a growing log in sight, unless the reader has scrolled up.
+
+const NEAR_PX = 24;
+
+class LogTail extends HTMLElement {
+  connectedCallback() {
+    this.follow = true;
+    this.addEventListener("scroll", (event) => this.onScroll(event.target), { capture: true });
+    this.watcher = new MutationObserver(() => this.toEnd());
+    this.watcher.observe(this, { childList: true, subtree: true });
+    this.toEnd();
+  }
+
+  disconnectedCallback() {
+    this.watcher.disconnect();
+  }
+
+  onScroll(box) {
+    this.follow = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_PX;
+  }
+
+  toEnd() {
+    const box = this.querySelector("pre");
+    if (box && this.follow) box.scrollTop = box.scrollHeight;
+  }
+}
+
+customElements.define("log-tail", LogTail);

@@ -1,0 +1,38 @@
+// <step-scrubber for="id">: walks through the options of a <select> with a slider and two buttons.
+
+const SETTLE_MS = 120;
+
+class StepScrubber extends HTMLElement {
+  connectedCallback() {
+    this.select = document.getElementById(this.getAttribute("for"));
+    this.slider = Object.assign(document.createElement("input"), { type: "range", min: 0 });
+    this.slider.max = this.select.options.length - 1;
+    this.slider.setAttribute("aria-label", "Step");
+    this.slider.addEventListener("input", () => this.goTo(Number(this.slider.value)));
+    this.select.addEventListener("change", () => this.show());
+    this.replaceChildren(this.step("◀", "Earlier step", -1), this.slider, this.step("▶", "Later step", 1));
+    this.show();
+  }
+
+  step(sign, label, by) {
+    const button = Object.assign(document.createElement("button"), { type: "button", className: "plain", textContent: sign });
+    button.setAttribute("aria-label", label);
+    button.addEventListener("click", () => this.goTo(this.select.selectedIndex + by));
+    return button;
+  }
+
+  goTo(i) {
+    if (i < 0 || i >= this.select.options.length) return;
+    this.select.selectedIndex = i;
+    this.show();
+    clearTimeout(this.settling);
+    this.settling = setTimeout(() => this.select.dispatchEvent(new Event("change", { bubbles: true })), SETTLE_MS);
+  }
+
+  show() {
+    this.slider.value = this.select.selectedIndex;
+    this.slider.setAttribute("aria-valuetext", this.select.selectedOptions[0]?.textContent ?? "");
+  }
+}
+
+customElements.define("step-scrubber", StepScrubber);
