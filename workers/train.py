@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from workers import tasks
+from workers.client import pushing
 from workers.config import ConfigError, RunConfig
 from workers.records import RecordWriter, Status, next_epoch
 
@@ -42,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             f"epoch {epoch} is written already in {arguments.out}; leave --epoch out to take the next", file=sys.stderr
         )
         return BAD_CONFIG
-    with records:
+    with records, pushing(config.tracking, arguments.out, epoch):
         return _reported(config, records, stop, arguments.resume)
 
 

@@ -33,7 +33,7 @@ class Bounds:
 
     def __str__(self) -> str:
         words = {"at least": self.at_least, "above": self.above, "at most": self.at_most}
-        return " and ".join(f"{word} {limit:g}" for word, limit in words.items() if limit is not None)
+        return " and ".join(f"{word} {limit:.10g}" for word, limit in words.items() if limit is not None)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,0 +1,97 @@
+"""A run far from the web server pushes its records: they arrive once, whatever happens on the way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from runs import access, launch
+from runs.models import Attempt, Experiment, RecordFile, Series
+from workers.client import pushing
+from workers.client.push import Pusher, Refused
+from workers.config import TrackingConfig, preset
+from workers.records import Metric, RecordWriter
+
+pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
+
+
+@pytest.fixture
+def attempt(experiment: Experiment, ada: User) -> Attempt:
+    run = launch.create_run(experiment=experiment, person=ada, config=preset("es-micro").config)
+    return run.attempts.get()
+
+
+@pytest.fixture
+def directory(tmp_path: Path, attempt: Attempt) -> Path:
+    return tmp_path / attempt.key
+
+
+@pytest.fixture
+def tracking(live_server: Any, tmp_path: Path, attempt: Attempt, ada: User) -> TrackingConfig:
+    _, text = access.issue(ada, "ingest", run=attempt.run)
+    (tmp_path / "token").write_text(text)
+    return TrackingConfig(push_url=live_server.url, token_file=str(tmp_path / "token"))
+
+
+def write(records: RecordWriter, steps: range) -> None:
+    for step in steps:
+        records.write(Metric(step, {"x": float(step)}))
+
+
+def test_records_arrive_while_and_after_they_are_written(
+    tracking: TrackingConfig, directory: Path, attempt: Attempt
+) -> None:
+    with RecordWriter(directory, 0) as records, pushing(tracking, directory, 0):
+        write(records, range(50))
+    series = Series.objects.get(run=attempt.run, key="x")
+    assert (series.points, series.last_value) == (50, 49.0)
+
+
+def test_a_piece_that_is_sent_twice_counts_once(tracking: TrackingConfig, directory: Path, attempt: Attempt) -> None:
+    with RecordWriter(directory, 0) as records:
+        write(records, range(20))
+    for _ in range(2):
+        assert Pusher(tracking, directory, 0).send()
+    assert Series.objects.get(run=attempt.run, key="x").points == 20
+
+
+def test_a_pusher_that_is_ahead_goes_back_to_what_the_server_expects(
+    tracking: TrackingConfig, directory: Path, attempt: Attempt
+) -> None:
+    with RecordWriter(directory, 0) as records:
+        write(records, range(20))
+    pusher = Pusher(tracking, directory, 0)
+    pusher.offset = pusher._offset_of(7)
+    assert pusher.send()
+    assert pusher.offset == 0
+    assert pusher.send()
+    assert RecordFile.objects.get(attempt=attempt).next_seq == 20
+
+
+def test_a_token_of_another_run_is_refused_and_the_run_goes_on(
+    tracking: TrackingConfig, directory: Path, attempt: Attempt, capfd: pytest.CaptureFixture[str]
+) -> None:
+    Path(tracking.token_file).write_text("esw_wrong")
+    with RecordWriter(directory, 0) as records:
+        write(records, range(3))
+        with pytest.raises(Refused, match="401"):
+            Pusher(tracking, directory, 0).send()
+        with pushing(tracking, directory, 0):
+            write(records, range(3, 6))
+    assert "no longer pushed" in capfd.readouterr().err
+    assert not RecordFile.objects.filter(attempt=attempt).exists()
+
+
+def test_a_server_that_is_away_costs_no_record(directory: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    away = TrackingConfig(push_url="http://127.0.0.1:9")
+    with RecordWriter(directory, 0) as records, pushing(away, directory, 0):
+        write(records, range(3))
+    assert "next try" in capfd.readouterr().err
+
+
+def test_an_address_that_is_no_web_server_is_refused(directory: Path) -> None:
+    with pytest.raises(ValueError, match="http"):
+        Pusher(TrackingConfig(push_url="file:///etc"), directory, 0)

@@ -1,0 +1,137 @@
+"""Sends a run's records to an esweb server while they are written: the very lines of its file, from a cursor.
+
+An accelerator, never a dependency. Whatever goes wrong here is said in the log and the training goes on; what was not
+sent stands in the file. The server drops what it knows already, so nothing counts twice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import http.client
+import json
+import sys
+import threading
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+from workers.config import TrackingConfig
+from workers.records import records_path
+
+PIECE_BYTES = 1024 * 1024
+EVERY_SECONDS = 0.5
+PATIENCE_SECONDS = 15.0
+"""How long the end of a run waits for a server that is away."""
+LONGEST_PAUSE_SECONDS = 60.0
+FINAL = (400, 401, 403, 404, 413, 415, 422)
+"""Answers that asking again does not change."""
+
+
+class Refused(Exception):
+    """The server will not take these records, now or later."""
+
+
+@contextlib.contextmanager
+def pushing(tracking: TrackingConfig, directory: Path, epoch: int) -> Iterator[None]:
+    """Pushes while the block runs, and what is left when it ends. Does nothing where the config names no server."""
+    if not tracking.push_url:
+        yield
+        return
+    pusher = Pusher(tracking, directory.resolve(), epoch)
+    thread = threading.Thread(target=pusher.run, name="push", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        pusher.end.set()
+        thread.join(PATIENCE_SECONDS)
+
+
+class Pusher:
+    """One epoch's file and how far it has been sent. The folder's name is the attempt's key."""
+
+    def __init__(self, tracking: TrackingConfig, directory: Path, epoch: int) -> None:
+        base = tracking.push_url.rstrip("/")
+        if urllib.parse.urlsplit(base).scheme not in ("http", "https"):
+            raise ValueError(f"tracking.push_url must begin with http:// or https://, not {base!r}")
+        self.url = f"{base}/api/v1/attempts/{directory.name}/records?epoch={epoch}"
+        self.token_file = tracking.token_file
+        self.path = records_path(directory, epoch)
+        self.offset = 0
+        self.end = threading.Event()
+
+    def run(self) -> None:
+        """Sends until the end is set and nothing is left, or the server refuses."""
+        pause = EVERY_SECONDS
+        while True:
+            ended = self.end.wait(pause)
+            try:
+                more = self.send()
+                pause = 0.0 if more else EVERY_SECONDS
+                if ended and not more:
+                    return
+            except Refused as error:
+                _say(f"the records are no longer pushed: {error}")
+                return
+            except (OSError, http.client.HTTPException) as error:
+                pause = min(LONGEST_PAUSE_SECONDS, max(EVERY_SECONDS, 2 * pause))
+                _say(f"the records could not be pushed, next try in {pause:.0f} s: {error}")
+                if ended:
+                    return
+
+    def send(self) -> bool:
+        """Sends the next piece of whole lines. True where one was sent. Raises Refused, OSError, HTTPException."""
+        piece = self._piece()
+        if not piece:
+            return False
+        try:
+            self._post(piece)
+        except urllib.error.HTTPError as error:
+            self._heed(error)
+            return True
+        self.offset += len(piece)
+        return True
+
+    def _piece(self) -> bytes:
+        with self.path.open("rb") as file:
+            file.seek(self.offset)
+            data = file.read(PIECE_BYTES)
+            if data and b"\n" not in data:
+                data += file.readline()
+        return data[: data.rfind(b"\n") + 1]
+
+    def _post(self, piece: bytes) -> None:
+        token = Path(self.token_file).read_text(encoding="utf-8").strip() if self.token_file else ""
+        headers = {
+            "Authorization": f"Bearer {token}",
+            "Content-Type": "application/jsonl",
+            "Content-Encoding": "gzip",
+        }
+        request = urllib.request.Request(self.url, gzip.compress(piece, 1), headers, method="POST")  # noqa: S310 checked
+        with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310 checked
+            answer.read()
+
+    def _heed(self, error: urllib.error.HTTPError) -> None:
+        """409 says which record to go on from; other answers are final or worth another try (raised)."""
+        body = error.read(4096)
+        if error.code == 409:
+            self.offset = self._offset_of(int(json.loads(body)["expected"]))
+        elif error.code in FINAL:
+            raise Refused(f"{error.code} {body.decode(errors='replace')[:500]}")
+        else:
+            raise error
+
+    def _offset_of(self, seq: int) -> int:
+        """Where the record of that seq begins. Each line of a file holds one record, seq counting from 0."""
+        offset = 0
+        with self.path.open("rb") as file:
+            for _ in range(seq):
+                offset += len(file.readline())
+        return offset
+
+
+def _say(words: str) -> None:
+    print(f"push: {words}", file=sys.stderr, flush=True)
