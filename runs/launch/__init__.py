@@ -4,7 +4,7 @@ Nothing here enqueues a job: whoever calls it does, on commit.
 """
 
 from runs.launch.cancelling import cancel, request_cancel
-from runs.launch.changes import mark, move
+from runs.launch.changes import mark, move, since
 from runs.launch.clusters import EXECUTORS, Waits, executor_for, waits_of
 from runs.launch.creating import create_run, new_attempt
 from runs.launch.submitting import submit
@@ -19,6 +19,7 @@ __all__ = [
     "move",
     "new_attempt",
     "request_cancel",
+    "since",
     "submit",
     "waits_of",
 ]

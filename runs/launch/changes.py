@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -55,6 +56,11 @@ def mark(attempt: Attempt, **facts: Any) -> bool:
         _tell(attempt)
     _remember(attempt, new)
     return True
+
+
+def since(at: datetime | None, now: datetime) -> datetime:
+    """When something began: then, or now where it begins now or the clock was set back behind it."""
+    return at if at is not None and at <= now else now
 
 
 def _keep_run_in_step(attempt: Attempt, to: State) -> None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 import sys
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from django.conf import settings
 from django.db.models import F
 from django.utils import timezone
 
-from runs.launch.changes import mark, move
+from runs.launch.changes import mark, move, since
 from runs.launch.clusters import executor_for, waits_of
 from runs.models import Attempt
 from workers.attempt import write_json
@@ -72,13 +72,9 @@ def _may_still_appear(attempt: Attempt) -> bool:
     if attempt.submit_started_at is None:
         return False
     now = timezone.now()
-    mark(attempt, gone_since_at=attempt.gone_since_at or now)
-    absent_since = max(attempt.submit_started_at, attempt.gone_since_at or now)
-    return not _has_passed(absent_since, waits_of(attempt.cluster).ambiguous, now)
-
-
-def _has_passed(since: datetime, seconds: float, now: datetime) -> bool:
-    return now - since >= timedelta(seconds=seconds)
+    absent_since = since(attempt.gone_since_at, now)
+    mark(attempt, gone_since_at=absent_since)
+    return now - absent_since < timedelta(seconds=waits_of(attempt.cluster).ambiguous)
 
 
 def _call(executor: Executor, attempt: Attempt) -> None:

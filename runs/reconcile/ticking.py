@@ -10,7 +10,7 @@ from datetime import datetime
 from django.db import connection
 from django.utils import timezone
 
-from runs.launch import cancel, executor_for, mark, move, submit, waits_of
+from runs.launch import cancel, executor_for, mark, move, since, submit, waits_of
 from runs.models import Attempt, AttemptEvent, Cluster
 from runs.reconcile.rules import Known, Verdict, decide
 from runs.reconcile.traces import Traces, last_words, traces
@@ -88,8 +88,9 @@ def _note_times(attempt: Attempt, seen: Observation | None, found: Traces, now: 
     has_ended = found.ending is not None or (seen is not None and seen.state.is_final)
     mark(
         attempt,
-        gone_since_at=None if seen is not None else attempt.gone_since_at or now,
-        final_since_at=None if not has_ended else attempt.final_since_at or now,
+        gone_since_at=None if seen is not None else since(attempt.gone_since_at, now),
+        final_since_at=None if not has_ended else since(attempt.final_since_at, now),
+        heartbeat_seen_at=since(attempt.heartbeat_seen_at, now) if attempt.heartbeat_seen_at else None,
         native_state=seen.native if seen is not None else attempt.native_state,
     )
 

@@ -63,6 +63,6 @@ def ticked(run: Run) -> Attempt:
     return attempt_of(run)
 
 
-def tick_until(run: Run, *states: str) -> Attempt:
+def tick_until(run: Run, *states: str, seconds: float = 15.0) -> Attempt:
     """Ticks until the attempt is in one of these states."""
-    return until(lambda: (attempt := ticked(run)).state in states and attempt)  # type: ignore[no-any-return]
+    return until(lambda: (attempt := ticked(run)).state in states and attempt, seconds)  # type: ignore[no-any-return]

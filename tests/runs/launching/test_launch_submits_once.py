@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import sys
 import threading
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 
 from runs import launch
 from runs.models import Cluster, Experiment
@@ -103,6 +105,16 @@ def test_it_is_called_again_only_after_long_enough_absence(
         assert ticked(run).state == State.SUBMITTING.value
     assert small.submitted == [attempt_of(run).key]
     quicken(local, ambiguous=0.0)
+    small.before_submit = lambda: None
+    assert tick_until(run, State.SUCCEEDED.value).submits == 2
+
+
+def test_a_clock_that_was_set_back_holds_up_no_submit(experiment: Experiment, small: Small) -> None:
+    run = run_of(experiment)
+    small.before_submit = lambda: _refuse(Ambiguous("Socket timed out"))
+    launch.submit(attempt_of(run))
+    tomorrow = timezone.now() + timedelta(days=1)
+    launch.mark(attempt_of(run), submit_started_at=tomorrow, gone_since_at=tomorrow)
     small.before_submit = lambda: None
     assert tick_until(run, State.SUCCEEDED.value).submits == 2
 

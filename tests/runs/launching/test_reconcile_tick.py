@@ -8,9 +8,11 @@ import signal
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 
 from runs import launch, reconcile
 from runs.models import Attempt, Cluster, Experiment, Run
@@ -278,6 +280,18 @@ def test_a_cluster_is_never_asked_about_what_has_ended(
     before = Attempt.objects.values().get()
     ticked(run)
     assert Attempt.objects.values().get() == before
+
+
+def test_a_clock_that_was_set_back_holds_up_no_end(experiment: Experiment, small: Small) -> None:
+    run = _running(experiment, small, RUNS_LONG)
+    attempt = attempt_of(run)
+    tomorrow = timezone.now() + timedelta(days=1)
+    launch.mark(attempt, final_since_at=tomorrow, gone_since_at=tomorrow, heartbeat_seen_at=tomorrow)
+    agent = owner(attempt.directory)
+    assert agent is not None
+    agent.send(signal.SIGKILL)
+    shutil.rmtree(small.root)
+    tick_until(run, State.LOST.value)
 
 
 def test_a_longer_patience_waits_longer(experiment: Experiment, small: Small, local: Cluster) -> None:
