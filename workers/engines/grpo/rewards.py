@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from statistics import fmean
 from typing import Any
-
-import numpy as np
 
 from workers.records import Member
 from workers.tasks import Example, Score, Task, score_safely
@@ -41,7 +41,7 @@ class Rewards:
         self._groups += [scores[i : i + self._group_size] for i in range(0, len(scores), self._group_size)]
         self.tokens += sum(map(len, completion_ids))
         self.samples += len(scores)
-        self.mean = float(np.mean([score.reward for score in scores]))
+        self.mean = fmean(score.reward for score in scores)
         return [score.reward for score in scores]
 
     def take_groups(self) -> tuple[Member, ...]:
@@ -51,8 +51,10 @@ class Rewards:
 
 
 def _member(number: int, scores: list[Score]) -> Member:
-    rewards = np.array([score.reward for score in scores])
-    names = scores[0].parts.keys()
-    parts = {name: float(np.mean([score.parts[name] for score in scores])) for name in names}
-    spread = {f"reward_{name}": float(getattr(rewards, name)()) for name in ("std", "min", "max")}
-    return Member(seed=number, reward=float(rewards.mean()), parts=parts | spread)
+    # Plain Python: on a handful of numbers numpy would take ten times as long, between every two steps.
+    rewards = [score.reward for score in scores]
+    mean = fmean(rewards)
+    parts = {name: fmean(score.parts[name] for score in scores) for name in scores[0].parts}
+    std = math.sqrt(fmean((reward - mean) ** 2 for reward in rewards))
+    spread = {"reward_std": std, "reward_min": min(rewards), "reward_max": max(rewards)}
+    return Member(seed=number, reward=mean, parts=parts | spread)
