@@ -1,0 +1,57 @@
+"""`manage.py follow`: brings what local runs write into the database, until it is stopped."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+from django.db import InterfaceError, OperationalError, connections
+
+from runs.management.following import Follower
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 0.2
+RETRY_SECONDS = 0.5
+MAX_RETRY_SECONDS = 5.0
+
+
+class Command(BaseCommand):
+    """Runs beside the web server; `manage.py up` starts it."""
+
+    help = "Follows the files of runs on this machine and brings their records into the database."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--once", action="store_true", help="bring in what is there, and end")
+
+    def handle(self, *, once: bool, **_: Any) -> None:
+        follower = Follower()
+        if once:
+            while follower.look():
+                pass
+            return
+        stop = threading.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: stop.set())
+        follow(follower, stop)
+
+
+def follow(follower: Follower, stop: threading.Event) -> None:
+    """Looks again and again until `stop` is set. While the database is away it waits, and says so once."""
+    wait = LOOK_SECONDS
+    while not stop.wait(wait):
+        try:
+            follower.look()
+        except (OperationalError, InterfaceError) as error:
+            if wait == LOOK_SECONDS:
+                log.warning("PostgreSQL is away; trying again until it is back: %s", error)
+            connections.close_all()
+            wait = min(max(2 * wait, RETRY_SECONDS), MAX_RETRY_SECONDS)
+        else:
+            if wait != LOOK_SECONDS:
+                log.warning("PostgreSQL is back")
+            wait = LOOK_SECONDS
+    connections.close_all()

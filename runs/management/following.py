@@ -1,0 +1,156 @@
+"""Follows the files of attempts on this machine: what a run writes is in the database a fraction of a second later.
+
+Nothing here is needed to be right: how far each file is read is committed with the rows, so a follower that is killed
+anywhere goes on where it was, and two of them do no harm.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from django.db import InterfaceError, OperationalError
+from django.utils import timezone
+from kombu.exceptions import OperationalError as BrokerAway
+
+from runs import jobs, live
+from runs.ingest import close_files, ingest
+from runs.models import Attempt, RecordFile
+from workers.executors.states import State
+from workers.records import read, records_path
+
+log = logging.getLogger(__name__)
+
+LOG_TOLD_SECONDS = 1.0
+SULK_SECONDS = 10.0
+PIECES_A_PASS = 8
+# An attempt that ended without an exit record may have a writer left, which stops within a few heartbeats.
+LINGER = timedelta(seconds=10)
+
+
+@dataclass
+class Progress:
+    """What the follower remembers of an attempt between two looks; a new one is filled from the database."""
+
+    offsets: dict[int, int]
+    log_size: int = -1
+    log_told_at: float = 0.0
+    ended: bool = False
+    sulks_until: float = 0.0
+    behind: set[int] = field(default_factory=set)
+
+
+class Follower:
+    """Looks at every attempt that is not drained, once a call of `look`."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, Progress] = {}
+
+    def look(self) -> int:
+        """Brings in what the files hold and returns how many lines that were.
+
+        Errors of one attempt's files are logged and do not keep it from the others. Raises OperationalError and
+        InterfaceError where the database is away.
+        """
+        attempts = list(_followed())
+        self._known = {a.pk: self._known[a.pk] for a in attempts if a.pk in self._known}
+        return sum(self._look_at(attempt) for attempt in attempts)
+
+    def _look_at(self, attempt: Attempt) -> int:
+        progress = self._known.get(attempt.pk)
+        if progress is not None and progress.sulks_until > time.monotonic():
+            return 0
+        progress = self._known.setdefault(attempt.pk, progress or Progress(_offsets(attempt)))
+        try:
+            return self._bring_in(attempt, progress)
+        except (OperationalError, InterfaceError):
+            self._known.clear()
+            raise
+        except Exception:
+            log.exception("The files of %s cannot be followed; trying again in %s s", attempt.key, SULK_SECONDS)
+            self._known[attempt.pk] = Progress(_offsets(attempt), sulks_until=time.monotonic() + SULK_SECONDS)
+            return 0
+
+    def _bring_in(self, attempt: Attempt, progress: Progress) -> int:
+        lines = sum(_read_on(attempt, epoch, progress) for epoch in _epochs(attempt.directory))
+        _tell_of_log(attempt, progress)
+        _tell_of_end(attempt, progress)
+        if _is_over(attempt) and not progress.behind:
+            close_files(attempt, _cut_off(attempt, progress))
+        return lines
+
+
+def _followed() -> Iterator[Attempt]:
+    """Undrained attempts of this machine that were submitted, oldest first."""
+    attempts = Attempt.objects.undrained().filter(cluster__kind="local").exclude(state=State.CREATED.value)
+    yield from attempts.select_related("run", "cluster").order_by("pk")
+
+
+def _offsets(attempt: Attempt) -> dict[int, int]:
+    return dict(RecordFile.objects.filter(attempt=attempt).values_list("epoch", "offset"))
+
+
+def _epochs(directory: Path) -> list[int]:
+    """Epochs that have a records file, in order."""
+    names = (path.name.split(".")[1] for path in directory.glob("records.*.jsonl"))
+    return sorted(int(name) for name in names if name.isdecimal())
+
+
+def _read_on(attempt: Attempt, epoch: int, progress: Progress) -> int:
+    """Brings in the whole lines added to one file and returns how many; a long one goes on at the next look."""
+    path, lines = records_path(attempt.directory, epoch), 0
+    progress.behind.discard(epoch)
+    for _ in range(PIECES_A_PASS):
+        offset = progress.offsets.get(epoch, 0)
+        piece = read(path, offset)
+        if piece.next_offset == offset:
+            return lines
+        ingest(attempt, epoch, piece.lines, offset=piece.next_offset, broken=piece.broken)
+        progress.offsets[epoch] = piece.next_offset
+        lines += len(piece.lines) + len(piece.broken)
+    progress.behind.add(epoch)
+    return lines
+
+
+def _tell_of_log(attempt: Attempt, progress: Progress) -> None:
+    """Tells open pages that the log has grown, at most once a second."""
+    size, now = _size(attempt.directory / "log.txt"), time.monotonic()
+    if size != progress.log_size and now - progress.log_told_at >= LOG_TOLD_SECONDS:
+        progress.log_size, progress.log_told_at = size, now
+        live.publish_changed(attempt.run.uid, "log")
+
+
+def _tell_of_end(attempt: Attempt, progress: Progress) -> None:
+    """Asks for a tick as soon as a program has ended: its slot is free for the next."""
+    if progress.ended or State(attempt.state).is_final or not (attempt.directory / "exit.json").exists():
+        return
+    progress.ended = True
+    try:
+        jobs.tick_cluster.apply_async((attempt.cluster_id,), retry=False)
+    except BrokerAway as error:
+        log.warning("No tick was asked for, the regular one comes later: %s", error)
+
+
+def _is_over(attempt: Attempt) -> bool:
+    """True where nothing more will be written. The state was read before the files were."""
+    if not State(attempt.state).is_final:
+        return False
+    if not attempt.directory.exists() or (attempt.directory / "exit.json").exists():
+        return True
+    return attempt.ended_at is None or timezone.now() - attempt.ended_at > LINGER
+
+
+def _cut_off(attempt: Attempt, progress: Progress) -> dict[int, int]:
+    tails = {e: _size(records_path(attempt.directory, e)) - offset for e, offset in progress.offsets.items()}
+    return {epoch: size for epoch, size in tails.items() if size > 0}
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0

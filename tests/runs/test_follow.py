@@ -1,0 +1,265 @@
+"""The follower brings what local runs write into the database, and goes on where it was after anything."""
+
+import logging
+import os
+import subprocess
+import sys
+import threading
+import time
+from datetime import timedelta
+from unittest import mock
+
+import pytest
+import redis
+from django.conf import settings
+from django.core.management import call_command
+from django.db import OperationalError, connection, connections
+from django.utils import timezone
+
+from runs import series
+from runs.live.publishing import CHANNEL
+from runs.management.commands.follow import follow
+from runs.management.following import Follower
+from runs.models import Attempt, AttemptEvent, RecordFile
+from tests.runs.recording import make_attempt, make_run
+from workers.records import Metric, RecordWriter
+
+
+@pytest.fixture
+def attempt(experiment, runs_dir):
+    attempt = make_attempt(make_run(experiment))
+    attempt.directory.mkdir(parents=True)
+    return attempt
+
+
+@pytest.fixture
+def told():
+    """What open pages are told, as (run, what)."""
+    with mock.patch("runs.live.publish_changed") as publish:
+        yield publish
+
+
+@pytest.fixture(autouse=True)
+def tick():
+    with mock.patch("runs.jobs.tick_cluster.apply_async") as enqueue:
+        yield enqueue
+
+
+def write(attempt, *values, epoch=0):
+    with RecordWriter(attempt.directory, epoch) as records:
+        for step, value in enumerate(values):
+            records.write(Metric(step, {"a": float(value)}))
+
+
+def append(attempt, data, epoch=0):
+    with (attempt.directory / f"records.{epoch}.jsonl").open("ab") as file:
+        file.write(data)
+
+
+def end(attempt, state="succeeded", seconds_ago=60):
+    attempt.state = state
+    attempt.ended_at = timezone.now() - timedelta(seconds=seconds_ago)
+    attempt.save()
+
+
+def values(attempt):
+    return [y for curve in series.read([attempt.run], ["a"]) for y in curve.y]
+
+
+def test_it_reads_every_epoch_to_its_end(attempt):
+    write(attempt, 1, 2)
+    write(attempt, 3, epoch=1)
+    call_command("follow", "--once")
+    assert values(attempt) == [1, 2, 3]
+    offsets = dict(RecordFile.objects.values_list("epoch", "offset"))
+    assert offsets == {e: (attempt.directory / f"records.{e}.jsonl").stat().st_size for e in (0, 1)}
+
+
+def test_a_torn_last_line_is_read_when_it_is_whole(attempt):
+    write(attempt, 1)
+    line = b'{"seq":1,"t":1,"kind":"metric","step":1,"values":{"a":2}}\n'
+    follower = Follower()
+    append(attempt, line[:20])
+    follower.look()
+    assert values(attempt) == [1]
+    append(attempt, line[20:])
+    assert follower.look() == 1
+    assert values(attempt) == [1, 2]
+
+
+def test_another_follower_goes_on_where_the_last_one_was(attempt):
+    write(attempt, 1, 2)
+    assert Follower().look() == 2
+    assert Follower().look() == 0
+    assert values(attempt) == [1, 2]
+
+
+def test_a_broken_line_is_told_and_the_next_ones_are_read(attempt):
+    write(attempt, 1)
+    append(attempt, b"garbage\n" + b'{"seq":2,"t":1,"kind":"metric","step":1,"values":{"a":2}}\n')
+    Follower().look()
+    assert values(attempt) == [1, 2]
+    assert "garbage" not in (why := " ".join(AttemptEvent.objects.values_list("why", flat=True)))
+    assert "A line of records.0.jsonl cannot be read, at byte" in why
+
+
+def test_an_attempt_that_has_ended_is_drained_once_its_files_are_read(attempt):
+    write(attempt, 1)
+    Follower().look()
+    attempt.refresh_from_db()
+    assert attempt.drained_at is None
+    end(attempt)
+    Follower().look()
+    attempt.refresh_from_db()
+    assert attempt.drained_at is not None
+    with mock.patch("runs.management.following.read") as read:
+        Follower().look()
+    read.assert_not_called()
+
+
+def test_it_is_not_drained_while_more_is_there_than_one_look_reads(attempt):
+    write(attempt, *range(50))
+    end(attempt)
+    follower = Follower()
+    small = mock.patch("runs.management.following.read", lambda path, offset: read_little(path, offset))
+    with small:
+        while Attempt.objects.undrained().exists():
+            assert follower.look()
+    assert len(values(attempt)) == 50
+
+
+def read_little(path, offset):
+    from workers.records import read
+
+    return read(path, offset, limit=200)
+
+
+def test_a_writer_that_may_be_left_over_is_waited_for(attempt):
+    write(attempt, 1)
+    end(attempt, "lost", seconds_ago=1)
+    Follower().look()
+    assert Attempt.objects.undrained().exists()
+    (attempt.directory / "exit.json").write_text("{}")
+    Follower().look()
+    assert not Attempt.objects.undrained().exists()
+
+
+def test_a_record_that_a_kill_cut_off_is_told_at_the_end(attempt):
+    write(attempt, 1)
+    append(attempt, b'{"seq":1,')
+    end(attempt, "failed")
+    Follower().look()
+    assert [e.why for e in AttemptEvent.objects.all()] == [
+        "The last line of records.0.jsonl was cut off after 9 bytes: one record is lost"
+    ]
+
+
+def test_an_attempt_that_never_wrote_is_drained(attempt):
+    attempt.directory.rmdir()
+    end(attempt, "cancelled")
+    Follower().look()
+    assert not Attempt.objects.undrained().exists()
+
+
+def test_files_that_cannot_be_followed_do_not_keep_it_from_others(attempt, caplog):
+    broken = make_attempt(make_run(attempt.run.experiment, "es 1"))
+    broken.directory.mkdir(parents=True)
+    (broken.directory / "records.0.jsonl").mkdir()
+    write(attempt, 1)
+    Follower().look()
+    assert values(attempt) == [1]
+    assert f"The files of {broken.key} cannot be followed" in caplog.text
+
+
+def test_a_growing_log_is_told_at_most_once_a_second(attempt, told):
+    log = attempt.directory / "log.txt"
+    follower = Follower()
+    for text in ("a", "ab", "abc"):
+        log.write_text(text)
+        follower.look()
+    assert told.call_args_list == [mock.call(attempt.run.uid, "log")]
+    with mock.patch("runs.management.following.LOG_TOLD_SECONDS", 0.0):
+        follower.look()
+        follower.look()
+    assert told.call_count == 2
+
+
+def test_an_exit_record_asks_for_one_tick_at_once(attempt, tick):
+    follower = Follower()
+    follower.look()
+    tick.assert_not_called()
+    (attempt.directory / "exit.json").write_text("{}")
+    follower.look()
+    follower.look()
+    tick.assert_called_once_with((attempt.cluster_id,), retry=False)
+
+
+def test_while_the_database_is_away_it_waits_says_so_once_and_goes_on(attempt, caplog):
+    stop = threading.Event()
+    answers = iter([OperationalError("gone"), OperationalError("gone"), 0])
+
+    def look():
+        answer = next(answers, None)
+        if answer is None:
+            stop.set()
+        if isinstance(answer, Exception):
+            raise answer
+
+    with (
+        mock.patch.object(Follower, "look", side_effect=look),
+        mock.patch("runs.management.commands.follow.RETRY_SECONDS", 0.01),
+        mock.patch("runs.management.commands.follow.LOOK_SECONDS", 0.001),
+        mock.patch.object(connections, "close_all") as close,
+        caplog.at_level(logging.WARNING),
+    ):
+        follow(Follower(), stop)
+    assert [r.getMessage()[:22] for r in caplog.records] == ["PostgreSQL is away; tr", "PostgreSQL is back"]
+    assert close.call_count == 3
+
+
+def environment():
+    """For a process that uses this test's database and folders."""
+    at = connection.settings_dict
+    url = f"postgresql://{at['USER']}@/{at['NAME']}?host={at['HOST']}"
+    return {**os.environ, "DATABASE_URL": url, "REDIS_URL": settings.REDIS_URL}
+
+
+def eventually(condition, seconds=15):
+    give_up_at = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < give_up_at
+        time.sleep(0.05)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_process_survives_a_cut_connection_publishes_and_ends_on_sigterm(attempt, tmp_path):
+    code = (
+        "import sys, django; django.setup();"
+        "from django.conf import settings; from pathlib import Path; settings.RUNS_DIR = Path(sys.argv[1]);"
+        "from django.core.management import call_command; call_command('follow')"
+    )
+    env = environment() | {"DJANGO_SETTINGS_MODULE": "esweb.settings"}
+    subscription = redis.Redis.from_url(settings.REDIS_URL, socket_timeout=10).pubsub()
+    subscription.subscribe(CHANNEL + attempt.run.uid)
+    with RecordWriter(attempt.directory, 0) as records:
+        records.write(Metric(0, {"a": 1.0}))
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, str(settings.RUNS_DIR)], env=env, stderr=subprocess.PIPE
+        )
+        try:
+            eventually(lambda: values(attempt) == [1])
+            with connection.cursor() as sql:
+                sql.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                    "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                )
+            records.write(Metric(1, {"a": 2.0}))
+            eventually(lambda: values(attempt) == [1, 2])
+            assert process.poll() is None
+        finally:
+            process.terminate()
+            _, said = process.communicate(timeout=10)
+    assert process.returncode == 0, said.decode()
+    assert b"PostgreSQL is back" in said
+    kinds = [message["type"] for message in iter(lambda: subscription.get_message(timeout=1), None)]
+    assert kinds.count("message") >= 2
