@@ -148,6 +148,8 @@ CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_TASK_SOFT_TIME_LIMIT = 60
 CELERY_TASK_TIME_LIMIT = 120
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+# A job whose queue has gone is done again from the start, which is safe: no need to finish it.
+CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 # Ticks have their own queue, so that a slow cluster, given its own worker, cannot starve submits.
 CELERY_TASK_DEFAULT_QUEUE = "jobs"

@@ -7,11 +7,13 @@ from django.urls import include, path
 
 from esweb.api import api
 from esweb.health import health
+from esweb.sign_in import sign_in
 
 urlpatterns = [
     path("", include("runs.urls")),
     path("api/v1/", api.urls),
     path("login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
+    path("sign-in/<str:token>/", sign_in, name="sign-in"),
     path("healthz", health, name="health"),
 ]

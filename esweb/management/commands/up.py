@@ -1,0 +1,105 @@
+"""`manage.py up`: everything, in one process tree, until Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from esweb import local_runs, preparation, sign_in
+from esweb.embedded import CannotStart, Postgres, Valkey, hold
+from esweb.supervisor import Stopped, Tree, collecting_static, parts_of_esweb, stop_on_signals
+from esweb.supervisor.listening import Wellness, address_of, listen
+
+MANAGE_PY = Path(settings.BASE_DIR) / "manage.py"
+BUNDLED: dict[str, type[Postgres] | type[Valkey]] = {"DATABASE_URL": Postgres, "REDIS_URL": Valkey}
+READY_SECONDS = 300
+
+
+class Command(BaseCommand):
+    """Starts PostgreSQL and Valkey unless others are named, the web, a worker, its clock and the follower."""
+
+    help = "Starts everything in one process tree, and stops all of it on Ctrl-C."
+    requires_system_checks: list[str] = []  # noqa: RUF012  (Django's own annotation; the database is not there yet)
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--port", type=int, default=8000, help="port of the web server")
+        parser.add_argument("--host", default="127.0.0.1", help="address it listens on; this machine alone by default")
+        parser.add_argument("--data", help="folder of all state (default .esweb); every command takes this option")
+
+    def handle(self, *args: Any, port: int, host: str, **options: Any) -> None:
+        code = 0
+        try:
+            with stop_on_signals(), hold(settings.DATA_DIR), listen(host, port) as listening, self.servers() as tree:
+                code = self.run(tree, listening)
+        except CannotStart as error:
+            raise CommandError(str(error)) from error
+        except Stopped:
+            self.tell("esweb", "stopped")
+        if code:
+            sys.exit(code)
+
+    def run(self, tree: Tree, listening: socket.socket) -> int:
+        """Runs everything for good; `demo` has an end, and its exit code."""
+        self.start(tree, listening)
+        tree.watch(until=lambda: False)
+        return 0
+
+    def start(self, tree: Tree, listening: socket.socket) -> None:
+        """Prepares, starts the parts, and says where the site is once it answers."""
+        preparation.prepare(collecting_static(settings.DATA_DIR, MANAGE_PY))
+        user, password = preparation.first_user()
+        link = sign_in.link_for(user)
+        preparation.release_database()
+        for part in parts_of_esweb(settings.DATA_DIR, listening, MANAGE_PY):
+            tree.start_part(part)
+        self.await_web(tree, listening)
+        address = address_of(listening)
+        self.tell("esweb", f"ready at {address}/")
+        if password:
+            self.tell("esweb", f"sign in as {user.username}, password {password}")
+        if preparation.password_file().exists():
+            self.tell("esweb", f"the password lies in {preparation.password_file()}")
+        self.tell("esweb", f"or open this once, within the hour: {address}{link}")
+
+    def await_web(self, tree: Tree, listening: socket.socket) -> None:
+        """Returns once the site is well. Raises CannotStart where it does not come up."""
+        is_well, give_up_at = Wellness(listening), time.monotonic() + READY_SECONDS
+        tree.watch(until=lambda: is_well() or time.monotonic() > give_up_at)
+        if time.monotonic() > give_up_at:
+            raise CannotStart(f"The web did not come up in {READY_SECONDS} s ({settings.DATA_DIR}/logs has more).")
+
+    @contextmanager
+    def servers(self) -> Iterator[Tree]:
+        """The bundled servers that no variable replaces. Whatever runs at the end is stopped, servers last."""
+        named = {name for name in BUNDLED if os.environ.get(name) or os.environ.get(f"{name}_FILE")}
+        servers = [server(settings.DATA_DIR) for name, server in BUNDLED.items() if name not in named]
+        tree = Tree(servers, self.tell)
+        try:
+            tree.start_servers()
+            yield tree
+        finally:
+            self.take_down(tree)
+
+    def take_down(self, tree: Tree) -> None:
+        """The parts first, then what trains on this machine, the servers last."""
+        if tree.parts:
+            self.tell("esweb", "stopping")
+            tree.stop_parts()
+            local_runs.interrupt(lambda what: self.tell("esweb", what))
+        preparation.release_database()
+        tree.stop_servers()
+
+    def tell(self, who: str, what: str) -> None:
+        """One line on the console. A console that is gone is no reason to stop in the middle."""
+        with suppress(OSError):
+            self.stdout.write(f"{who:>6} | {what}")
+            self.stdout.flush()

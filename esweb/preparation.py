@@ -1,0 +1,74 @@
+"""What must be so before the parts start: a database of today's shape, pages' files, and somebody who may sign in."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+import psycopg
+import redis
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.db import DatabaseError, connections
+from django.db.backends.postgresql.base import DatabaseWrapper
+
+from esweb.embedded import CannotStart
+from esweb.embedded.process import last_line, told_in_words
+from esweb.supervisor import Part
+
+ADMIN = "admin"
+
+
+def prepare(collecting: Part) -> None:
+    """Migrates while pages' files are collected. Raises CannotStart where a server is silent or the disk is full."""
+    _check_servers()
+    collecting.start()
+    try:
+        call_command("migrate", verbosity=0, interactive=False)
+    except DatabaseError as error:
+        raise CannotStart(f"The database could not be brought up to date: {error}") from error
+    finally:
+        failed = collecting.process is None or collecting.process.wait() != 0
+    if failed:
+        raise CannotStart(f"Files for pages could not be collected: {last_line(collecting.log)} ({collecting.log})")
+
+
+def release_database() -> None:
+    """Closes our connections and ends the threads that keep them: none may live where processes are started."""
+    for connection in connections.all(initialized_only=True):
+        connection.close()
+        if isinstance(connection, DatabaseWrapper):
+            connection.close_pool()
+
+
+def password_file() -> Path:
+    """Where the generated password of `admin` lies."""
+    return Path(settings.DATA_DIR) / "admin-password"
+
+
+def first_user() -> tuple[User, str]:
+    """Whoever may sign in by the link, and their password if it was made just now, else nothing."""
+    user = User.objects.filter(is_superuser=True, is_active=True).order_by("pk").first()
+    if user:
+        return user, ""
+    password = secrets.token_urlsafe(12)
+    with told_in_words(settings.DATA_DIR):
+        descriptor = os.open(password_file(), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="ascii") as stream:
+            stream.write(f"{password}\n")
+    return User.objects.create_superuser(ADMIN, password=password), password
+
+
+def _check_servers() -> None:
+    """Asks both once, so that a wrong address is told by its own name and not as a pool that timed out."""
+    try:
+        psycopg.connect(settings.DATABASE_URL, connect_timeout=10).close()
+    except psycopg.Error as error:
+        raise CannotStart(f"The database does not answer: {' '.join(str(error).split())}") from error
+    try:
+        with redis.from_url(settings.REDIS_URL) as client:
+            client.ping()
+    except redis.RedisError as error:
+        raise CannotStart(f"Redis does not answer: {error}") from error

@@ -1,0 +1,100 @@
+"""One child process, its log, and when it is started again."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from esweb.embedded import dies_with_us
+from esweb.embedded.process import stop, told_in_words
+
+FIRST_WAIT_SECONDS = 1.0
+LONGEST_WAIT_SECONDS = 30.0
+WELL_AFTER_SECONDS = 60.0
+LOG_BYTES = 10 * 2**20
+LINE_BYTES = 2000
+
+
+@dataclass
+class Part:
+    """A program that runs beside us. It writes to its log, which is read from there: a slow console stops nobody."""
+
+    name: str
+    argv: Sequence[str]
+    log: Path
+    env: Mapping[str, str]
+    pass_fds: tuple[int, ...] = ()
+    comes_back: bool = True
+    """False for a part that ends when its work is done."""
+    process: subprocess.Popen[bytes] | None = field(default=None, init=False)
+    _wait_seconds: float = field(default=FIRST_WAIT_SECONDS, init=False)
+    _started_at: float = field(default=0.0, init=False)
+    _start_again_at: float | None = field(default=None, init=False)
+    _read_to: int = field(default=0, init=False)
+    _torn: bytes = field(default=b"", init=False)
+
+    def start(self) -> None:
+        """Starts the program. Raises CannotStart where its log cannot be written."""
+        with told_in_words(self.log.parent):
+            self.log.parent.mkdir(parents=True, exist_ok=True)
+            if self.log.exists() and self.log.stat().st_size > LOG_BYTES:
+                self.log.replace(self.log.with_suffix(".log.1"))
+            with self.log.open("ab") as log:
+                self._read_to = log.tell()
+                self.process = self._run(log.fileno())
+        self._started_at, self._start_again_at = time.monotonic(), None
+
+    def _run(self, log: int) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            self.argv,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env=self.env,
+            pass_fds=self.pass_fds,
+            # A terminal's Ctrl-C is for us alone: we stop the parts in order.
+            process_group=0,
+            preexec_fn=dies_with_us(signal.SIGKILL),
+        )
+
+    def tend(self) -> str:
+        """Starts it again when its time has come. Returns what there is to say, mostly nothing."""
+        if self.process is None or self.process.poll() is None or not self.comes_back:
+            return ""
+        now = time.monotonic()
+        if self._start_again_at is None:
+            if now - self._started_at > WELL_AFTER_SECONDS:
+                self._wait_seconds = FIRST_WAIT_SECONDS
+            self._start_again_at = now + self._wait_seconds
+            said = f"{self.name} {self.how_it_ended()}; it is started again in {self._wait_seconds:.0f} s"
+            self._wait_seconds = min(2 * self._wait_seconds, LONGEST_WAIT_SECONDS)
+            return f"{said} ({self.log} has more)"
+        if now >= self._start_again_at:
+            self.start()
+            return f"{self.name} is started again"
+        return ""
+
+    def how_it_ended(self) -> str:
+        """In words: its exit code, or the signal that ended it."""
+        code = self.process.returncode if self.process else 0
+        return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+
+    def new_lines(self) -> list[str]:
+        """Whole lines that it wrote since the last look."""
+        with self.log.open("rb") as log:
+            log.seek(self._read_to)
+            new = log.read()
+        self._read_to += len(new)
+        *lines, self._torn = (self._torn + new).split(b"\n")
+        if len(self._torn) > LINE_BYTES:
+            lines, self._torn = [*lines, self._torn], b""
+        return [line[:LINE_BYTES].decode(errors="replace") for line in lines if line.strip()]
+
+    def stop(self, patience_seconds: float) -> None:
+        """SIGTERM, and SIGKILL where it does not end."""
+        if self.process:
+            stop(self.process, signal.SIGTERM, patience_seconds)

@@ -1,0 +1,76 @@
+"""The process tree: started from the ground up, watched, and taken down in the opposite order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from esweb.embedded import CannotStart, Postgres, Valkey
+from esweb.supervisor.part import Part
+
+LOOK_SECONDS = 0.1
+PART_PATIENCE_SECONDS = 15.0
+RETRY_SERVER_SECONDS = 5.0
+
+Server = Postgres | Valkey
+
+
+class Tree:
+    """Servers, and the parts that stand on them. `tell` prints a line: (who, what)."""
+
+    def __init__(self, servers: Sequence[Server], tell: Callable[[str, str], None]) -> None:
+        self.servers, self.parts, self.tell = servers, list[Part](), tell
+        self._retry_at = 0.0
+
+    def start_servers(self) -> None:
+        """Returns once all of them answer. Raises CannotStart."""
+        for server in self.servers:
+            server.start()
+
+    def start_part(self, part: Part) -> None:
+        """Starts a part and watches it from now on."""
+        part.start()
+        self.parts.append(part)
+
+    def watch(self, until: Callable[[], bool]) -> None:
+        """Starts again what ends and prints what is said, until that is true."""
+        while not until():
+            self._tend_servers()
+            for part in self.parts:
+                self._pass_on(part)
+                if said := part.tend():
+                    self.tell("esweb", said)
+            time.sleep(LOOK_SECONDS)
+        for part in self.parts:
+            self._pass_on(part)
+
+    def stop_parts(self) -> None:
+        """Asks all at once, waits for each, kills what does not end."""
+        for part in self.parts:
+            if part.process and part.process.poll() is None:
+                part.process.terminate()
+        give_up_at = time.monotonic() + PART_PATIENCE_SECONDS
+        for part in self.parts:
+            part.stop(max(0.0, give_up_at - time.monotonic()))
+
+    def stop_servers(self) -> None:
+        """The last to go, newest first."""
+        for server in reversed(self.servers):
+            server.stop()
+
+    def _pass_on(self, part: Part) -> None:
+        # A log may be gone for a moment, or for good where somebody tidied up: nothing to pass on then.
+        with suppress(OSError):
+            for line in part.new_lines():
+                self.tell(part.name, line)
+
+    def _tend_servers(self) -> None:
+        for server in self.servers:
+            if server.process and server.process.poll() is not None and time.monotonic() >= self._retry_at:
+                self.tell("esweb", f"{server.name} ended; it is started again ({server.log} has more)")
+                try:
+                    server.start()
+                except CannotStart as error:
+                    self.tell("esweb", f"{error} Trying again in {RETRY_SERVER_SECONDS:.0f} s.")
+                    self._retry_at = time.monotonic() + RETRY_SERVER_SECONDS

@@ -1,0 +1,230 @@
+"""`manage.py up`, as a person starts it: one command, real servers, real parts."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from http.cookiejar import CookieJar
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE_SECONDS = 180
+
+
+class Up:
+    """One `manage.py up` on a folder of its own, and what it says."""
+
+    def __init__(self, data: Path, *options: str) -> None:
+        self.data, self.console = data, data.with_suffix(".console")
+        with self.console.open("wb") as console:
+            self.process = subprocess.Popen(
+                [sys.executable, ROOT / "manage.py", "up", "--data", data, "--port", "0", *options],
+                stdout=console,
+                stderr=subprocess.STDOUT,
+                env=without_servers(),
+                start_new_session=True,
+            )
+
+    def said(self) -> str:
+        return self.console.read_text()
+
+    def wait_for(self, pattern: str, times: int = 1) -> str:
+        """The first group of the pattern's latest match, once it was said so often."""
+        give_up_at = time.monotonic() + PATIENCE_SECONDS
+        while len(found := re.findall(pattern, self.said())) < times:
+            assert self.process.poll() is None or re.search(pattern, self.said()), self.said()
+            assert time.monotonic() < give_up_at, self.said()
+            time.sleep(0.05)
+        return str(found[-1])
+
+    @property
+    def address(self) -> str:
+        return self.wait_for(r"ready at (\S+)/")
+
+    def children(self) -> dict[str, int]:
+        """Pids of everything below it, by what is in their command line."""
+        return {command: pid for pid, command in processes().items() if str(self.data) in environ(pid)}
+
+    def pid_of(self, words: str) -> int:
+        (pid, *_) = sorted(pid for command, pid in self.children().items() if words in command)
+        return pid
+
+    def end(self) -> None:
+        if self.process.poll() is None:
+            self.process.terminate()
+        self.process.wait(PATIENCE_SECONDS)
+
+
+def without_servers() -> dict[str, str]:
+    """Our environment, less what names servers or the tests' own data."""
+    return {k: v for k, v in os.environ.items() if k not in {"DATABASE_URL", "REDIS_URL", "ESWEB_DATA"}}
+
+
+def processes() -> dict[int, str]:
+    """Every process that runs, by pid: its command line. Zombies have none."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if command := (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip():
+                found[int(folder.name)] = command
+        except OSError:
+            continue
+    return found
+
+
+def environ(pid: int) -> str:
+    """Environment and command line of a process; parts carry the data folder in the first, servers in the second."""
+    folder = Path("/proc") / str(pid)
+    try:
+        return ((folder / "environ").read_bytes() + (folder / "cmdline").read_bytes()).decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def get(address: str) -> int:
+    try:
+        with urllib.request.urlopen(address, timeout=10) as answer:  # noqa: S310
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def eventually(what: Callable[[], bool]) -> None:
+    give_up_at = time.monotonic() + PATIENCE_SECONDS
+    while not what():
+        assert time.monotonic() < give_up_at
+        time.sleep(0.1)
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+    running = Up(tmp_path_factory.mktemp("up") / "data")
+    yield running
+    running.end()
+
+
+def test_it_says_where_the_site_is_and_the_site_is_well(up: Up) -> None:
+    assert get(f"{up.address}/healthz") == 200
+
+
+def test_the_password_it_prints_lies_in_a_file_for_its_owner_alone(up: Up) -> None:
+    password = up.wait_for(r"sign in as admin, password (\S+)")
+    file = up.data / "admin-password"
+    assert file.read_text().strip() == password
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert (up.data / "secret-key").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_link_it_prints_signs_in_once(up: Up) -> None:
+    link = up.wait_for(r"open this once.*: (http\S+)")
+    cookies = CookieJar()
+    urllib.request.build_opener(urllib.request.HTTPCookieProcessor(cookies)).open(link, timeout=10)
+    assert "sessionid" in {cookie.name for cookie in cookies}
+    again = CookieJar()
+    urllib.request.build_opener(urllib.request.HTTPCookieProcessor(again)).open(link, timeout=10)
+    assert "sessionid" not in {cookie.name for cookie in again}
+
+
+def test_all_parts_run(up: Up) -> None:
+    assert up.address
+    commands = " ".join(up.children())
+    for part in ("bin/postgres", "valkey-server", "esweb.web", " worker ", " beat ", "manage.py follow"):
+        assert part in commands
+
+
+@pytest.mark.parametrize("part", ["esweb.web", " beat ", "valkey-server"])
+def test_a_part_that_dies_is_started_again(up: Up, part: str) -> None:
+    assert get(f"{up.address}/healthz") == 200
+    killed = up.pid_of(part)
+    os.kill(killed, signal.SIGKILL)
+    eventually(lambda: any(part in command and pid != killed for command, pid in up.children().items()))
+    eventually(lambda: get(f"{up.address}/healthz") == 200)
+    assert re.search(r"was ended by SIGKILL; it is started again|valkey ended; it is started again", up.said())
+
+
+def test_a_second_one_on_the_same_data_says_so(up: Up) -> None:
+    assert up.address
+    second = subprocess.run(
+        [sys.executable, ROOT / "manage.py", "up", "--data", up.data, "--port", "0"],
+        capture_output=True,
+        text=True,
+        env=without_servers(),
+        check=False,
+        timeout=PATIENCE_SECONDS,
+    )
+    assert second.returncode == 1
+    assert f"already running on {up.data} (process {up.process.pid})" in second.stderr
+    assert "Traceback" not in second.stderr
+
+
+def test_sigterm_stops_everything_and_leaves_no_process(up: Up) -> None:
+    assert up.address
+    up.process.terminate()
+    assert up.process.wait(PATIENCE_SECONDS) == 0
+    assert up.children() == {}
+    assert up.said().rstrip().endswith("stopped")
+    assert "Traceback" not in up.said()
+
+
+def test_killed_outright_it_takes_its_children_along_and_starts_again(up: Up) -> None:
+    up.end()
+    second = Up(up.data)
+    assert second.address
+    second.process.kill()
+    second.process.wait()
+    third = Up(up.data)
+    try:
+        assert get(f"{third.address}/healthz") == 200
+        assert not re.search(r"password \S+$", third.said()), "a password is printed once"
+    finally:
+        third.end()
+    assert third.children() == {}
+
+
+def refused(*options: str, **variables: str) -> str:
+    """What `up` says where it cannot start: one sentence, and an exit code that is not 0."""
+    ended = subprocess.run(
+        [sys.executable, ROOT / "manage.py", "up", *options],
+        capture_output=True,
+        text=True,
+        env=without_servers() | variables,
+        check=False,
+        timeout=PATIENCE_SECONDS,
+    )
+    assert ended.returncode == 1
+    assert "Traceback" not in ended.stderr
+    return ended.stderr
+
+
+def test_a_busy_port_is_told_in_a_sentence(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        said = refused("--data", str(tmp_path / "data"), "--port", str(port))
+    assert f"Port {port} on 127.0.0.1 cannot be used (Address already in use). Choose another with --port." in said
+    assert not (tmp_path / "data" / "postgres").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_told_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("")
+    assert "The data folder" in (said := refused("--data", str(tmp_path / "data")))
+    assert "cannot be used" in said
+
+
+def test_a_database_that_does_not_answer_is_named(tmp_path: Path) -> None:
+    said = refused("--data", str(tmp_path), "--port", "0", DATABASE_URL="postgresql://ann@127.0.0.1:1/none")
+    assert "The database does not answer: " in said
+    assert "port 1" in said
+
+
+def test_a_wrong_setting_is_told_in_a_sentence(tmp_path: Path) -> None:
+    assert "ESWEB_DEBUG must be 1 or 0" in refused("--data", str(tmp_path), ESWEB_DEBUG="perhaps")
