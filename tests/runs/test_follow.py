@@ -217,11 +217,14 @@ def test_while_the_database_is_away_it_waits_says_so_once_and_goes_on(attempt, c
     assert close.call_count == 3
 
 
-def environment():
+FOLLOW = [sys.executable, str(settings.BASE_DIR / "manage.py"), "follow"]
+
+
+def environment(data):
     """For a process that uses this test's database and folders."""
     at = connection.settings_dict
     url = f"postgresql://{at['USER']}@/{at['NAME']}?host={at['HOST']}"
-    return {**os.environ, "DATABASE_URL": url, "REDIS_URL": settings.REDIS_URL}
+    return {**os.environ, "DATABASE_URL": url, "REDIS_URL": settings.REDIS_URL, "ESWEB_DATA": str(data)}
 
 
 def eventually(condition, seconds=15):
@@ -233,19 +236,11 @@ def eventually(condition, seconds=15):
 
 @pytest.mark.django_db(transaction=True)
 def test_the_process_survives_a_cut_connection_publishes_and_ends_on_sigterm(attempt, tmp_path):
-    code = (
-        "import sys, django; django.setup();"
-        "from django.conf import settings; from pathlib import Path; settings.RUNS_DIR = Path(sys.argv[1]);"
-        "from django.core.management import call_command; call_command('follow')"
-    )
-    env = environment() | {"DJANGO_SETTINGS_MODULE": "esweb.settings"}
     subscription = redis.Redis.from_url(settings.REDIS_URL, socket_timeout=10).pubsub()
     subscription.subscribe(CHANNEL + attempt.run.uid)
     with RecordWriter(attempt.directory, 0) as records:
         records.write(Metric(0, {"a": 1.0}))
-        process = subprocess.Popen(
-            [sys.executable, "-c", code, str(settings.RUNS_DIR)], env=env, stderr=subprocess.PIPE
-        )
+        process = subprocess.Popen(FOLLOW, env=environment(tmp_path), stderr=subprocess.PIPE)
         try:
             eventually(lambda: values(attempt) == [1])
             with connection.cursor() as sql:
