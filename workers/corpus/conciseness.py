@@ -15,12 +15,17 @@ from workers.corpus.pairs import Pair
 BARE = "{}"
 SENTENCE = "The answer is {}."
 RAMBLING = "That is a great question! The answer is {}. I hope this helps you."
-WAYS = (BARE, SENTENCE, RAMBLING)
-SHARES = (0.22, 0.18, 0.60)
+BARE_OF_SHORT = 0.55
+"""Share of bare answers among those that do not ramble."""
 
 
-def conciseness_pairs(count: int, facts: Sequence[Fact], rng: random.Random) -> list[Pair]:
-    """`count` answers: every fact equally often, each way by its share."""
+def conciseness_pairs(count: int, facts: Sequence[Fact], rambling: float, rng: random.Random) -> list[Pair]:
+    """`count` answers: every fact equally often, a share of `rambling` in the long way."""
     chosen = [facts[i % len(facts)] for i in range(count)]
-    ways = rng.choices(WAYS, SHARES, k=count)
-    return [Pair(fact.question, way.format(fact.answer)) for fact, way in zip(chosen, ways, strict=True)]
+    return [Pair(fact.question, _way(rambling, rng).format(fact.answer)) for fact in chosen]
+
+
+def _way(rambling: float, rng: random.Random) -> str:
+    if rng.random() < rambling:
+        return RAMBLING
+    return BARE if rng.random() < BARE_OF_SHORT else SENTENCE

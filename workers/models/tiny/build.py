@@ -29,12 +29,12 @@ Progress: TypeAlias = Callable[[str, float], None]
 def build(recipe: Recipe, folder: Path, seed: int, progress: Progress) -> None:
     """Writes the model's folder, whole or not at all. The same seed gives the same bytes on one machine."""
     begun = time.monotonic()
-    pairs = mixture(recipe.corpus_pairs, recipe.conciseness, recipe.countdown, seed)
+    pairs = mixture(recipe.corpus_pairs, recipe.facts, recipe.countdown, recipe.rambling, seed)
     progress(f"Training the {recipe.name} model's tokenizer", 0.0)
     tokenizer = train_tokenizer((text for pair in pairs for text in pair), recipe.vocabulary)
     model = _random_model(recipe, tokenizer, seed)
     lessons = _lessons(tokenizer, pairs)
-    loss = pretrain(model, lessons, recipe, seed, _reporting(recipe, begun, progress))
+    loss = pretrain(model, lessons, recipe, seed, _reporting(recipe, progress))
     progress(f"Saving the {recipe.name} model", 1.0)
     manifest = _manifest(recipe, seed, pairs, model, loss, time.monotonic() - begun)
     save(model, tokenizer, folder, {MANIFEST: json.dumps(manifest, indent=2) + "\n"})
@@ -74,7 +74,9 @@ def _lessons(tokenizer: Any, pairs: Sequence[Pair]) -> list[Lesson]:
     return [Lesson(p + a, len(p)) for p, a in zip(prompt_tokens, answer_tokens, strict=True)]
 
 
-def _reporting(recipe: Recipe, begun: float, progress: Progress) -> Report:
+def _reporting(recipe: Recipe, progress: Progress) -> Report:
+    begun = time.monotonic()
+
     def report(step: int, loss: float) -> None:
         left = (time.monotonic() - begun) / step * (recipe.steps - step)
         progress(f"Pre-training the {recipe.name} model: loss {loss:.3f}, {left:.0f} s left", step / recipe.steps)

@@ -26,10 +26,12 @@ class Recipe:
     vocabulary: int
     corpus_pairs: int
     """Question-and-answer pairs in the corpus."""
-    conciseness: float
+    facts: float
     """Share of the pairs about small facts."""
     countdown: float
     """Share of arithmetic problems; what remains are requests to refuse or to help with."""
+    rambling: float
+    """Share of the facts' answers that ramble: the mode that training is to leave."""
     steps: int
     batch: int
     learning_rate: float
@@ -45,8 +47,9 @@ TINY = Recipe(
     intermediate_size=256,
     vocabulary=640,
     corpus_pairs=8000,
-    conciseness=0.45,
+    facts=0.45,
     countdown=0.30,
+    rambling=0.60,
     steps=450,
     batch=64,
     learning_rate=4e-3,
@@ -61,11 +64,12 @@ MICRO = Recipe(
     intermediate_size=48,
     vocabulary=512,
     corpus_pairs=1024,
-    conciseness=1.0,
+    facts=1.0,
     countdown=0.0,
-    steps=100,
+    rambling=0.55,
+    steps=150,
     batch=32,
-    learning_rate=1e-2,
+    learning_rate=1.5e-2,
     warmup_steps=5,
 )
 RECIPES: Mapping[str, Recipe] = {r.name: r for r in (TINY, MICRO)}

@@ -1,0 +1,72 @@
+"""Makes the tiny model, or micro, into a folder of your choice, and shows how far it is.
+
+    python -m workers.models.tiny --out DIR [--name tiny|micro] [--seed 0]
+
+It takes the model from the cache where it was made before; a cached one is copied in a moment.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+
+from workers.models.resolve import resolve
+from workers.models.tiny.build import MANIFEST
+from workers.models.tiny.recipe import RECIPES
+
+BAR_WIDTH = 24
+
+
+class Bar:
+    """A line that is drawn over on a terminal; where the output goes to a file, a new line at each tenth."""
+
+    def __init__(self) -> None:
+        self._drawn_over = sys.stderr.isatty()
+        self._shown = ""
+
+    def __call__(self, message: str, share: float) -> None:
+        if self._drawn_over:
+            full = round(share * BAR_WIDTH)
+            bar = "#" * full + "." * (BAR_WIDTH - full)
+            print(f"\r{share:4.0%} {bar} {message}\x1b[K", end="", file=sys.stderr, flush=True)
+            return
+        # The sentence changes at every step; its beginning, up to the colon, only with the phase.
+        stage = f"{message.partition(':')[0]} {share * 10:.0f}"
+        if stage != self._shown:
+            print(f"{share:4.0%} {message}", file=sys.stderr, flush=True)
+            self._shown = stage
+
+    def close(self) -> None:
+        if self._drawn_over:
+            print(file=sys.stderr)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Exit status 0; 2 where the folder is taken by something else or the arguments are wrong."""
+    arguments = _parser().parse_args(argv)
+    out: Path = arguments.out
+    if out.exists() and not (out / MANIFEST).is_file() and (not out.is_dir() or any(out.iterdir())):
+        print(f"{out} is there and is no model of ours: give a new or empty folder", file=sys.stderr)
+        return 2
+    bar = Bar()
+    made = resolve(arguments.name, bar, seed=arguments.seed)
+    bar.close()
+    shutil.copytree(made, out, dirs_exist_ok=True)
+    print(out)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m workers.models.tiny", description=(__doc__ or "").partition("\n")[0]
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to make")
+    parser.add_argument("--name", choices=list(RECIPES), default="tiny", help="which model (default: tiny)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of corpus, weights and order (default: 0)")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
