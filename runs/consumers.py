@@ -45,12 +45,21 @@ class Watched:
 class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
     """/ws/live. Takes {"watch": {run uid: cursor}}, sends points, changed, behind, refused and error messages."""
 
-    async def connect(self) -> None:
-        await self.accept()
-        self.person = self.scope.get("user")
+    async def __call__(self, *args: Any) -> None:
         self.watched: dict[str, Watched] = {}
         self.turn = asyncio.Lock()
         self.sender: asyncio.Task[None] | None = None
+        try:
+            await super().__call__(*args)
+        finally:
+            # However it ends: Channels calls `disconnect` only where the socket was closed in good order.
+            if self.sender is not None:
+                self.sender.cancel()
+                live.hub().close(self.box)
+
+    async def connect(self) -> None:
+        await self.accept()
+        self.person = self.scope.get("user")
         if self.person is None or not self.person.is_authenticated:
             await self.send_json({"type": "refused", "run": None, "why": "Sign in to watch runs."})
             await self.close(NOT_SIGNED_IN)
@@ -58,24 +67,11 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
         self.box = live.hub().open()
         self.sender = asyncio.create_task(self._send_forever())
 
-    async def disconnect(self, code: int) -> None:
-        if self.sender is not None:
-            self.sender.cancel()
-            live.hub().close(self.box)
-
-    @classmethod
-    async def decode_json(cls, text: str) -> Any:
-        """What the page sent; None, which is then refused in words, where it is not JSON."""
-        try:
-            return json.loads(text)
-        except ValueError:
-            return None
-
-    async def receive_json(self, content: Any, **_: Any) -> None:
+    async def receive(self, text_data: str | None = None, **_: Any) -> None:
         """Replaces what is watched."""
         if self.sender is None:
             return
-        asked = _asked(content)
+        asked = _asked(text_data or "")
         if asked is None:
             why = f'Send {{"watch": {{"<run uid>": <cursor>}}}}, at most {MAX_RUNS} runs; a cursor is 0 or a batch id.'
             await self.send_json({"type": "error", "why": why})
@@ -107,6 +103,8 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
                         asked_at = time.monotonic()
                     await self._pass_on(mail)
                 await asyncio.sleep(COALESCE_SECONDS)
+        except OSError:
+            return  # The page has gone, which ASGI servers say so; the socket's own end follows.
         except Exception:
             log.exception("A live socket broke and is closed")
             await self.close(BROKEN)
@@ -166,8 +164,12 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
             await self._refuse(uid)
 
 
-def _asked(content: Any) -> dict[str, int] | None:
-    """run uid -> cursor, as a page may ask for it; None where it asks for something else."""
+def _asked(text: str) -> dict[str, int] | None:
+    """run uid -> cursor, as a page may ask for it; None where it says something else."""
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
     asked = content.get("watch") if isinstance(content, dict) else None
     if not isinstance(asked, dict) or len(asked) > MAX_RUNS:
         return None

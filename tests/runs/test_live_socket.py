@@ -1,0 +1,246 @@
+"""An open page gets every point once, in order: what it missed, then what comes, through lost connections."""
+
+import json
+import random
+import threading
+import time
+from contextlib import suppress
+from unittest import mock
+
+import pytest
+import redis
+from django.conf import settings
+from django.db import connection
+from websockets.exceptions import ConnectionClosed
+
+from runs import consumers, series
+from runs.ingest import ingest
+from tests.runs.listening import page, serving
+from tests.runs.recording import lines, make_attempt, make_run, metrics
+from workers.records import Metric, Status
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(scope="module")
+def port(django_db_setup, django_db_blocker):
+    with django_db_blocker.unblock(), serving() as found:
+        yield found
+
+
+@pytest.fixture
+def attempt(experiment):
+    return make_attempt(make_run(experiment))
+
+
+def write(attempt, count, first=0, size=1):
+    for start in range(first, first + count, size):
+        ingest(attempt, 0, metrics(size, start))
+
+
+def test_what_was_missed_comes_first_then_what_is_written(port, attempt, bo):
+    write(attempt, 2)
+    seen = series.cursor(attempt.run)
+    write(attempt, 3, first=2)
+    with page(port, bo) as mine:
+        mine.watch(**{attempt.run.uid: seen})
+        assert mine.take(3) == [2, 3, 4]
+        write(attempt, 2, first=5)
+        assert mine.take(5) == [2, 3, 4, 5, 6]
+
+
+def test_points_carry_steps_times_and_values_with_nan_as_a_word(port, attempt, bo):
+    with page(port, bo) as mine:
+        mine.watch(**{attempt.run.uid: 0})
+        ingest(attempt, 0, lines([Metric(7, {"reward/mean": float("nan")}, {"tokens": 12.0})]))
+        message = mine.next()
+    assert message == {
+        "type": "points",
+        "run": attempt.run.uid,
+        "cursor": series.cursor(attempt.run),
+        "points": {
+            "reward/mean": {"step": [7], "t": [1_700_000_000.0], "value": ["NaN"]},
+            "axes/tokens": {"step": [7], "t": [1_700_000_000.0], "value": [12.0]},
+        },
+    }
+
+
+def test_a_socket_that_was_quiet_for_eight_seconds_still_gets_points(port, attempt, bo):
+    """redis-py ends quiet subscriptions after five seconds unless told not to."""
+    with page(port, bo) as mine:
+        mine.watch(**{attempt.run.uid: 0})
+        with pytest.raises(TimeoutError):
+            mine.next(8.0)
+        write(attempt, 1)
+        written_at = time.monotonic()
+        assert mine.take(1) == [0]
+        assert time.monotonic() - written_at < 1.0
+
+
+def test_a_page_that_comes_back_with_its_cursor_misses_nothing(port, attempt, bo):
+    with page(port, bo) as mine:
+        mine.watch(**{attempt.run.uid: 0})
+        write(attempt, 2)
+        steps, cursors = mine.take(2), mine.cursors
+    write(attempt, 3, first=2)
+    with page(port, bo) as again:
+        again.watch(**cursors)
+        assert steps + again.take(3) == [0, 1, 2, 3, 4]
+
+
+def test_cut_again_and_again_while_a_run_writes_it_gets_every_point_once(port, attempt, bo):
+    total = 150
+    writer = threading.Thread(target=lambda: (write_slowly(attempt, total), connection.close()))
+    writer.start()
+    steps, cursor = [], 0
+    while len(steps) < total:
+        with page(port, bo) as mine:
+            mine.watch(**{attempt.run.uid: cursor})
+            with suppress(TimeoutError):
+                mine.take(total - len(steps), seconds=random.uniform(0.1, 0.5))
+            steps += mine.steps
+            cursor = mine.cursors[attempt.run.uid]
+    writer.join()
+    assert steps == list(range(total))
+
+
+def write_slowly(attempt, count):
+    for step in range(count):
+        ingest(attempt, 0, metrics(1, step))
+        time.sleep(0.01)
+
+
+def test_many_flushes_are_sent_as_few_messages(port, attempt, bo):
+    with page(port, bo) as mine:
+        mine.watch(**{attempt.run.uid: 0})
+        started = time.monotonic()
+        write_slowly(attempt, 60)
+        messages = 0
+        while len(mine.steps) < 60:
+            mine.next()
+            messages += 1
+        assert mine.steps == list(range(60))
+        assert messages <= 2 + (time.monotonic() - started) / consumers.COALESCE_SECONDS
+
+
+def test_points_written_while_redis_was_lost_are_read_from_the_database(port, attempt, bo):
+    with page(port, bo) as mine:
+        mine.watch(**{attempt.run.uid: 0})
+        write(attempt, 1)
+        mine.take(1)
+        with mock.patch("runs.live.publishing._client", side_effect=redis.ConnectionError("away")):
+            write(attempt, 2, first=1)
+        redis.Redis.from_url(settings.REDIS_URL).client_kill_filter(_type="pubsub")
+        assert mine.take(3) == [0, 1, 2]
+
+
+def test_news_that_skips_a_batch_makes_it_read_the_skipped_one(port, attempt, bo):
+    with page(port, bo) as mine:
+        mine.watch(**{attempt.run.uid: 0})
+        write(attempt, 1)
+        mine.take(1)
+        with mock.patch("runs.ingest.once.live.publish_points"):
+            write(attempt, 1, first=1)
+        write(attempt, 1, first=2)
+        assert mine.take(3) == [0, 1, 2]
+
+
+def test_a_batch_too_large_to_publish_is_read_from_the_database(port, attempt, bo):
+    with page(port, bo) as mine:
+        mine.watch(**{attempt.run.uid: 0})
+        with mock.patch("runs.live.publishing.MAX_CELLS", 10):
+            write(attempt, 40, size=20)
+        assert mine.take(40) == list(range(40))
+
+
+def test_a_page_that_is_far_behind_is_told_to_fetch_again(port, attempt, bo):
+    write(attempt, 30)
+    behind = series.cursor(attempt.run)
+    with mock.patch("runs.consumers.MAX_BACKLOG_BYTES", 100), page(port, bo) as mine:
+        mine.watch(**{attempt.run.uid: 0})
+        assert mine.next() == {"type": "behind", "run": attempt.run.uid, "cursor": behind}
+        write(attempt, 1, first=30)
+        assert mine.take(1) == [30]
+
+
+def test_changes_are_told(port, attempt, bo):
+    with page(port, bo) as mine:
+        mine.watch(**{attempt.run.uid: 0})
+        ingest(attempt, 0, lines([Status("training")]))
+        assert mine.next() == {"type": "changed", "run": attempt.run.uid, "what": "state"}
+
+
+def test_a_page_may_change_what_it_watches(port, attempt, bo):
+    other = make_attempt(make_run(attempt.run.experiment, "grpo 0"))
+    with page(port, bo) as mine:
+        mine.watch(**{attempt.run.uid: 0})
+        write(attempt, 1)
+        mine.take(1)
+        mine.watch(**{other.run.uid: 0})
+        write(attempt, 1, first=1)
+        write(other, 1)
+        assert mine.next()["run"] == other.run.uid
+
+
+def test_a_stranger_is_refused_in_words(port, attempt):
+    with page(port, None) as mine:
+        assert mine.next() == {"type": "refused", "run": None, "why": "Sign in to watch runs."}
+        with pytest.raises(ConnectionClosed) as closed:
+            mine.next()
+    assert closed.value.rcvd.code == 4401
+
+
+def test_a_run_that_a_person_may_not_see_is_refused_like_one_that_is_not_there(port, attempt, private_experiment, cy):
+    secret = make_attempt(make_run(private_experiment))
+    with page(port, cy) as mine:
+        mine.watch(**{secret.run.uid: 0, "nothing": 0, attempt.run.uid: 0})
+        refused = [mine.next(), mine.next()]
+        assert {m["run"]: m["why"] for m in refused} == {
+            uid: f"There is no run {uid} that you may see." for uid in (secret.run.uid, "nothing")
+        }
+        write(secret, 1)
+        write(attempt, 1)
+        assert mine.next()["run"] == attempt.run.uid
+
+
+def test_who_loses_the_right_to_see_a_run_is_told_no_more_of_it(port, attempt, bo):
+    with mock.patch("runs.consumers.ASK_AGAIN_SECONDS", 0.0), page(port, bo) as mine:
+        mine.watch(**{attempt.run.uid: 0})
+        write(attempt, 1)
+        mine.take(1)
+        attempt.run.experiment.is_private = True
+        attempt.run.experiment.save()
+        write(attempt, 1, first=1)
+        assert mine.next()["type"] == "refused"
+        write(attempt, 1, first=2)
+        with pytest.raises(TimeoutError):
+            mine.next(0.6)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "",
+        b"\x00\xff",
+        "nonsense",
+        "[" * 200_000,
+        "[]",
+        '{"watch": []}',
+        '{"watch": {"a": -1}}',
+        '{"watch": {"a": "1"}}',
+        '{"watch": {"a": true}}',
+    ],
+)
+def test_what_it_does_not_understand_it_says_and_goes_on(port, attempt, bo, said):
+    with page(port, bo) as mine:
+        mine.socket.send(said)
+        assert "at most 100 runs" in mine.next()["why"]
+        mine.watch(**{attempt.run.uid: 0})
+        write(attempt, 1)
+        assert mine.take(1) == [0]
+
+
+def test_too_many_runs_are_refused_in_words(port, bo):
+    with page(port, bo) as mine:
+        mine.socket.send(json.dumps({"watch": {f"run{i}": 0 for i in range(101)}}))
+        assert mine.next()["type"] == "error"
