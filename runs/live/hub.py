@@ -15,7 +15,7 @@ import redis
 import redis.asyncio
 from django.conf import settings
 
-from runs.live.publishing import CHANNEL, News
+from runs.live.publishing import CHANGES, CHANNEL, News
 
 log = logging.getLogger(__name__)
 
@@ -53,9 +53,14 @@ class Box:
         self._ready.set()
 
     def lose(self, *runs: str) -> None:
-        """Says that news of these runs may have been missed."""
+        """Says that batches of these runs may have been missed."""
         self._lost.update(runs)
         self._ready.set()
+
+    def lose_all(self) -> None:
+        """Says that anything about the watched runs may have been missed, changes too."""
+        self._changed |= dict.fromkeys((run, what) for run in sorted(self.runs) for what in CHANGES)
+        self.lose(*self.runs)
 
     async def take(self) -> Mail:
         """Waits until there is something, and empties the box."""
@@ -104,7 +109,7 @@ class Hub:
         if message["type"] == "psubscribe":
             # Subscribed, for the first time or again: what was said before now was not heard.
             for box in self._boxes:
-                box.lose(*box.runs)
+                box.lose_all()
         elif message["type"] == "pmessage":
             run = message["channel"].decode().removeprefix(CHANNEL)
             watching = [box for box in self._boxes if run in box.runs]

@@ -47,9 +47,17 @@ class Page:
         self.cursors = dict(cursors)
         self.socket.send(json.dumps({"watch": cursors}))
 
-    def next(self, seconds: float = 10.0) -> dict[str, Any]:
-        """The next message. Raises TimeoutError where none comes."""
+    def hear(self, seconds: float = 10.0) -> dict[str, Any]:
+        """The next message of any kind. Raises TimeoutError where none comes."""
         message: dict[str, Any] = json.loads(self.socket.recv(timeout=seconds))
+        return message
+
+    def next(self, seconds: float = 10.0) -> dict[str, Any]:
+        """The next message that is not about changes: a hub that has just subscribed tells of all of them."""
+        give_up_at = time.monotonic() + seconds
+        message = self.hear(seconds)
+        while message["type"] == "changed":
+            message = self.hear(give_up_at - time.monotonic())
         if message["type"] == "points":
             assert message["cursor"] > self.cursors[message["run"]]
             self.cursors[message["run"]] = message["cursor"]

@@ -15,6 +15,7 @@ from websockets.exceptions import ConnectionClosed
 
 from runs import consumers, series
 from runs.ingest import ingest
+from runs.live.publishing import CHANGES
 from tests.runs.listening import page, serving
 from tests.runs.recording import lines, make_attempt, make_run, metrics
 from workers.records import Metric, Status
@@ -166,8 +167,26 @@ def test_a_page_that_is_far_behind_is_told_to_fetch_again(port, attempt, bo):
 def test_changes_are_told(port, attempt, bo):
     with page(port, bo) as mine:
         mine.watch(**{attempt.run.uid: 0})
-        ingest(attempt, 0, lines([Status("training")]))
-        assert mine.next() == {"type": "changed", "run": attempt.run.uid, "what": "state"}
+        settle(mine, attempt)
+        ingest(attempt, 0, lines([Status("training")], first=1))
+        assert mine.hear() == {"type": "changed", "run": attempt.run.uid, "what": "state"}
+
+
+def test_after_redis_was_lost_everything_may_have_changed(port, attempt, bo):
+    with page(port, bo) as mine:
+        mine.watch(**{attempt.run.uid: 0})
+        settle(mine, attempt)
+        redis.Redis.from_url(settings.REDIS_URL).client_kill_filter(_type="pubsub")
+        assert {mine.hear()["what"] for _ in CHANGES} == set(CHANGES)
+
+
+def settle(mine, attempt):
+    """Until the server has subscribed and the page has heard of it."""
+    write(attempt, 1)
+    mine.take(1)
+    with suppress(TimeoutError):
+        while True:
+            mine.hear(0.6)
 
 
 def test_a_page_may_change_what_it_watches(port, attempt, bo):
@@ -177,8 +196,10 @@ def test_a_page_may_change_what_it_watches(port, attempt, bo):
         write(attempt, 1)
         mine.take(1)
         mine.watch(**{other.run.uid: 0})
-        write(attempt, 1, first=1)
         write(other, 1)
+        assert mine.next()["run"] == other.run.uid
+        write(attempt, 1, first=1)
+        write(other, 1, first=1)
         assert mine.next()["run"] == other.run.uid
 
 
