@@ -78,6 +78,11 @@ class Part:
             return f"{self.name} is started again"
         return ""
 
+    @property
+    def has_ended(self) -> bool:
+        """True once its process has ended."""
+        return self.process is not None and self.process.poll() is not None
+
     def how_it_ended(self) -> str:
         """In words: its exit code, or the signal that ended it."""
         code = self.process.returncode if self.process else 0

@@ -1,0 +1,130 @@
+"""What came out of the demonstration's runs, read back from the database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from runs import series
+from runs.models import Attempt, Run
+from workers.executors.states import State
+
+REWARD, ACCURACY, KL = "reward/mean", "accuracy/contains", "kl"
+LAST_EVALUATIONS = 3
+HEADINGS = ("method", "preset", "seed", "state", "reward before → after", "accuracy before → after", "KL", "seconds")
+
+
+@dataclass(frozen=True)
+class Change:
+    """A held-out number before training, and as the mean of the last three evaluations after its start."""
+
+    before: float
+    after: float
+
+    @property
+    def rose(self) -> bool:
+        return self.after > self.before
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One run, as far as it has come. A number that was never measured is None."""
+
+    run: Run
+    attempt: Attempt
+    step: int
+    reward: Change | None
+    accuracy: Change | None
+    kl: float | None
+
+    @property
+    def has_ended(self) -> bool:
+        """True once its attempt has ended and all that it wrote is in the database."""
+        return State(self.attempt.state).is_final and self.attempt.drained_at is not None
+
+    @property
+    def failing(self) -> str:
+        """Why this run is no success, or nothing."""
+        if self.attempt.state != State.SUCCEEDED.value:
+            return f"ended as {self.attempt.state}: {self.attempt.reason or self.attempt.phase_message or 'no reason'}"
+        if self.reward is None:
+            return "has no evaluation before and after"
+        return "" if self.reward.rose else f"its reward did not rise: {_change(self.reward)}"
+
+    @property
+    def seconds(self) -> float | None:
+        """Wall time from its start to its end."""
+        if self.attempt.started_at is None or self.attempt.ended_at is None:
+            return None
+        return (self.attempt.ended_at - self.attempt.started_at).total_seconds()
+
+    def line(self) -> str:
+        """One line for whoever waits."""
+        said = f"{self.run.preset} seed {self.run.seed}: {self.attempt.state}"
+        if self.attempt.state == State.RUNNING.value and self.attempt.phase:
+            said += f" ({self.attempt.phase})"
+        if self.reward is None:
+            return said
+        return f"{said}, step {self.step} of {self.run.run_config.steps}, held-out reward {_change(self.reward)}"
+
+
+def outcomes(runs: Iterable[Run]) -> list[Outcome]:
+    """One for each run that has an attempt, in the order given."""
+    runs = list(runs)
+    curves = {(curve.run_id, curve.key): curve for curve in series.read(runs, [REWARD, ACCURACY, KL])}
+    pairs = [(run, run.newest_attempt()) for run in runs]
+    return [_outcome(run, attempt, curves) for run, attempt in pairs if attempt is not None]
+
+
+def table(found: Sequence[Outcome]) -> str:
+    """The outcomes in columns."""
+    rows = [HEADINGS, *(_cells(outcome) for outcome in found)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
+    rows.insert(1, tuple("─" * width for width in widths))
+    return "\n".join(_spread(row, widths) for row in rows)
+
+
+def _spread(row: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _outcome(run: Run, attempt: Attempt, curves: dict[tuple[int, str], series.Curve]) -> Outcome:
+    reward, accuracy, kl = (curves.get((run.pk, key)) for key in (REWARD, ACCURACY, KL))
+    return Outcome(
+        run,
+        attempt,
+        step=int(reward.x[-1]) if reward else 0,
+        reward=_over(reward),
+        accuracy=_over(accuracy),
+        kl=_after(kl) if kl and len(kl.y) > 1 else None,
+    )
+
+
+def _over(curve: series.Curve | None) -> Change | None:
+    if curve is None or len(curve.y) < 2 or curve.x[0] != 0:
+        return None
+    return Change(float(curve.y[0]), _after(curve))
+
+
+def _after(curve: series.Curve) -> float:
+    return float(np.mean(curve.y[1:][-LAST_EVALUATIONS:]))
+
+
+def _cells(outcome: Outcome) -> tuple[str, ...]:
+    run, seconds = outcome.run, outcome.seconds
+    return (
+        run.method.upper(),
+        run.preset,
+        str(run.seed),
+        outcome.attempt.state,
+        _change(outcome.reward) if outcome.reward else "–",
+        _change(outcome.accuracy, 2) if outcome.accuracy else "–",
+        "–" if outcome.kl is None else f"{outcome.kl:.3f}",
+        "–" if seconds is None else f"{seconds:.0f}",
+    )
+
+
+def _change(change: Change, digits: int = 1) -> str:
+    return f"{change.before:.{digits}f} → {change.after:.{digits}f}"

@@ -1,0 +1,48 @@
+"""`manage.py demo`: `up`, and an experiment that shows what esweb is for."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandParser
+
+from esweb.demo.experiment import PLANS
+from esweb.management.commands import up
+from esweb.supervisor import Part, Tree
+from esweb.supervisor.parts import environment
+
+
+class Command(up.Command):
+    """Everything, a model made here, and runs of ES and GRPO on it."""
+
+    help = "Starts everything, and an experiment: does ES or GRPO learn to be concise, and what does it cost?"
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("--preset", choices=list(PLANS), default="tiny", help="micro is done in two minutes")
+        parser.add_argument("--exit-when-done", action="store_true", help="end with the experiment; 0 if all went well")
+        parser.add_argument("--deadline", type=float, default=60.0, metavar="MINUTES", help="give up after this long")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        self.preset, self.deadline = options["preset"], options["deadline"]
+        self.exits_when_done = options["exit_when_done"]
+        super().handle(*args, **options)
+
+    def run(self, tree: Tree, listening: socket.socket) -> int:
+        """As `up`, with the experiment as one more part; with --exit-when-done its exit code is ours."""
+        self.start(tree, listening)
+        part = self.experiment()
+        tree.start_part(part)
+        tree.watch(until=lambda: self.exits_when_done and part.has_ended)
+        return part.process.returncode if part.process else 1
+
+    def experiment(self) -> Part:
+        """The command that launches and waits, beside us."""
+        argv = [sys.executable, str(up.MANAGE_PY), "demo_experiment"]
+        argv += ["--preset", self.preset, "--deadline", str(self.deadline)]
+        argv += [] if self.exits_when_done else ["--once"]
+        log = settings.DATA_DIR / "logs" / "demo.log"
+        return Part("demo", argv, log, environment(settings.DATA_DIR, settings.BASE_DIR), comes_back=False)

@@ -1,0 +1,93 @@
+"""`manage.py demo_experiment`: launches the demonstration's runs on an esweb that is up, and waits for them."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from redis.exceptions import RedisError
+
+from esweb.celery import app
+from esweb.demo import experiment, model
+from esweb.demo.outcome import Outcome, outcomes, table
+from esweb.preparation import first_user
+from runs.models import Experiment
+
+LOOK_SECONDS = 1.0
+WORKER_SECONDS = 180.0
+
+
+class Command(BaseCommand):
+    """The experiment of `manage.py demo`, which runs this beside everything else."""
+
+    help = "Launches the demonstration's experiment on a running esweb, and waits for its end."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--preset", choices=list(experiment.PLANS), default="tiny", help="which model to train")
+        parser.add_argument("--once", action="store_true", help="do nothing where there is one already")
+        parser.add_argument("--deadline", type=float, default=60.0, metavar="MINUTES", help="give up after this long")
+
+    def handle(self, *, preset: str, once: bool, deadline: float, **options: Any) -> None:
+        if once and (found := experiment.existing()):
+            self.say(f"The experiment {found.name!r} is there already: open it on the first page.")
+            return
+        give_up_at = time.monotonic() + 60 * deadline
+        launched = self.launch(experiment.PLANS[preset], first_user()[0])
+        ended = self.wait(launched, give_up_at)
+        self.say("", table(ended), "")
+        if failing := [f"{o.run.preset} seed {o.run.seed} {o.failing}" for o in ended if o.failing]:
+            self.say("Not as it should be:", *failing)
+            sys.exit(1)
+        self.say("Every run succeeded and every reward rose.")
+
+    def launch(self, plan: experiment.Plan, person: User) -> Experiment:
+        """Makes the model and launches the runs. Raises CommandError where that cannot work."""
+        self.await_worker()
+        self.say(f"Making the {plan.model} model, once")
+        try:
+            model.make(plan.model)
+        except model.ModelFailed as error:
+            raise CommandError(str(error)) from error
+        launched = experiment.launch(plan, person)
+        self.say(f"Launched {len(plan.runs)} runs that ask: {launched.question} ({settings.LOCAL_SLOTS} at a time)")
+        return launched
+
+    def await_worker(self) -> None:
+        """Returns once a worker answers. Raises CommandError where none does: runs would wait for ever."""
+        give_up_at = time.monotonic() + WORKER_SECONDS
+        while not self.worker_answers():
+            if time.monotonic() > give_up_at:
+                raise CommandError(f"No worker took a job in {WORKER_SECONDS:.0f} s. Is `manage.py up` running?")
+
+    def worker_answers(self) -> bool:
+        """Asks all workers, for two seconds."""
+        try:
+            return bool(app.control.ping(timeout=2))
+        except (RedisError, OSError) as error:
+            raise CommandError(f"The queue does not answer: {error}. Is `manage.py up` running?") from error
+
+    def wait(self, launched: Experiment, give_up_at: float) -> list[Outcome]:
+        """Says what changes until all runs have ended. Raises CommandError when the time is up."""
+        said: dict[int, str] = {}
+        while True:
+            found = outcomes(launched.runs.order_by("pk"))
+            for outcome in found:
+                if said.get(outcome.run.pk) != (line := outcome.line()):
+                    said[outcome.run.pk] = line
+                    self.say(line)
+            if all(outcome.has_ended for outcome in found):
+                return found
+            if time.monotonic() > give_up_at:
+                self.say(table(found))
+                raise CommandError("The time is up (--deadline), and not every run has ended.")
+            time.sleep(LOOK_SECONDS)
+
+    def say(self, *lines: str) -> None:
+        """Seen at once, also where it goes to a file."""
+        for line in lines:
+            self.stdout.write(line)
+        self.stdout.flush()
