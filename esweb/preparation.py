@@ -15,13 +15,13 @@ from django.db import DatabaseError, connections
 from django.db.backends.postgresql.base import DatabaseWrapper
 
 from esweb.embedded import CannotStart
-from esweb.embedded.process import last_line, told_in_words
-from esweb.supervisor import Part
+from esweb.embedded.process import told_in_words
+from esweb.page_files import Collecting
 
 ADMIN = "admin"
 
 
-def prepare(collecting: Part) -> None:
+def prepare(collecting: Collecting) -> None:
     """Migrates while pages' files are collected. Raises CannotStart where a server is silent or the disk is full."""
     _check_servers()
     collecting.start()
@@ -29,10 +29,7 @@ def prepare(collecting: Part) -> None:
         call_command("migrate", verbosity=0, interactive=False)
     except DatabaseError as error:
         raise CannotStart(f"The database could not be brought up to date: {error}") from error
-    finally:
-        failed = collecting.process is None or collecting.process.wait() != 0
-    if failed:
-        raise CannotStart(f"Files for pages could not be collected: {last_line(collecting.log)} ({collecting.log})")
+    collecting.finish()
 
 
 def release_database() -> None:

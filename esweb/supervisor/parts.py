@@ -38,12 +38,18 @@ def collecting_static(data: Path, manage_py: Path) -> Part:
     return Part("static", argv, data / "logs" / "static.log", environment(data, manage_py.parent), comes_back=False)
 
 
+def static_folder(data: Path) -> Path:
+    """Where the web finds the files of pages."""
+    return data / "static"
+
+
 def environment(data: Path, project: Path) -> dict[str, str]:
     """Ours, and where the data and the code are, whatever the working folder."""
     return {
         **os.environ,
         "ESWEB_DATA": str(data),
         "ESWEB_STATIC_COLLECTED": "1",
+        "ESWEB_STATIC_ROOT": str(static_folder(data)),
         "DJANGO_SETTINGS_MODULE": "esweb.settings",
         "PYTHONPATH": os.pathsep.join(filter(None, [str(project), os.environ.get("PYTHONPATH", "")])),
         "PYTHONUNBUFFERED": "1",

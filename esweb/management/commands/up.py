@@ -16,7 +16,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from esweb import local_runs, preparation, sign_in
 from esweb.embedded import CannotStart, Postgres, Valkey, hold
-from esweb.supervisor import Stopped, Tree, collecting_static, parts_of_esweb, stop_on_signals
+from esweb.page_files import Collecting
+from esweb.supervisor import Stopped, Tree, collecting_static, parts_of_esweb, static_folder, stop_on_signals
 from esweb.supervisor.listening import Wellness, address_of, listen
 
 MANAGE_PY = Path(settings.BASE_DIR) / "manage.py"
@@ -43,7 +44,7 @@ class Command(BaseCommand):
         except CannotStart as error:
             raise CommandError(str(error)) from error
         except Stopped:
-            self.tell("esweb", "stopped")
+            return
         if code:
             sys.exit(code)
 
@@ -55,7 +56,8 @@ class Command(BaseCommand):
 
     def start(self, tree: Tree, listening: socket.socket) -> None:
         """Prepares, starts the parts, and says where the site is once it answers."""
-        preparation.prepare(collecting_static(settings.DATA_DIR, MANAGE_PY))
+        part = collecting_static(settings.DATA_DIR, MANAGE_PY)
+        preparation.prepare(Collecting(static_folder(settings.DATA_DIR), part))
         user, password = preparation.first_user()
         link = sign_in.link_for(user)
         preparation.release_database()
@@ -97,6 +99,8 @@ class Command(BaseCommand):
             local_runs.interrupt(lambda what: self.tell("esweb", what))
         preparation.release_database()
         tree.stop_servers()
+        if tree.parts:
+            self.tell("esweb", "stopped")
 
     def tell(self, who: str, what: str) -> None:
         """One line on the console. A console that is gone is no reason to stop in the middle."""
