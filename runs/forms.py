@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from django import forms
+from django.core.validators import ProhibitNullCharactersValidator
 from django.forms import BoundField
 
 from runs.models import Experiment
@@ -65,6 +66,8 @@ class KnobField(forms.Field):
 
     def clean(self, value: Any) -> Any:
         """The knob's JSON value; None where nothing was typed and the default holds."""
+        if isinstance(value, str):
+            ProhibitNullCharactersValidator()(value)
         return read(self.knob, value)
 
 
@@ -170,9 +173,15 @@ class LaunchForm(forms.Form):
                 self.configs.append(RunConfig.from_json({**config, "seed": seed}).to_json())
             except ConfigError as error:
                 problems |= dict.fromkeys(error.problems)
-        for problem in problems:
-            self._blame(problem)
+        self.blame(problems)
         return data
+
+    def blame(self, problems: Iterable[Problem]) -> None:
+        """Puts each problem at its field; at the top where it has none."""
+        for problem in problems:
+            path = "seeds" if problem.path == "seed" else problem.path
+            known = path in self.fields
+            self.add_error(path if known else None, problem.message if known else str(problem))
 
     def names(self) -> list[str]:
         """A name for each run."""
@@ -202,10 +211,6 @@ class LaunchForm(forms.Form):
             problems[Problem("seeds", str(error))] = None
             # The other fields are checked all the same: people should see every problem at once.
             return [0]
-
-    def _blame(self, problem: Problem) -> None:
-        path = "seeds" if problem.path == "seed" else problem.path
-        self.add_error(path if path in self.fields else None, problem.message if path in self.fields else str(problem))
 
 
 def seeds(text: str) -> list[int]:

@@ -5,7 +5,7 @@ from runs.charts.comparison import MEASURES, compare
 from runs.charts.groups import Group, groups_of, label
 from runs.charts.population import population_chart
 from runs.charts.single import Section, sections
-from runs.charts.words import number
+from runs.charts.words import number, share
 
 __all__ = [
     "MEASURES",
@@ -19,4 +19,5 @@ __all__ = [
     "number",
     "population_chart",
     "sections",
+    "share",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +10,13 @@ import numpy as np
 
 from runs.charts import style
 from runs.charts.chart import Cell, Chart, Table, numbers
-from runs.charts.groups import Group
-from runs.charts.words import X_WORDS, change, number
+from runs.charts.groups import Curves, Group, line, look
+from runs.charts.tradeoff import KL, REWARD, tradeoff
+from runs.charts.words import X_WORDS, change, number, share
 from runs.series import Curve
 from workers.analysis.bands import Band, Floats, band
 
-REWARD, KL, ACCURACY = "reward/mean", "kl", "accuracy/contains"
+ACCURACY = "accuracy/contains"
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Measure:
     title: str
     unit: str
     help: str
+    is_share: bool = False
 
 
 MEASURES = (
@@ -41,6 +43,7 @@ MEASURES = (
     Measure(
         "accuracy", ACCURACY, "Accuracy", "share of answers",
         "Share of greedy answers that contain the right one. Reward up and this down: the reward is being hacked.",
+        is_share=True,
     ),
 )  # fmt: skip
 
@@ -56,10 +59,7 @@ def compare(
     kept = {(c.run_id, c.key): c for c in curves}
     seen = set(shown)
     charts = [_along(m, groups, seen, kept, x, log_kl and m.key == KL) for m in MEASURES]
-    return [*charts, _tradeoff(groups, seen, kept)]
-
-
-Curves = dict[tuple[int, str], Curve]
+    return [*charts, tradeoff(groups, seen, kept, log_kl)]
 
 
 def _along(measure: Measure, groups: Sequence[Group], shown: set[int], curves: Curves, x: str, log_y: bool) -> Chart:
@@ -67,39 +67,33 @@ def _along(measure: Measure, groups: Sequence[Group], shown: set[int], curves: C
     bands = [(g, b) for g, b in bands if b.n]
     data = [t for g, b in bands for t in _traces(g, b, measure.key, shown, curves)]
     layout = style.layout(X_WORDS[x], measure.unit, log_y=log_y, meta={"x": x})
+    if measure.is_share:
+        layout["yaxis"]["tickformat"] = ".0%"
+    words = _words(bands, share if measure.is_share else number)
     return Chart(
-        measure.name, measure.title, _words(bands), {"data": data, "layout": layout}, _table(bands, x),
+        measure.name, measure.title, words, {"data": data, "layout": layout}, _table(bands, x),
         keys=(measure.key,), help=measure.help,
     )  # fmt: skip
 
 
-def _line(curve: Curve) -> tuple[Floats, Floats]:
-    kept = ~curve.overwritten
-    return curve.x[kept], curve.y[kept]
-
-
 def _band(group: Group, key: str, curves: Curves) -> Band:
-    return band([_line(curves[run.pk, key]) for run in group.runs if (run.pk, key) in curves])
+    return band([line(curves[run.pk, key]) for run in group.runs if (run.pk, key) in curves])
 
 
 def _traces(group: Group, spread: Band, key: str, shown: set[int], curves: Curves) -> list[dict[str, Any]]:
     several = spread.n > 1
     mine = [(run, curves[run.pk, key]) for run in group.runs if run.pk in shown and (run.pk, key) in curves]
-    seeds = [_seed(group, run.uid, run.name, key, _line(curve), several) for run, curve in mine]
+    seeds = [_seed(group, run.uid, run.name, key, line(curve), several) for run, curve in mine]
     return [*(_area(group, spread) if several else []), *seeds, *([_mean(group, spread)] if several else [])]
 
 
-def _look(group: Group) -> dict[str, Any]:
-    return {"legendgroup": group.slug, "type": "scatter"}
-
-
-def _seed(group: Group, uid: str, name: str, key: str, line: tuple[Floats, Floats], thin: bool) -> dict[str, Any]:
+def _seed(group: Group, uid: str, name: str, key: str, points: tuple[Floats, Floats], thin: bool) -> dict[str, Any]:
     stroke = style.paint(group.colour, 0.45 if thin else 1)
     meta = {"run": uid, "key": key, "colour": group.colour, "alpha": 0.45 if thin else 1}
     mode = {"mode": "lines", "hoverinfo": "skip"} if thin else {"mode": "lines+markers", "hovertemplate": "%{y:.4g}"}
     return {
-        **_look(group), **mode, "name": name if thin else f"{group.name} (n = 1)", "meta": meta,
-        "x": numbers(line[0]), "y": numbers(line[1]),
+        **look(group), **mode, "name": name if thin else f"{group.name} (n = 1)", "meta": meta,
+        "x": numbers(points[0]), "y": numbers(points[1]),
         "line": {"color": stroke, "width": 1 if thin else 2, "dash": group.dash},
         "marker": {"color": stroke, "symbol": group.marker, "size": 5},
     }  # fmt: skip
@@ -108,7 +102,7 @@ def _seed(group: Group, uid: str, name: str, key: str, line: tuple[Floats, Float
 def _mean(group: Group, spread: Band) -> dict[str, Any]:
     stroke = style.paint(group.colour)
     return {
-        **_look(group), "mode": "lines+markers", "name": f"{group.name} (n = {spread.n})",
+        **look(group), "mode": "lines+markers", "name": f"{group.name} (n = {spread.n})",
         "meta": {"colour": group.colour, "alpha": 1}, "x": numbers(spread.x), "y": numbers(spread.mean),
         "customdata": [list(pair) for pair in zip(numbers(spread.low), numbers(spread.high), strict=True)],
         "hovertemplate": "%{y:.4g} (%{customdata[0]:.4g} to %{customdata[1]:.4g})",
@@ -121,14 +115,14 @@ def _area(group: Group, spread: Band) -> list[dict[str, Any]]:
     x = np.concatenate([spread.x, spread.x[::-1]])
     y = np.concatenate([spread.high, spread.low[::-1]])
     return [{
-        **_look(group), "mode": "lines", "name": f"{group.name}, {spread.kind}", "hoverinfo": "skip",
+        **look(group), "mode": "lines", "name": f"{group.name}, {spread.kind}", "hoverinfo": "skip",
         "meta": {"colour": group.colour, "alpha": 0.13}, "x": numbers(x), "y": numbers(y), "fill": "toself",
         "fillcolor": style.paint(group.colour, 0.13), "line": {"width": 0, "color": style.paint(group.colour, 0)},
     }]  # fmt: skip
 
 
-def _words(bands: Sequence[tuple[Group, Band]]) -> str:
-    said = [f"{g.name} {change(b.mean[0], b.mean[-1])} (n = {b.n})" for g, b in bands if len(b.x)]
+def _words(bands: Sequence[tuple[Group, Band]], written: Callable[[float], str]) -> str:
+    said = [f"{g.name} {change(b.mean[0], b.mean[-1], written)} (n = {b.n})" for g, b in bands if len(b.x)]
     return f"{'; '.join(said)}." if said else "No evaluation yet."
 
 
@@ -138,44 +132,3 @@ def _table(bands: Sequence[tuple[Group, Band]], x: str) -> Table:
         points = np.column_stack([b.x, b.mean, b.low, b.high]).tolist()
         out += [(g.name, b.n, *point, b.kind) for point in points]
     return Table(("group", "n", x, "mean", "low", "high", "band"), tuple(out))
-
-
-def _tradeoff(groups: Sequence[Group], shown: set[int], curves: Curves) -> Chart:
-    """The path of each run: what a reward cost in KL. Up and to the left is better."""
-    data, table, ends = [], [], []
-    for g in groups:
-        paths = [(run, _path(curves, run.pk)) for run in g.runs if run.pk in shown]
-        paths = [(run, path) for run, path in paths if len(path[0])]
-        data += [_walk(g, run.name, path) for run, path in paths]
-        table += [(g.name, run.name, float(k), float(r)) for run, path in paths for k, r in zip(*path, strict=True)]
-        if paths:
-            kl, reward = (float(np.mean([path[i][-1] for _, path in paths])) for i in (0, 1))
-            ends.append(f"{g.name} is at reward {number(reward)}, KL {number(kl)}")
-    return Chart(
-        "tradeoff", "Reward against KL", f"{'; '.join(ends)}." if ends else "No evaluation yet.",
-        {"data": data, "layout": style.layout("KL, nats per token", "reward", hovermode="closest", meta={"x": "kl"})},
-        Table(("group", "run", "kl", "reward"), tuple(table)), keys=(REWARD, KL),
-        help="Each line is a run's way through training, its large mark where it is now. Up and to the left is better.",
-    )  # fmt: skip
-
-
-def _path(curves: Curves, run_id: int) -> tuple[Floats, Floats]:
-    """(KL, reward) at the points where both were measured."""
-    if (run_id, KL) not in curves or (run_id, REWARD) not in curves:
-        return np.zeros(0), np.zeros(0)
-    (kl_x, kl), (reward_x, reward) = _line(curves[run_id, KL]), _line(curves[run_id, REWARD])
-    _, i, j = np.intersect1d(kl_x, reward_x, return_indices=True)
-    good = np.isfinite(kl[i]) & np.isfinite(reward[j])
-    return kl[i][good], reward[j][good]
-
-
-def _walk(group: Group, name: str, path: tuple[Floats, Floats]) -> dict[str, Any]:
-    stroke = style.paint(group.colour)
-    sizes = [3] * (len(path[0]) - 1) + [10]
-    return {
-        **_look(group), "mode": "lines+markers", "name": f"{group.name}, {name}",
-        "meta": {"colour": group.colour, "alpha": 1}, "x": numbers(path[0]), "y": numbers(path[1]),
-        "hovertemplate": "reward %{y:.4g} at KL %{x:.3g}",
-        "line": {"color": stroke, "width": 1, "dash": group.dash},
-        "marker": {"color": stroke, "symbol": group.marker, "size": sizes},
-    }  # fmt: skip

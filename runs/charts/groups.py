@@ -7,11 +7,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from runs.charts import style
 from runs.models import Run
+from runs.series import Curve
+from workers.analysis.bands import Floats
 from workers.config import RunConfig, presets
+
+Curves: TypeAlias = dict[tuple[int, str], Curve]
+"""(run id, key) -> its curve."""
 
 BESIDES = ("seed", "compute", "tracking")
 """What may differ inside a group: it changes where a run runs, not what it does."""
@@ -29,8 +34,9 @@ class Group:
 
     @property
     def name(self) -> str:
-        """Method and setting, in words."""
-        return f"{style.METHODS.get(self.method, self.method)} · {self.label}"
+        """Method and setting, in words; most presets say their method themselves."""
+        says_method = self.label.lower().startswith(self.method.lower())
+        return self.label if says_method else f"{style.METHODS.get(self.method, self.method)} · {self.label}"
 
     @property
     def slug(self) -> str:
@@ -80,6 +86,17 @@ def groups_of(runs: Iterable[Run]) -> list[Group]:
         out.append(Group(method, full, variants[method], tuple(members)))
         variants[method] += 1
     return out
+
+
+def line(curve: Curve) -> tuple[Floats, Floats]:
+    """(x, y) of a curve without what a resume has overwritten."""
+    kept = ~curve.overwritten
+    return curve.x[kept], curve.y[kept]
+
+
+def look(group: Group) -> dict[str, Any]:
+    """What all traces of a group have in common."""
+    return {"legendgroup": group.slug, "type": "scatter"}
 
 
 def label(run: Run) -> str:

@@ -33,10 +33,10 @@ def population_chart(method: str, iterations: Sequence[tuple[int, Members]], tot
     """`iterations` are (step, members) to draw, ascending; `total` says how many the run has."""
     drawn = [Spread(step, _rewards(members)) for step, members in iterations]
     spreads = [s for s in drawn if len(s.rewards)]
-    who = "Population" if method == "es" else "Completions"
+    title = "Population of each iteration" if method == "es" else "Completions of each step"
     unit = "reward of a member" if method == "es" else "reward of a completion"
     return Chart(
-        "population", f"{who} of each iteration", _words(spreads, total), _figure(method, spreads, unit),
+        "population", title, _words(spreads, total), _figure(method, spreads, unit),
         _table(spreads),
         help="Each dot is one member's fitness. Their standard deviation is the fitness spread; an iteration without "
         "spread is dead: every member scored alike, and nothing can be learned from it.",

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from runs.charts import style
 from runs.charts.chart import Cell, Chart, Table, numbers
-from runs.charts.words import X_WORDS, change, number
+from runs.charts.words import X_WORDS, change, number, share
 from runs.models import Run
 from runs.series import Curve
 
 LINES = ("solid", "dash", "dot", "dashdot")
+MARKERS_AT_MOST = 30
+SHARE = "share of answers"
 SYMBOLS = ("circle", "square", "diamond", "cross")
 
 
@@ -40,7 +44,7 @@ class Section:
 HELD_OUT = (
     Spec("reward", "Reward", "reward", (("reward/mean", "greedy"), ("sample/reward/mean", "sampled")),
          "Mean over held-out prompts: the one greedy answer, and the samples at the evaluation's temperature."),
-    Spec("accuracy", "Accuracy", "share of answers",
+    Spec("accuracy", "Accuracy", SHARE,
          (("accuracy/contains", "contains the answer"), ("accuracy/exact", "is exactly the answer"),
           ("sample/accuracy/contains", "sampled, contains")),
          "The number that reward hacking lowers."),
@@ -48,7 +52,7 @@ HELD_OUT = (
          "KL(model ‖ base) on the sampled answers. Exact: over the whole vocabulary at each token. k3: Schulman's "
          "estimate (r − 1) − log r from the sampled tokens alone."),
     Spec("length", "Answer length", "tokens", (("response/tokens_mean", "tokens"),), "Mean of the greedy answers."),
-    Spec("degenerate", "Empty and clipped answers", "share of answers",
+    Spec("degenerate", "Empty and clipped answers", SHARE,
          (("response/empty_ratio", "empty"), ("response/clipped_ratio", "clipped at the limit"))),
 )  # fmt: skip
 TRAINING = (
@@ -104,11 +108,29 @@ def _charts(run: Run, specs: Sequence[Spec], curves: Mapping[str, Curve], x: str
 def _chart(run: Run, spec: Spec, lines: Sequence[tuple[Curve, str]], x: str, log_y: bool) -> Chart:
     data = [trace for i, (curve, name) in enumerate(lines) for trace in _traces(run, curve, name, i)]
     layout = style.layout(X_WORDS[x], spec.unit, log_y=log_y, meta={"x": x}, showlegend=len(lines) > 1)
+    if spec.unit == SHARE:
+        layout["yaxis"]["tickformat"] = ".0%"
+    layout["yaxis"] |= _room(lines)
     layout["legend"] = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
     keys = tuple(curve.key for curve, _ in lines)
     return Chart(
-        spec.name, spec.title, _words(lines), {"data": data, "layout": layout}, _table(lines, x), keys, spec.help
+        spec.name,
+        spec.title,
+        _words(lines, share if spec.unit == SHARE else number),
+        {"data": data, "layout": layout},
+        _table(lines, x),
+        keys,
+        spec.help,
     )
+
+
+def _room(lines: Sequence[tuple[Curve, str]]) -> dict[str, Any]:
+    """A range for a value that never moves: left alone, Plotly would draw 1e-4 on an axis from −1 to 1."""
+    values = np.concatenate([curve.y for curve, _ in lines])
+    if len(values) < 2 or not np.isfinite(values).all() or np.ptp(values) > 0:
+        return {}
+    value = float(values[0])
+    return {"range": sorted((value * 0.5, value * 1.5)) if value else [-0.1, 1]}
 
 
 def _traces(run: Run, curve: Curve, name: str, i: int) -> list[dict[str, Any]]:
@@ -119,7 +141,7 @@ def _traces(run: Run, curve: Curve, name: str, i: int) -> list[dict[str, Any]]:
 
 
 def _trace(curve: Curve, kept: Any, name: str, i: int, token: str) -> dict[str, Any]:
-    mode = "lines+markers" if kept.sum() <= 80 else "lines"
+    mode = "lines+markers" if kept.sum() <= MARKERS_AT_MOST else "lines"
     return {
         "type": "scatter", "mode": mode, "name": name, "hovertemplate": "%{y:.5g}",
         "x": numbers(curve.x[kept]), "y": numbers(curve.y[kept]),
@@ -134,11 +156,15 @@ def _grey(curve: Curve) -> dict[str, Any]:
     return trace | {"mode": "markers", "meta": {"colour": "muted", "alpha": 1}, "showlegend": False}
 
 
-def _words(lines: Sequence[tuple[Curve, str]]) -> str:
+def _words(lines: Sequence[tuple[Curve, str]], said_as: Callable[[float], str]) -> str:
     curve, name = lines[0]
     y = curve.y[~curve.overwritten]
-    said = f"{name.capitalize()} {change(y[0], y[-1])}" if len(lines) > 1 else change(y[0], y[-1]).capitalize()
-    others = [f"{n} {number(c.y[~c.overwritten][-1])}" for c, n in lines[1:]]
+    said = (
+        f"{name.capitalize()} {change(y[0], y[-1], said_as)}"
+        if len(lines) > 1
+        else change(y[0], y[-1], said_as).capitalize()
+    )
+    others = [f"{n} {said_as(c.y[~c.overwritten][-1])}" for c, n in lines[1:]]
     again = int(curve.overwritten.sum())
     note = f" {again} points were overwritten by a resume (grey)." if again else ""
     return f"{said}{'; ' if others else ''}{', '.join(others)}.{note}"

@@ -32,6 +32,9 @@ LAYOUT: dict[str, Any] = {
 }
 
 
+LOG = {"type": "log", "exponentformat": "power", "dtick": 1}
+
+
 def colour(method: str) -> str:
     """The token of a method's colour."""
     return method if method in METHODS else "other"
@@ -61,5 +64,4 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
 
 def layout(x_title: str, y_title: str, *, log_y: bool = False, **more: Any) -> dict[str, Any]:
     """The layout all charts share."""
-    scale = {"type": "log", "exponentformat": "power", "dtick": 1} if log_y else {}
-    return {**LAYOUT, "xaxis": axis(x_title), "yaxis": axis(y_title, **scale), **more}
+    return {**LAYOUT, "xaxis": axis(x_title), "yaxis": axis(y_title, **(LOG if log_y else {})), **more}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 MINUS, THIN = "\N{MINUS SIGN}", "\N{NARROW NO-BREAK SPACE}"
 
@@ -36,11 +37,16 @@ def number(value: float | None, digits: int = 3) -> str:
     return f"{value:,.{max(decimals, 0)}f}".replace(",", THIN).replace("-", MINUS)
 
 
-def change(first: float, last: float) -> str:
+def share(value: float | None) -> str:
+    """A share as a whole number of percent."""
+    return number(value) if value is None or not math.isfinite(value) else f"{round(100 * value)}{THIN}%"
+
+
+def change(first: float, last: float, said: Callable[[float], str] = number) -> str:
     """Where a curve came from and got to."""
-    if number(first) == number(last):
-        return f"stayed at {number(last)}"
-    return f"{'rose' if last > first else 'fell'} from {number(first)} to {number(last)}"
+    if said(first) == said(last):
+        return f"stayed at {said(last)}"
+    return f"{'rose' if last > first else 'fell'} from {said(first)} to {said(last)}"
 
 
 def _magnitude(size: float) -> int:

@@ -12,6 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from runs.charts import number as in_words
+from runs.charts import share
 from runs.charts.style import METHODS
 from workers.executors.states import OPEN_STATES, State
 
@@ -68,8 +69,8 @@ def clock(at: datetime) -> str:
 
 @register.filter
 def percent(value: float | None) -> str:
-    """A share as a whole number of percent."""
-    return "–" if value is None else f"{round(100 * value)} %"
+    """A share as a whole number of percent; – where there is no value."""
+    return share(value)
 
 
 @register.filter

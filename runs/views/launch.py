@@ -18,7 +18,7 @@ from runs.forms import LaunchForm, initial_from
 from runs.models import Experiment, Run
 from runs.views.parameters import SignedIn, choice
 from runs.views.visible import visible_experiment
-from workers.config import preset, presets
+from workers.config import ConfigError, preset, presets
 
 FIRST_PRESET = "es-tiny"
 
@@ -31,8 +31,7 @@ def launch(request: SignedIn, pk: int) -> HttpResponse:
         raise PermissionDenied
     if request.method == "POST":
         form = LaunchForm(request.POST)
-        if form.is_valid():
-            runs = _launch(request, experiment, form)
+        if form.is_valid() and (runs := _launch(request, experiment, form)):
             messages.success(request, f"Launched {len(runs)} run{'s' if len(runs) > 1 else ''}.")
             return redirect(runs[0] if len(runs) == 1 else experiment)
     else:
@@ -43,13 +42,15 @@ def launch(request: SignedIn, pk: int) -> HttpResponse:
 
 
 def _launch(request: SignedIn, experiment: Experiment, form: LaunchForm) -> list[Run]:
-    """All of them or none."""
-    chosen = form.cleaned_data["preset"]
-    with transaction.atomic():
-        return [
-            jobs.launch_run(experiment=experiment, person=request.user, config=config, name=name, preset=chosen)
-            for config, name in zip(form.configs, form.names(), strict=True)
-        ]
+    """All of them or none: what only the launch can know, such as the clusters there are, is said at its field."""
+    what = {"experiment": experiment, "person": request.user, "preset": form.cleaned_data["preset"]}
+    try:
+        with transaction.atomic():
+            named = zip(form.configs, form.names(), strict=True)
+            return [jobs.launch_run(config=config, name=name, **what) for config, name in named]
+    except ConfigError as error:
+        form.blame(error.problems)
+        return []
 
 
 def _initial(request: SignedIn) -> dict[str, Any]:

@@ -20,7 +20,7 @@ X_AXES = ("step", "relative", "samples", "tokens")
 class SignedIn(HttpRequest):
     """A request of somebody who is signed in: the middleware lets no other through."""
 
-    user: User  # type: ignore[assignment]
+    user: User
     htmx: HtmxDetails
 
 

@@ -40,7 +40,7 @@ def responses_context(request: SignedIn, run: Run) -> dict[str, Any]:
     which = choice(request, "which", WHICH, "all")
     page = _prompts(request, run, step)
     return {
-        "steps": steps, "response_step": step, "is_latest": bool(steps) and step == steps[-1], "which": which,
+        "response_steps": steps, "response_step": step, "which": which,
         "which_choices": WHICH, "prompt_page": page, "asked": list(_asked(run, step, which, page)),
     }  # fmt: skip
 

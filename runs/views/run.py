@@ -18,6 +18,7 @@ from runs.access import may_cancel, may_launch
 from runs.charts import Chart, Section, sections
 from runs.models import AttemptEvent, Run
 from runs.views.chart import chart_response
+from runs.views.config import config_sections
 from runs.views.log import log_context
 from runs.views.parameters import Axes, SignedIn, axes
 from runs.views.population import population
@@ -37,7 +38,7 @@ def run(request: SignedIn, uid: str) -> HttpResponse:
     context = {
         "run": found, "watch": watch, **_curves_context(request, found), "population": population(found),
         **_standing(request, found), **_past_context(found), **responses_context(request, found), **log_context(found),
-        "config": config_rows(found.config), "config_json": json.dumps(found.config, indent=2, ensure_ascii=False),
+        "config": config_sections(found.config), "config_json": json.dumps(found.config, indent=2, ensure_ascii=False),
     }  # fmt: skip
     return TemplateResponse(request, "runs/run.html", context)
 
@@ -85,17 +86,6 @@ def run_cancel(request: SignedIn, uid: str) -> HttpResponse:
     else:
         messages.warning(request, f"{found.name} has already ended: {found.state}.")
     return redirect(found)
-
-
-def config_rows(config: dict[str, Any], prefix: str = "") -> list[tuple[str, list[tuple[str, str]]]]:
-    """(section, [(knob, value)]): leaves of the config, by the section they stand in."""
-    own = [(k, _written(v)) for k, v in config.items() if not isinstance(v, dict) or not v]
-    inner = [(k, v) for k, v in config.items() if isinstance(v, dict) and v]
-    return [*([(prefix, own)] if own else []), *(row for k, v in inner for row in config_rows(v, f"{prefix}{k}."))]
-
-
-def _written(value: Any) -> str:
-    return value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
 
 
 def _standing(request: SignedIn, run: Run) -> dict[str, Any]:

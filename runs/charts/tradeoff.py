@@ -1,0 +1,61 @@
+"""What a reward cost: each run's way through training, reward against KL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from runs.charts import style
+from runs.charts.chart import Cell, Chart, Table, numbers
+from runs.charts.groups import Curves, Group, line, look
+from runs.charts.words import number
+from workers.analysis.bands import Floats
+
+REWARD, KL = "reward/mean", "kl"
+
+
+def tradeoff(groups: Sequence[Group], shown: set[int], curves: Curves, log_kl: bool) -> Chart:
+    """The path of each run: what a reward cost in KL. Up and to the left is better."""
+    data, ends = [], []
+    table: list[tuple[Cell, ...]] = []
+    for g in groups:
+        paths = [(run, _path(curves, run.pk)) for run in g.runs]
+        paths = [(run, path) for run, path in paths if len(path[0])]
+        data += [_walk(g, run.name, path) for run, path in paths if run.pk in shown]
+        table += [(g.name, run.name, float(k), float(r)) for run, path in paths for k, r in zip(*path, strict=True)]
+        if paths:
+            kl, reward = (float(np.mean([path[i][-1] for _, path in paths])) for i in (0, 1))
+            ends.append(f"{g.name} is at reward {number(reward)}, KL {number(kl)} (n = {len(paths)})")
+    layout = style.layout("KL, nats per token", "reward", hovermode="closest", meta={"x": "kl"})
+    if log_kl:
+        layout["xaxis"] |= style.LOG
+    return Chart(
+        "tradeoff", "Reward against KL", f"{'; '.join(ends)}." if ends else "No evaluation yet.",
+        {"data": data, "layout": layout}, Table(("group", "run", "kl", "reward"), tuple(table)), keys=(REWARD, KL),
+        help="Each line is a run's way through training, its large mark where it is now. Up and to the left is better.",
+    )  # fmt: skip
+
+
+def _path(curves: Curves, run_id: int) -> tuple[Floats, Floats]:
+    """(KL, reward) at the points where both were measured."""
+    if (run_id, KL) not in curves or (run_id, REWARD) not in curves:
+        return np.zeros(0), np.zeros(0)
+    (kl_x, kl), (reward_x, reward) = line(curves[run_id, KL]), line(curves[run_id, REWARD])
+    _, i, j = np.intersect1d(kl_x, reward_x, return_indices=True)
+    good = np.isfinite(kl[i]) & np.isfinite(reward[j])
+    return kl[i][good], reward[j][good]
+
+
+def _walk(group: Group, name: str, path: tuple[Floats, Floats]) -> dict[str, Any]:
+    stroke = style.paint(group.colour)
+    sizes = [3] * (len(path[0]) - 1) + [10]
+    rim = {"width": 1.5 if group.is_open else 0}
+    return {
+        **look(group), "mode": "lines+markers", "name": f"{group.name}, {name}",
+        "meta": {"colour": group.colour, "alpha": 1}, "x": numbers(path[0]), "y": numbers(path[1]),
+        "hovertemplate": "reward %{y:.4g} at KL %{x:.3g}",
+        "line": {"color": stroke, "width": 1, "dash": group.dash},
+        "marker": {"color": stroke, "symbol": group.marker, "size": sizes, "line": rim},
+    }  # fmt: skip

@@ -1,0 +1,39 @@
+import json
+
+import plotly.graph_objects as go
+
+from runs.charts import population_chart
+
+
+def members(*rewards):
+    return [{"seed": i, "reward": r} for i, r in enumerate(rewards)]
+
+
+def test_every_member_is_a_dot_and_the_mean_a_line():
+    chart = population_chart("es", [(1, members(1, 3)), (2, members(2, 6))], total=2)
+    go.Figure(chart.figure)
+    _, dots, mean = chart.figure["data"]
+    assert (dots["x"], dots["y"]) == ([1, 1, 2, 2], [1, 3, 2, 6])
+    assert (mean["x"], mean["y"]) == ([1, 2], [2, 4])
+    assert chart.table.rows[1] == (2, 2, 4.0, 2.0, 6.0, 2.0)
+
+
+def test_dead_iterations_are_counted_in_words():
+    chart = population_chart("es", [(1, members(1, 1)), (2, members(1, 2))], total=2)
+    assert chart.summary == "At 2: n = 2, 1 to 2, fitness spread 0.500. 1 of 2 dead."
+
+
+def test_iterations_that_are_not_drawn_are_counted():
+    assert population_chart("es", [(1, members(1, 2))], total=900).summary.endswith("1 of 900 iterations shown.")
+
+
+def test_rewards_that_json_cannot_hold_are_left_out():
+    chart = population_chart("grpo", [(1, [*members(1.0), {"seed": 9, "reward": "NaN"}])], total=1)
+    assert chart.figure["data"][1]["y"] == [1.0]
+    json.dumps(chart.figure, allow_nan=False)
+
+
+def test_no_iteration_yet_is_an_empty_chart():
+    chart = population_chart("es", [], total=0)
+    assert chart.is_empty
+    assert chart.summary == "No iteration yet."

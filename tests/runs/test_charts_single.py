@@ -1,0 +1,59 @@
+import json
+
+import numpy as np
+import plotly.graph_objects as go
+
+from runs.charts import sections
+from tests.runs.curves import curve, run
+
+
+def drawn(of, curves, **how):
+    return {c.name: c for s in sections(of, curves, **how) for c in s.charts}
+
+
+def test_every_figure_is_valid_plotly_and_strict_json():
+    one = run("grpo-tiny")
+    keys = ("reward/mean", "sample/reward/mean", "kl", "kl/k3", "accuracy/contains", "train/loss", "time/step_seconds")
+    for chart in drawn(one, [curve(one, key, [1, np.nan, np.inf, 2]) for key in keys], log_kl=True).values():
+        go.Figure(chart.figure)
+        json.dumps(chart.figure, allow_nan=False)
+
+
+def test_known_keys_share_charts_and_unknown_ones_get_their_own():
+    one = run("es-tiny")
+    curves = [curve(one, key, [1, 2]) for key in ("reward/mean", "sample/reward/mean", "train/entropy", "my/own")]
+    found = drawn(one, curves)
+    assert list(found) == ["reward", "train/entropy", "my/own"]
+    assert found["reward"].keys == ("reward/mean", "sample/reward/mean")
+
+
+def test_sections_without_curves_are_left_out():
+    one = run("es-tiny")
+    assert [s.slug for s in sections(one, [curve(one, "es/dead", [0, 0])])] == ["training"]
+    assert sections(one, []) == []
+
+
+def test_overwritten_points_are_grey_and_apart():
+    one = run("es-tiny")
+    resumed = curve(one, "kl", [0, 0.5, 0.3], x=[0, 5, 5], overwritten=[False, True, False])
+    chart = drawn(one, [resumed])["kl"]
+    grey, line = chart.figure["data"]
+    assert (grey["meta"]["colour"], grey["x"], grey["y"]) == ("muted", [5], [0.5])
+    assert line["y"] == [0, 0.3]
+    assert chart.summary.endswith("1 points were overwritten by a resume (grey).")
+    assert [row[3] for row in chart.table.rows] == ["", "yes", ""]
+
+
+def test_a_value_that_never_moves_is_drawn_where_it_is():
+    one = run("grpo-tiny")
+    chart = drawn(one, [curve(one, "train/learning_rate", [1e-4] * 5)])["train/learning_rate"]
+    low, high = chart.figure["layout"]["yaxis"]["range"]
+    assert low < 1e-4 < high < 1e-3
+
+
+def test_the_sentence_says_where_the_curve_came_from_and_got_to():
+    one = run("es-tiny")
+    chart = drawn(one, [curve(one, "reward/mean", [-45.9, -7.2]), curve(one, "sample/reward/mean", [-50, -9])])[
+        "reward"
+    ]
+    assert chart.summary == "Greedy rose from −45.9 to −7.20; sampled −9."

@@ -1,0 +1,109 @@
+import pytest
+
+from runs.forms import KNOBS, LaunchForm, assembled, initial_from, seeds
+from workers.config import RunConfig, presets
+
+
+def sent(preset="es-tiny", **typed):
+    """What a browser sends of a form that was filled from a preset, and then changed."""
+    filled = {k: v for k, v in initial_from(presets()[preset].config).items() if v is not None and v is not False}
+    return {"preset": preset, "seeds": "0", "name": "", **filled, **typed}
+
+
+@pytest.mark.parametrize("name", list(presets()))
+def test_a_form_filled_from_a_preset_makes_exactly_its_config(name):
+    form = LaunchForm(sent(name))
+    assert form.is_valid(), form.errors
+    assert form.configs == [RunConfig.from_json(presets()[name].config).to_json()]
+
+
+def test_every_knob_has_a_field_with_its_help():
+    form = LaunchForm()
+    assert KNOBS.keys() <= form.fields.keys()
+    assert all(knob.help.splitlines()[0] in form.fields[path].help_text for path, knob in KNOBS.items())
+
+
+def test_each_seed_is_a_run():
+    form = LaunchForm(sent(seeds="0, 2, 5-6"))
+    assert form.is_valid()
+    assert [c["seed"] for c in form.configs] == [0, 2, 5, 6]
+    assert form.names() == [f"es-tiny seed {s}" for s in (0, 2, 5, 6)]
+
+
+def test_a_single_run_has_the_name_that_it_was_given():
+    form = LaunchForm(sent(name="mine"))
+    assert form.is_valid()
+    assert form.names() == ["mine"]
+
+
+def test_all_problems_are_found_at_once_each_at_its_field():
+    typed = {"es.population": "one", "es.sigma": "-1", "evaluation.prompts": "0", "seeds": "x"}
+    form = LaunchForm(sent(**typed))
+    assert not form.is_valid()
+    assert form.errors.keys() == typed.keys()
+    assert form.errors["es.population"] == ["must be a whole number, not 'one'"]
+    assert form.errors["es.sigma"] == ["must be above 0, not -1.0"]
+
+
+def test_what_was_typed_wrongly_is_still_there():
+    form = LaunchForm(sent(**{"es.population": "one"}))
+    form.is_valid()
+    assert 'value="one"' in str(form["es.population"])
+
+
+def test_problems_that_several_fields_make_are_shown():
+    form = LaunchForm(sent("grpo-tiny", **{"grpo.num_generations": "7"}))
+    assert not form.is_valid()
+    assert form.errors["grpo.num_generations"][0].startswith("must divide")
+
+
+def test_the_other_methods_fields_are_not_read():
+    form = LaunchForm(sent(**{"grpo.beta": "nonsense"}))
+    assert form.is_valid()
+    assert "grpo" not in form.configs[0]
+
+
+def test_an_empty_knob_keeps_its_default():
+    form = LaunchForm(sent(**{"es.sigma": ""}))
+    assert form.is_valid()
+    assert form.configs[0]["es"]["sigma"] == 1e-3
+
+
+def test_an_adapter_is_trained_only_where_it_is_asked_for():
+    plain = LaunchForm(sent(**{"es.lora.rank": "4"}))
+    lora = LaunchForm(sent(**{"es.lora": "on", "es.lora.rank": "4"}))
+    assert plain.is_valid()
+    assert lora.is_valid()
+    assert plain.configs[0]["es"]["lora"] is None
+    assert lora.configs[0]["es"]["lora"]["rank"] == 4
+
+
+def test_lists_and_mappings_are_json():
+    good = LaunchForm(sent("grpo-tiny", **{"grpo.extra": '{"top_k": 5}'}))
+    bad = LaunchForm(sent("grpo-tiny", **{"grpo.extra": "{top_k"}))
+    assert good.is_valid()
+    assert good.configs[0]["grpo"]["extra"] == {"top_k": 5}
+    assert not bad.is_valid()
+    assert bad.errors["grpo.extra"] == ["must be an object, not '{top_k'"]
+
+
+def test_no_method_is_a_problem_of_its_own():
+    form = LaunchForm({"seeds": "0"})
+    assert not form.is_valid()
+    assert "method" in form.errors
+
+
+@pytest.mark.parametrize("text", ["a", "1.5", "3-1", "0-99", "-1", "1;2"])
+def test_seeds_that_cannot_be_read_are_named(text):
+    with pytest.raises(ValueError, match="not"):
+        seeds(text)
+
+
+def test_a_section_left_out_is_not_in_the_config():
+    assert assembled({"method": "es", "es.sigma": 0.1, "grpo.beta": 1.0}) == {"method": "es", "es": {"sigma": 0.1}}
+
+
+def test_what_a_database_cannot_hold_is_refused():
+    form = LaunchForm(sent(**{"model.path": "ti\x00ny", "grpo.extra": '{"a": "b\x00"}'}))
+    assert not form.is_valid()
+    assert "Null characters are not allowed." in form.errors["model.path"]

@@ -1,0 +1,39 @@
+import pytest
+from django.urls import reverse
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize(("cookie", "attribute"), [("dark", ' data-theme="dark"'), ("light", ' data-theme="light"')])
+def test_the_theme_that_was_chosen_is_rendered_by_the_server(ada_client, cookie, attribute):
+    ada_client.cookies["theme"] = cookie
+    assert f'<html lang="en"{attribute}>' in ada_client.get("/").content.decode()
+
+
+@pytest.mark.parametrize("cookie", ["system", '"><script>', ""])
+def test_anything_else_leaves_it_to_the_system(ada_client, cookie):
+    ada_client.cookies["theme"] = cookie
+    assert '<html lang="en">' in ada_client.get("/").content.decode()
+
+
+def test_scripts_come_from_files_of_our_own(ada_client, experiment):
+    page = ada_client.get(experiment.get_absolute_url())
+    assert "script-src 'self';" in page["Content-Security-Policy"] + ";"
+    assert "<script>" not in page.content.decode()
+    assert "https://" not in page.content.decode()
+
+
+def test_a_wrong_password_is_said_in_words(client, ada):
+    page = client.post(reverse("login"), {"username": "ada", "password": "wrong"}).content.decode()
+    assert "Please enter a correct username and password" in page
+
+
+def test_signing_out_is_a_post(ada_client):
+    assert ada_client.get(reverse("logout")).status_code == 405
+    assert ada_client.post(reverse("logout")).status_code == 302
+
+
+def test_what_is_not_there_says_where_to_go(ada_client):
+    response = ada_client.get("/runs/nosuch/")
+    assert response.status_code == 404
+    assert "All experiments" in response.content.decode()

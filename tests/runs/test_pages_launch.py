@@ -1,0 +1,89 @@
+import pytest
+from django.urls import reverse
+
+from runs.forms import initial_from
+from runs.models import Run
+from workers.config import presets
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def address(experiment):
+    return reverse("launch", args=[experiment.pk])
+
+
+@pytest.fixture
+def queued(monkeypatch):
+    """Attempts that were handed to the queue."""
+    from runs import jobs
+
+    handed = []
+    monkeypatch.setattr(jobs.submit_attempt, "delay", handed.append)
+    return handed
+
+
+def sent(preset="es-micro", **typed):
+    filled = {k: v for k, v in initial_from(presets()[preset].config).items() if v is not None and v is not False}
+    return {"preset": preset, "seeds": "0", "name": "", **filled, **typed}
+
+
+def test_a_preset_fills_the_form(ada_client, address):
+    page = ada_client.get(address, {"preset": "es-tiny-reckless"}).content.decode()
+    assert 'name="es.sigma" value="0.03"' in page
+    assert presets()["es-tiny-reckless"].why in page
+
+
+def test_the_address_fills_single_fields(ada_client, address):
+    page = ada_client.get(address, {"preset": "es-tiny", "es.sigma": "0.5", "seeds": "7"}).content.decode()
+    assert 'name="es.sigma" value="0.5"' in page
+    assert 'name="seeds" value="7"' in page
+
+
+def test_an_unknown_preset_is_answered_with_the_known_ones(ada_client, address):
+    page = ada_client.get(address, {"preset": "nosuch"}).content.decode()
+    assert "must be one of" in page
+    assert "grpo-tiny" in page
+
+
+def test_a_launch_makes_the_run_and_hands_it_to_the_queue(
+    ada_client, ada, address, queued, django_capture_on_commit_callbacks
+):
+    with django_capture_on_commit_callbacks(execute=True):
+        response = ada_client.post(address, sent())
+    run = Run.objects.get()
+    assert response["Location"] == run.get_absolute_url()
+    assert (run.name, run.preset, run.method, run.created_by) == ("es-micro seed 0", "es-micro", "es", ada)
+    assert queued == [run.newest_attempt().pk]
+
+
+def test_several_seeds_lead_back_to_the_experiment(ada_client, experiment, address, queued):
+    response = ada_client.post(address, sent("grpo-micro", seeds="0, 1"))
+    assert response["Location"] == experiment.get_absolute_url()
+    assert sorted(Run.objects.values_list("seed", flat=True)) == [0, 1]
+
+
+def test_a_wrong_form_launches_nothing_and_keeps_what_was_typed(ada_client, address, queued):
+    response = ada_client.post(address, sent(**{"es.sigma": "tiny", "es.population": "1", "seeds": "0, 1"}))
+    page = response.content.decode()
+    assert response.status_code == 400
+    assert not Run.objects.exists()
+    assert 'value="tiny"' in page
+    assert page.count("must be a number, not &#x27;tiny&#x27;") == 2
+    assert "must be at least 2, not 1" in page
+    assert 'aria-invalid="true"' in page
+
+
+def test_a_cluster_that_does_not_exist_is_a_problem_of_that_field(ada_client, address, queued):
+    response = ada_client.post(address, sent(**{"compute.cluster": "nosuch"}))
+    page = response.content.decode()
+    assert response.status_code == 400
+    assert "local" in page
+    assert 'id="id_compute.cluster_error"' in page
+    assert not Run.objects.exists()
+
+
+def test_only_the_owner_launches(bo_client, address):
+    assert bo_client.get(address).status_code == 403
+    assert bo_client.post(address, sent()).status_code == 403
+    assert not Run.objects.exists()
