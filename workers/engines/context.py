@@ -74,12 +74,17 @@ class Context:
         final = self.directory / "checkpoints" / f"step-{step:06d}"
         growing = final.with_name(f".{final.name}")
         shutil.rmtree(growing, ignore_errors=True)
-        size, sha256 = models.save(model, self.loaded.tokenizer, growing)
-        if more is not None:
-            more(growing)
-        if final.exists():
-            shutil.rmtree(final)
-        growing.rename(final)
+        try:
+            size, sha256 = models.save(model, self.loaded.tokenizer, growing)
+            if more is not None:
+                more(growing)
+            if final.exists():
+                shutil.rmtree(final)
+            growing.rename(final)
+        except BaseException:
+            # A disk that is full must not stay full of what will never be whole.
+            shutil.rmtree(growing, ignore_errors=True)
+            raise
         self.records.write(Checkpoint(step, str(final.relative_to(self.directory)), size, sha256))
         return final
 

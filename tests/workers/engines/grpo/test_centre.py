@@ -1,0 +1,68 @@
+"""The weights to ask and to keep: the model itself, or a copy with adapters added, in the base's dtype."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+
+import peft
+import torch
+
+from workers.engines.grpo.centre import Centre
+from workers.models import Loaded
+
+
+def adapted(loaded: Loaded) -> peft.PeftModel:
+    """A copy with an adapter that has learnt something."""
+    config = peft.LoraConfig(r=4, lora_alpha=8, target_modules=["q_proj", "up_proj"], task_type="CAUSAL_LM")
+    model = peft.get_peft_model(copy.deepcopy(loaded.model), config)
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "lora_" in name:
+                parameter.copy_(0.1 * torch.randn(parameter.shape, generator=generator))
+    return model
+
+
+def test_a_plain_float32_model_is_its_own_centre(micro: Loaded) -> None:
+    assert Centre(micro, lora=False).of(micro.model) is micro.model
+
+
+def test_an_adapter_is_added_as_peft_would_merge_it(micro: Loaded) -> None:
+    model = adapted(micro)
+
+    centre = Centre(micro, lora=True).of(model)
+
+    merged = copy.deepcopy(model).merge_and_unload().state_dict()
+    for name, value in centre.state_dict().items():
+        torch.testing.assert_close(value, merged[name], rtol=0, atol=1e-6)
+    assert not torch.equal(centre.state_dict()["model.layers.0.self_attn.q_proj.weight"], before(micro))
+
+
+def before(loaded: Loaded) -> torch.Tensor:
+    weight: torch.Tensor = loaded.model.state_dict()["model.layers.0.self_attn.q_proj.weight"]
+    return weight
+
+
+def test_asking_leaves_the_trained_weights_as_they_are(micro: Loaded) -> None:
+    model = adapted(micro)
+    expected = copy.deepcopy(model.state_dict())
+
+    Centre(micro, lora=True).of(model)
+
+    assert all(torch.equal(expected[name], value) for name, value in model.state_dict().items())
+
+
+def test_a_16_bit_base_is_asked_in_16_bits_and_trained_in_32(micro: Loaded) -> None:
+    half = copy.deepcopy(micro.model).to(torch.bfloat16)
+    loaded = dataclasses.replace(micro, model=half, dtype=torch.bfloat16)
+    centre = Centre(loaded, lora=False)
+    master = copy.deepcopy(micro.model)
+
+    asked = centre.of(master)
+
+    assert {p.dtype for p in asked.parameters()} == {torch.bfloat16}
+    assert {p.dtype for p in master.parameters()} == {torch.float32}
+    assert all(
+        torch.equal(p, q.to(torch.bfloat16)) for p, q in zip(asked.parameters(), master.parameters(), strict=True)
+    )
