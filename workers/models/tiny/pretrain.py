@@ -17,6 +17,7 @@ from workers.models.tiny.recipe import Recipe
 
 IGNORED = -100
 SORTED_TOGETHER = 8
+BETAS, WEIGHT_DECAY = (0.9, 0.98), 0.1
 Report: TypeAlias = Callable[[int, float], None]
 """Called after each step with the number of steps done and the loss."""
 
@@ -30,7 +31,9 @@ class Lesson(NamedTuple):
 
 def pretrain(model: Any, lessons: Sequence[Lesson], recipe: Recipe, seed: int, report: Report) -> float:
     """Trains the model in place. Returns the mean loss of the last tenth of the steps, in nats a token."""
-    optimiser = torch.optim.AdamW(model.parameters(), recipe.learning_rate, fused=True)
+    optimiser = torch.optim.AdamW(
+        model.parameters(), recipe.learning_rate, betas=BETAS, weight_decay=WEIGHT_DECAY, fused=True
+    )
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: _rate(step, recipe))
     losses = []
     model.train()
