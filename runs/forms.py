@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
-from django.core.validators import ProhibitNullCharactersValidator
+from django.core.exceptions import ValidationError
 from django.forms import BoundField
 
 from runs.models import Experiment
@@ -66,9 +66,10 @@ class KnobField(forms.Field):
 
     def clean(self, value: Any) -> Any:
         """The knob's JSON value; None where nothing was typed and the default holds."""
-        if isinstance(value, str):
-            ProhibitNullCharactersValidator()(value)
-        return read(self.knob, value)
+        found = read(self.knob, value)
+        if "\\u0000" in json.dumps(found):
+            raise ValidationError("Null characters are not allowed.")
+        return found
 
 
 def read(knob: Knob, value: Any) -> Any:

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -62,11 +62,6 @@ class Chart:
 def numbers(values: Iterable[float]) -> list[float | None]:
     """Values as strict JSON: what is not finite becomes a gap. Seven digits draw any line to the pixel."""
     return [float(f"{v:.7g}") if math.isfinite(v) else None for v in values]
-
-
-def rows(columns: Sequence[Sequence[Cell]]) -> tuple[tuple[Cell, ...], ...]:
-    """Columns of equal length -> rows."""
-    return tuple(zip(*columns, strict=True))
 
 
 def _inert(cell: Cell) -> Cell:

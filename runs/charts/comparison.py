@@ -66,6 +66,8 @@ def _along(measure: Measure, groups: Sequence[Group], shown: set[int], curves: C
     bands = [(g, _band(g, measure.key, curves)) for g in groups]
     bands = [(g, b) for g, b in bands if b.n]
     data = [t for g, b in bands for t in _traces(g, b, measure.key, shown, curves)]
+    if log_y:
+        data = [style.without_nonpositive(trace, "y") for trace in data]
     layout = style.layout(X_WORDS[x], measure.unit, log_y=log_y, meta={"x": x})
     if measure.is_share:
         layout["yaxis"]["tickformat"] = ".0%"

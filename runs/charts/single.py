@@ -45,9 +45,9 @@ HELD_OUT = (
     Spec("reward", "Reward", "reward", (("reward/mean", "greedy"), ("sample/reward/mean", "sampled")),
          "Mean over held-out prompts: the one greedy answer, and the samples at the evaluation's temperature."),
     Spec("accuracy", "Accuracy", SHARE,
-         (("accuracy/contains", "contains the answer"), ("accuracy/exact", "is exactly the answer"),
-          ("sample/accuracy/contains", "sampled, contains")),
-         "The number that reward hacking lowers."),
+         (("accuracy/contains", "contains"), ("accuracy/exact", "exact"),
+          ("sample/accuracy/contains", "sampled")),
+         "Share of answers that contain the right one (greedy, sampled), or are exactly it. Reward hacking lowers it."),
     Spec("kl", "KL from the base model", "nats per token", (("kl", "exact"), ("kl/k3", "k3 estimate")),
          "KL(model ‖ base) on the sampled answers. Exact: over the whole vocabulary at each token. k3: Schulman's "
          "estimate (r − 1) − log r from the sampled tokens alone."),
@@ -91,7 +91,7 @@ def sections(run: Run, curves: Iterable[Curve], x: str = "step", *, log_kl: bool
 
 def _own(key: str) -> Spec:
     title, words = TITLES.get(key, (key.removeprefix("train/"), ""))
-    return Spec(key, title, key.rsplit("/", 1)[-1], ((key, key),), words)
+    return Spec(key, title, "", ((key, key),), words)
 
 
 def _rest(own: Sequence[Spec]) -> list[Spec]:
@@ -107,11 +107,13 @@ def _charts(run: Run, specs: Sequence[Spec], curves: Mapping[str, Curve], x: str
 
 def _chart(run: Run, spec: Spec, lines: Sequence[tuple[Curve, str]], x: str, log_y: bool) -> Chart:
     data = [trace for i, (curve, name) in enumerate(lines) for trace in _traces(run, curve, name, i)]
+    if log_y:
+        data = [style.without_nonpositive(trace, "y") for trace in data]
     layout = style.layout(X_WORDS[x], spec.unit, log_y=log_y, meta={"x": x}, showlegend=len(lines) > 1)
     if spec.unit == SHARE:
         layout["yaxis"]["tickformat"] = ".0%"
     layout["yaxis"] |= _room(lines)
-    layout["legend"] = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
+    layout["legend"] = {"font": {"size": 10}, "orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
     keys = tuple(curve.key for curve, _ in lines)
     return Chart(
         spec.name,

@@ -59,9 +59,25 @@ def paint(token: str, alpha: float = 1.0) -> str:
 
 def axis(title: str, **more: Any) -> dict[str, Any]:
     """An axis with its title."""
-    return {"title": {"text": title, "standoff": 8}, "zeroline": False, "automargin": True, **more}
+    return {
+        "title": {"text": title, "standoff": 8},
+        "zeroline": False,
+        "automargin": True,
+        "exponentformat": "e",
+        **more,
+    }
 
 
 def layout(x_title: str, y_title: str, *, log_y: bool = False, **more: Any) -> dict[str, Any]:
     """The layout all charts share."""
-    return {**LAYOUT, "xaxis": axis(x_title), "yaxis": axis(y_title, **(LOG if log_y else {})), **more}
+    return {
+        **LAYOUT,
+        "xaxis": axis(x_title, exponentformat="SI"),
+        "yaxis": axis(y_title, **(LOG if log_y else {})),
+        **more,
+    }
+
+
+def without_nonpositive(trace: dict[str, Any], axis: str) -> dict[str, Any]:
+    """The trace for a logarithmic axis: what has no logarithm is a gap, not a plunge to the bottom."""
+    return {**trace, axis: [v if v is not None and v > 0 else None for v in trace[axis]]}

@@ -31,6 +31,7 @@ def tradeoff(groups: Sequence[Group], shown: set[int], curves: Curves, log_kl: b
     layout = style.layout("KL, nats per token", "reward", hovermode="closest", meta={"x": "kl"})
     if log_kl:
         layout["xaxis"] |= style.LOG
+        data = [style.without_nonpositive(trace, "x") for trace in data]
     return Chart(
         "tradeoff", "Reward against KL", f"{'; '.join(ends)}." if ends else "No evaluation yet.",
         {"data": data, "layout": layout}, Table(("group", "run", "kl", "reward"), tuple(table)), keys=(REWARD, KL),

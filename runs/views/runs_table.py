@@ -14,6 +14,7 @@ from django.http import HttpRequest
 from runs.charts import label
 from runs.models import Attempt, Batch, Experiment, Run, Series
 from runs.views.parameters import choice, page_of
+from workers.executors.states import State
 
 RUNS_A_PAGE = 10
 SHOWN = {"reward": "reward/mean", "accuracy": "accuracy/contains", "kl": "kl"}
@@ -58,6 +59,12 @@ class Row:
     accuracy: float | None
     kl: float | None
     seconds: float | None
+
+    @property
+    def why(self) -> str:
+        """Why it waits or ended, where that is not plain from its state."""
+        plain = self.run.state in (State.RUNNING, State.SUCCEEDED)
+        return "" if plain or self.attempt is None else self.attempt.reason
 
     @property
     def share(self) -> float:

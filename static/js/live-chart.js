@@ -7,6 +7,18 @@ const FLUSH_MS = 500;
 const CONFIG = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] };
 const SAYABLE = { NaN: null, Infinity: null, "-Infinity": null };
 
+/** Adds points that come after the line's last one. False where some did not. */
+function append(line, { step, value }) {
+  let all = true;
+  step.forEach((x, n) => {
+    if (x <= line.last) return (all = false);
+    line.x.push(x);
+    line.y.push(value[n] in SAYABLE ? null : value[n]);
+    line.last = x;
+  });
+  return all;
+}
+
 class LiveChart extends HTMLElement {
   connectedCallback() {
     this.plot = this.querySelector(".plot");
@@ -16,7 +28,7 @@ class LiveChart extends HTMLElement {
     this.stop = new AbortController();
     const { signal } = this.stop;
     document.addEventListener("points", (event) => this.onPoints(event.detail), { signal });
-    document.addEventListener("points-missed", () => this.spoil(), { signal });
+    document.addEventListener("points-missed", () => this.spoil(0), { signal });
     document.addEventListener("theme-changed", () => this.inSight && this.draw(), { signal });
     this.addEventListener("htmx:afterSwap", () => this.onFigure(), { signal });
     if (this.dataset.changed) document.body.addEventListener(this.dataset.changed, () => this.spoil(), { signal });
@@ -75,16 +87,13 @@ class LiveChart extends HTMLElement {
     const traces = this.plot.data ?? [];
     if (this.figure.layout.meta.x !== "step") return;
     const added = new Map();
-    for (const { run, key, step, value } of this.recent) {
-      const i = traces.findIndex((trace) => trace.meta?.run === run && trace.meta?.key === key);
+    for (const points of this.recent) {
+      const i = traces.findIndex(({ meta }) => meta?.run === points.run && meta?.key === points.key);
       if (i < 0) continue;
       const line = added.get(i) ?? { x: [], y: [], last: traces[i].x.at(-1) ?? -Infinity };
-      step.forEach((x, n) => {
-        if (x <= line.last) return;
-        line.x.push(x);
-        line.y.push(value[n] in SAYABLE ? null : value[n]);
-        line.last = x;
-      });
+      const wentBack = !append(line, points);
+      if (wentBack && !points.seen) this.spoil(1);
+      points.seen = true;
       if (line.x.length) added.set(i, line);
     }
     const lines = [...added.values()];
@@ -92,12 +101,16 @@ class LiveChart extends HTMLElement {
   }
 
   /** Means, bands and words are the server's to make: they are asked for again, not more often than they can be read. */
-  spoil() {
+  spoil(seconds = Number(this.dataset.refreshSeconds)) {
     this.spoilt = true;
-    this.refreshing ??= setTimeout(() => {
+    const due = performance.now() + 1000 * seconds;
+    if (this.refreshing && due >= this.due) return;
+    clearTimeout(this.refreshing);
+    this.due = due;
+    this.refreshing = setTimeout(() => {
       this.refreshing = undefined;
       if (this.spoilt && this.inSight) this.refresh();
-    }, 1000 * Number(this.dataset.refreshSeconds || 5));
+    }, 1000 * seconds);
   }
 
   refresh() {

@@ -108,3 +108,11 @@ def test_nothing_measured_is_an_empty_chart_that_says_so(seeds):
     for chart in charts(seeds, []).values():
         assert chart.is_empty
         assert chart.summary == "No evaluation yet."
+
+
+def test_a_zero_is_a_gap_on_a_logarithmic_axis(seeds):
+    found = charts(seeds, measured(seeds), log_kl=True)
+    first = next(t for t in found["kl"].figure["data"] if t["name"] == "es-tiny 0")
+    assert first["y"] == [None, 0.1, 0.2]
+    assert found["tradeoff"].figure["data"][0]["x"] == [None, 0.1, 0.2]
+    assert found["kl"].summary.startswith("es-tiny rose from 0.5")

@@ -104,6 +104,6 @@ def test_a_section_left_out_is_not_in_the_config():
 
 
 def test_what_a_database_cannot_hold_is_refused():
-    form = LaunchForm(sent(**{"model.path": "ti\x00ny", "grpo.extra": '{"a": "b\x00"}'}))
+    form = LaunchForm(sent("grpo-tiny", **{"model.path": "ti\x00ny", "grpo.extra": '{"a": "\\u0000"}'}))
     assert not form.is_valid()
-    assert "Null characters are not allowed." in form.errors["model.path"]
+    assert form.errors["model.path"] == form.errors["grpo.extra"] == ["Null characters are not allowed."]

@@ -1,0 +1,115 @@
+"""A real server and a real browser: uvicorn in a thread on a free port, on the tests' database; Debian's Chromium.
+
+Browser tests run apart (`-m browser`): Playwright keeps an event loop running, which async tests cannot share.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from playwright.sync_api import BrowserContext, Page
+
+from runs.models import Cluster, Experiment
+from tests.conftest import person
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+HERE = Path(__file__).parent
+ARGUMENTS = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    skip = pytest.mark.skip(reason="no Chromium on this machine: install chromium to run the browser tests")
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.browser)
+            # The server hands static files out as sync iterators and leaves the closing to the garbage collector.
+            item.add_marker(pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume:Warning"))
+            item.add_marker(pytest.mark.filterwarnings("ignore::ResourceWarning"))
+            item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"))
+            if CHROMIUM is None:
+                item.add_marker(skip)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    # The browser's event loop runs in this very thread, and the tests read and write rows in it.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args() -> dict[str, object]:
+    return {"executable_path": CHROMIUM, "args": list(ARGUMENTS), "headless": True}
+
+
+@pytest.fixture(scope="session")
+def address(django_db_setup: None, django_db_blocker: Any) -> Iterator[str]:
+    """A running esweb on the tests' database."""
+    config = uvicorn.Config("esweb.asgi:application", host="127.0.0.1", port=0, log_level="warning", lifespan="off")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        assert thread.is_alive(), "the server did not start"
+        time.sleep(0.02)
+    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    server.should_exit = server.force_exit = True
+    thread.join(timeout=10)
+    with django_db_blocker.unblock():
+        _end_other_connections()
+
+
+def _end_other_connections() -> None:
+    """Ends what the server's threads still hold: a database in use cannot be dropped."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+    connection.close()
+    connection.close_pool()
+
+
+@pytest.fixture
+def ada(transactional_db: None) -> User:
+    """Owns the experiments. Rows are committed here, so that the server sees them."""
+    Cluster.objects.get_or_create(name="local", defaults={"kind": "local"})
+    return person("ada")
+
+
+@pytest.fixture
+def experiment(ada: User) -> Experiment:
+    return Experiment.objects.create(name="Concise", question="Does it learn to be concise?", owner=ada)
+
+
+@pytest.fixture
+def complaints(page: Page) -> Iterator[list[str]]:
+    """What the browser's console complained about; a test that leaves any has failed."""
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: said.append(str(error)))
+    yield said
+    assert said == []
+
+
+@pytest.fixture
+def signed_in(context: BrowserContext, page: Page, address: str, ada: User, complaints: list[str]) -> Page:
+    """Ada's browser."""
+    client = Client()
+    client.force_login(ada)
+    context.add_cookies([{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": address}])
+    page.set_default_timeout(10_000)
+    return page

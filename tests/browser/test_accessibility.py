@@ -1,0 +1,129 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.browser.charts import look_at
+from tests.runs.pages import a_bit_of_everything, evaluation, make_run, record
+
+AXE = (Path(__file__).parent / "vendor" / "axe-4.14.1.min.js").read_text(encoding="utf-8")
+PAGES = ("login", "experiments", "nothing", "experiment", "empty", "run", "waiting", "launch", "problems", "missing")
+WIDTHS = (1440, 390)
+
+
+@pytest.fixture
+def addresses(address, experiment, ada, runs_dir):
+    """Every kind of page, full and empty."""
+    for seed in range(12):
+        run = make_run(experiment, ("es-tiny", "grpo-tiny")[seed % 2], seed, "succeeded")
+        record(run, [evaluation(0, -40), evaluation(5, -10)])
+    run = make_run(experiment, "es-tiny", 99)
+    record(run, a_bit_of_everything())
+    empty = type(experiment).objects.create(name="An experiment with a very long name" * 3, owner=ada)
+    waiting = make_run(experiment, "grpo-tiny-reckless", 3, "queued")
+    launch = f"{experiment.get_absolute_url()}launch/"
+    paths = {
+        "login": "/login/", "experiments": "/", "nothing": "/?q=nosuch", "experiment": experiment.get_absolute_url(),
+        "empty": empty.get_absolute_url(), "run": run.get_absolute_url(), "waiting": waiting.get_absolute_url(),
+        "launch": launch, "problems": launch, "missing": "/nosuch/",
+    }  # fmt: skip
+    return {name: address + path for name, path in paths.items()}
+
+
+def visit(page, addresses, name):
+    if name == "login":
+        page.context.clear_cookies(name="sessionid")
+    page.goto(addresses[name])
+    if name == "problems":
+        page.locator("[name='es.sigma']").fill("tiny")
+        page.get_by_role("button", name="Launch").click()
+        page.get_by_text("Nothing was launched.").wait_for()
+    if name in ("experiment", "run"):
+        look_at(page, "reward")
+
+
+def faults(page):
+    """Serious faults that axe finds, in words."""
+    page.evaluate(AXE)
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+    serious = [v for v in found if v["impact"] in ("serious", "critical")]
+    return json.dumps([(v["id"], [n["html"][:200] for n in v["nodes"][:3]]) for v in serious], indent=1)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_no_serious_fault_and_nothing_hangs_over_the_edge(signed_in, addresses, complaints, name, theme):
+    # The system wants the other one: the person's choice must win everywhere.
+    signed_in.emulate_media(color_scheme="dark" if theme == "light" else "light", reduced_motion="reduce")
+    signed_in.context.add_cookies([{"name": "theme", "value": theme, "url": addresses[name]}])
+    visit(signed_in, addresses, name)
+    for width in WIDTHS:
+        signed_in.set_viewport_size({"width": width, "height": 900})
+        assert faults(signed_in) == "[]"
+        assert signed_in.evaluate("document.documentElement.scrollWidth") <= width
+    complaints[:] = [c for c in complaints if "status of 40" not in c]
+
+
+def test_the_first_tab_skips_to_the_content(signed_in, addresses):
+    signed_in.goto(addresses["experiments"])
+    signed_in.keyboard.press("Tab")
+    focus = signed_in.locator(":focus")
+    assert focus.text_content() == "Skip to the content"
+    assert focus.bounding_box()["y"] >= 0
+    signed_in.keyboard.press("Enter")
+    assert signed_in.evaluate("document.activeElement.id") == "main"
+
+
+def test_tab_walks_in_the_order_of_the_page_and_focus_is_seen(signed_in, addresses):
+    signed_in.goto(addresses["experiments"])
+    seen = []
+    for _ in range(8):
+        signed_in.keyboard.press("Tab")
+        focus = signed_in.locator(":focus")
+        seen.append(focus.get_attribute("aria-label") or focus.text_content().strip() or focus.get_attribute("name"))
+        assert focus.evaluate("e => getComputedStyle(e).outlineStyle") != "none"
+    assert seen == [
+        "Skip to the content", "esweb", "Experiments", "Theme: system. Switch to light", "Sign out", "q", "Search",
+        "New experiment",
+    ]  # fmt: skip
+
+
+def test_a_dialog_takes_the_focus_and_gives_it_back(signed_in, addresses):
+    signed_in.goto(addresses["run"])
+    button = signed_in.get_by_role("button", name="Cancel run")
+    button.focus()
+    signed_in.keyboard.press("Enter")
+    assert signed_in.evaluate("document.activeElement.closest('dialog')?.id") == "cancel-dialog"
+    signed_in.keyboard.press("Escape")
+    assert signed_in.evaluate("document.activeElement.textContent") == "Cancel run"
+
+
+def test_the_theme_is_kept_by_the_server_and_charts_follow_it(signed_in, addresses):
+    page = signed_in
+    page.emulate_media(color_scheme="light")
+    page.goto(addresses["experiment"])
+    look_at(page, "reward")
+    colour = "document.querySelector('#chart-reward .plot').data[0].line.color"
+    light = page.evaluate(colour)
+    for theme in ("light", "dark"):
+        page.get_by_role("button", name=f"Switch to {theme}").click()
+    assert page.evaluate(colour) != light
+    page.reload()
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    page.get_by_role("button", name="Switch to system").click()
+    assert page.evaluate("document.documentElement.dataset.theme") is None
+
+
+def test_a_screen_reader_hears_state_reward_and_kl(signed_in, addresses):
+    signed_in.goto(addresses["run"])
+    heard = signed_in.locator("main").aria_snapshot()
+    assert "es-tiny seed 99 is running, step 5 of 60. Held-out reward −40.9, from −45.9." in heard
+    assert "KL, nats per token 0.0500, from 0." in heard
+
+
+def test_the_numbers_of_a_chart_come_as_a_table(signed_in, addresses):
+    signed_in.goto(addresses["experiment"])
+    chart = signed_in.locator("#chart-reward")
+    chart.get_by_text("Numbers", exact=True).click()
+    chart.get_by_role("columnheader", name="mean").wait_for()
+    assert chart.get_by_role("link", name="Download as CSV").is_visible()
