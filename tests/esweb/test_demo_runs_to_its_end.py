@@ -1,0 +1,64 @@
+"""The demonstration end to end on the micro model: real servers, a real worker, real training."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from esweb.embedded import Postgres, database_url
+from tests.esweb.test_up_runs_everything import ROOT, environ, processes, without_servers
+
+pytestmark = pytest.mark.slow
+MINUTES = 60
+
+
+def demo(data: Path, *options: str, console: Path) -> subprocess.Popen[bytes]:
+    argv = [sys.executable, ROOT / "manage.py", "demo", "--preset", "micro", "--data", data, "--port", "0", *options]
+    with console.open("wb") as out:
+        return subprocess.Popen(argv, stdout=out, stderr=subprocess.STDOUT, env=without_servers())
+
+
+def test_it_ends_with_a_table_and_zero(tmp_path: Path) -> None:
+    console = tmp_path / "console"
+    ended = demo(tmp_path / "data", "--exit-when-done", console=console)
+    code, said = ended.wait(10 * MINUTES), console.read_text()
+    assert code == 0, said
+    rows = re.findall(r"(ES|GRPO) +(\S+) +(\d) +succeeded +(-?[\d.]+) → (-?[\d.]+)", said)
+    assert {(method, seed) for method, _, seed, _, _ in rows} == {(m, s) for m in ("ES", "GRPO") for s in "12"}
+    assert all(float(after) > float(before) for *_, before, after in rows)
+    assert "Every run succeeded and every reward rose." in said
+    assert "Traceback" not in said
+
+
+def test_stopped_in_the_middle_it_leaves_nothing_running_and_says_what_it_interrupted(tmp_path: Path) -> None:
+    data, console = tmp_path / "data", tmp_path / "console"
+    running = demo(data, console=console)
+    give_up_at = time.monotonic() + 5 * MINUTES
+    while not re.search(r"seed \d: running \(training\)|held-out", console.read_text()):
+        assert running.poll() is None and time.monotonic() < give_up_at, console.read_text()
+        time.sleep(0.1)
+    running.send_signal(signal.SIGINT)
+    assert running.wait(2 * MINUTES) == 0, console.read_text()
+    assert "stopped on this machine, to be resumed: esweb-" in console.read_text()
+    assert not [command for pid, command in processes().items() if str(data) in environ(pid)]
+    states = states_in(data)
+    assert "interrupted" in states
+    assert not states.intersection({"running", "stopping", "failed", "lost"})
+
+
+def states_in(data: Path) -> set[str]:
+    """The states of all runs, as the next start finds them."""
+    postgres = Postgres(data)
+    postgres.start()
+    try:
+        with psycopg.connect(database_url(data)) as connection:
+            return {str(state) for (state,) in connection.execute("SELECT DISTINCT state FROM runs_run").fetchall()}
+    finally:
+        postgres.stop()
