@@ -70,7 +70,7 @@ def _along(measure: Measure, groups: Sequence[Group], shown: set[int], curves: C
         data = [style.without_nonpositive(trace, "y") for trace in data]
     layout = style.layout(X_WORDS[x], measure.unit, log_y=log_y, meta={"x": x})
     if measure.is_share:
-        layout["yaxis"]["tickformat"] = ".0%"
+        layout["yaxis"] |= {"tickformat": ".0%", **style.room(_all_means(bands))}
     words = _words(bands, share if measure.is_share else number)
     return Chart(
         measure.name, measure.title, words, {"data": data, "layout": layout}, _table(bands, x),
@@ -121,6 +121,10 @@ def _area(group: Group, spread: Band) -> list[dict[str, Any]]:
         "meta": {"colour": group.colour, "alpha": 0.13}, "x": numbers(x), "y": numbers(y), "fill": "toself",
         "fillcolor": style.paint(group.colour, 0.13), "line": {"width": 0, "color": style.paint(group.colour, 0)},
     }]  # fmt: skip
+
+
+def _all_means(bands: Sequence[tuple[Group, Band]]) -> Floats:
+    return np.concatenate([b.mean for _, b in bands]) if bands else np.zeros(0)
 
 
 def _words(bands: Sequence[tuple[Group, Band]], written: Callable[[float], str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,43 +13,55 @@ from runs.charts import style
 from runs.charts.chart import Chart, Table, numbers
 from runs.charts.words import number
 
+HELP = {
+    "es": "Each dot is one member's fitness. Their standard deviation is the fitness spread; an iteration without "
+    "spread is dead: every member scored alike, and nothing can be learned from it.",
+    "grpo": "Each dot is the mean reward of one prompt's group of completions. GRPO learns from the spread inside the "
+    "groups; a step without it is dead: nothing can be learned from it.",
+}
+
 Members = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Rewards of one iteration's members."""
+    """Rewards of one iteration's members; `signal` is the spread that the method learns from."""
 
     step: int
     rewards: NDArray[np.float64]
-
-    @property
-    def std(self) -> float:
-        """The fitness spread: population standard deviation, as ES divides by it."""
-        return float(self.rewards.std())
+    signal: float
 
 
 def population_chart(method: str, iterations: Sequence[tuple[int, Members]], total: int) -> Chart:
     """`iterations` are (step, members) to draw, ascending; `total` says how many the run has."""
-    drawn = [Spread(step, _rewards(members)) for step, members in iterations]
+    drawn = [_spread(method, step, members) for step, members in iterations]
     spreads = [s for s in drawn if len(s.rewards)]
-    title = "Population of each iteration" if method == "es" else "Completions of each step"
-    unit = "reward of a member" if method == "es" else "reward of a completion"
+    title = "Population of each iteration" if method == "es" else "Prompt groups of each step"
+    unit = "reward of a member" if method == "es" else "mean reward of a group"
     return Chart(
-        "population", title, _words(spreads, total), _figure(method, spreads, unit),
+        "population", title, _words(method, spreads, total), _figure(method, spreads, unit),
         _table(spreads),
-        help="Each dot is one member's fitness. Their standard deviation is the fitness spread; an iteration without "
-        "spread is dead: every member scored alike, and nothing can be learned from it.",
+        help=HELP["es" if method == "es" else "grpo"],
     )  # fmt: skip
 
 
-def _rewards(members: Members) -> NDArray[np.float64]:
-    values = np.array([_number(m.get("reward")) for m in members], np.float64)
-    return values[np.isfinite(values)]
+def _spread(method: str, step: int, members: Members) -> Spread:
+    """ES learns from the spread of the members (population std), GRPO from that inside its groups (their mean std)."""
+    rewards = _finite(m.get("reward") for m in members)
+    inside = _finite(m.get("parts", {}).get("reward_std") for m in members)
+    signal = rewards if method == "es" else inside
+    if not len(signal):
+        return Spread(step, rewards, float("nan"))
+    return Spread(step, rewards, float(signal.std() if method == "es" else signal.mean()))
+
+
+def _finite(values: Iterable[Any]) -> NDArray[np.float64]:
+    found = np.array([_number(value) for value in values], np.float64)
+    return found[np.isfinite(found)]
 
 
 def _number(value: Any) -> float:
-    """A reward as it is stored: numbers that JSON cannot hold are text."""
+    """A number as it is stored: what JSON cannot hold is text."""
     return float(value) if value is not None else float("nan")
 
 
@@ -80,7 +92,7 @@ def _dots(spreads: Sequence[Spread], token: str) -> dict[str, Any]:
 
 
 def _mean(spreads: Sequence[Spread], token: str) -> dict[str, Any]:
-    spans = [[float(s.rewards.min()), float(s.rewards.max()), s.std, len(s.rewards)] for s in spreads]
+    spans = [numbers([s.rewards.min(), s.rewards.max(), s.signal, len(s.rewards)]) for s in spreads]
     return {
         "type": "scatter", "mode": "lines", "name": "mean", "x": [s.step for s in spreads],
         "y": numbers(s.rewards.mean() for s in spreads), "customdata": spans,
@@ -90,20 +102,21 @@ def _mean(spreads: Sequence[Spread], token: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _words(spreads: Sequence[Spread], total: int) -> str:
+def _words(method: str, spreads: Sequence[Spread], total: int) -> str:
     if not spreads:
         return "No iteration yet."
-    last, dead = spreads[-1], sum(s.std == 0 for s in spreads)
+    what = "fitness spread" if method == "es" else "spread inside groups"
+    last, dead = spreads[-1], sum(s.signal == 0 for s in spreads)
     low, high = number(float(last.rewards.min())), number(float(last.rewards.max()))
-    said = f"At {last.step}: n = {len(last.rewards)}, {low} to {high}, fitness spread {number(last.std)}."
+    said = f"At {last.step}: n = {len(last.rewards)}, {low} to {high}, {what} {number(last.signal)}."
     shown = f" {len(spreads)} of {total} iterations shown." if total > len(spreads) else ""
     return f"{said}{f' {dead} of {len(spreads)} dead.' if dead else ''}{shown}"
 
 
 def _table(spreads: Sequence[Spread]) -> Table:
-    columns = ("step", "n", "mean", "min", "max", "spread (std)")
+    columns = ("step", "n", "mean", "min", "max", "spread")
     rows = tuple(
-        (s.step, len(s.rewards), float(s.rewards.mean()), float(s.rewards.min()), float(s.rewards.max()), s.std)
+        (s.step, len(s.rewards), float(s.rewards.mean()), float(s.rewards.min()), float(s.rewards.max()), s.signal)
         for s in spreads
     )
     return Table(columns, rows)

@@ -40,6 +40,11 @@ class Section:
     help: str
     charts: tuple[Chart, ...]
 
+    @property
+    def is_folded(self) -> bool:
+        """True where it is for those who look for it."""
+        return self.slug.endswith("details")
+
 
 HELD_OUT = (
     Spec("reward", "Reward", "reward", (("reward/mean", "greedy"), ("sample/reward/mean", "sampled")),
@@ -79,8 +84,9 @@ def sections(run: Run, curves: Iterable[Curve], x: str = "step", *, log_kl: bool
     own = [_own(key) for key in mine if key not in known]
     parts = (
         ("held-out", "Held-out", "The common evaluator on the centre weights.", HELD_OUT),
-        ("training", "Training", "The method's own stream.", (*TRAINING, *_rest(own))),
+        ("training", "Training", "The method's own stream.", (*TRAINING, *_rest(own, deep=False))),
         ("system", "Time and system", "", [s for s in own if s.name.startswith(SYSTEM)]),
+        ("training-details", "Training, in detail", "", _rest(own, deep=True)),
         ("details", "Held-out, in detail", "", [s for s in own if s.name.startswith(DETAILS)]),
     )
     drawn = (
@@ -94,8 +100,10 @@ def _own(key: str) -> Spec:
     return Spec(key, title, "", ((key, key),), words)
 
 
-def _rest(own: Sequence[Spec]) -> list[Spec]:
-    return [s for s in own if not s.name.startswith((*SYSTEM, *DETAILS))]
+def _rest(own: Sequence[Spec], *, deep: bool) -> list[Spec]:
+    """What training itself logs: the plain keys, or those of a family such as train/completions/."""
+    mine = [s for s in own if not s.name.startswith((*SYSTEM, *DETAILS))]
+    return [s for s in mine if (s.name.startswith("train/") and s.name.count("/") > 1) == deep]
 
 
 def _charts(run: Run, specs: Sequence[Spec], curves: Mapping[str, Curve], x: str, log_kl: bool) -> Iterator[Chart]:
@@ -112,7 +120,7 @@ def _chart(run: Run, spec: Spec, lines: Sequence[tuple[Curve, str]], x: str, log
     layout = style.layout(X_WORDS[x], spec.unit, log_y=log_y, meta={"x": x}, showlegend=len(lines) > 1)
     if spec.unit == SHARE:
         layout["yaxis"]["tickformat"] = ".0%"
-    layout["yaxis"] |= _room(lines)
+    layout["yaxis"] |= style.room(np.concatenate([curve.y for curve, _ in lines]))
     layout["legend"] = {"font": {"size": 10}, "orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
     keys = tuple(curve.key for curve, _ in lines)
     return Chart(
@@ -124,15 +132,6 @@ def _chart(run: Run, spec: Spec, lines: Sequence[tuple[Curve, str]], x: str, log
         keys,
         spec.help,
     )
-
-
-def _room(lines: Sequence[tuple[Curve, str]]) -> dict[str, Any]:
-    """A range for a value that never moves: left alone, Plotly would draw 1e-4 on an axis from −1 to 1."""
-    values = np.concatenate([curve.y for curve, _ in lines])
-    if len(values) < 2 or not np.isfinite(values).all() or np.ptp(values) > 0:
-        return {}
-    value = float(values[0])
-    return {"range": sorted((value * 0.5, value * 1.5)) if value else [-0.1, 1]}
 
 
 def _traces(run: Run, curve: Curve, name: str, i: int) -> list[dict[str, Any]]:

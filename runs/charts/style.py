@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 LIGHT = {"es": "#c04f00", "grpo": "#0067a3", "other": "#5f6b7a", "muted": "#9aa3af"}
 DASHES = {"es": ("solid", "dot", "longdash", "longdashdot"), "grpo": ("dash", "dashdot", "longdash", "longdashdot")}
 MARKERS = {"es": "circle", "grpo": "square"}
@@ -76,6 +79,14 @@ def layout(x_title: str, y_title: str, *, log_y: bool = False, **more: Any) -> d
         "yaxis": axis(y_title, **(LOG if log_y else {})),
         **more,
     }
+
+
+def room(values: NDArray[np.float64]) -> dict[str, Any]:
+    """A range for a value that never moves: left alone, Plotly would draw 1e-4 on an axis from −1 to 1."""
+    if len(values) < 2 or not np.isfinite(values).all() or np.ptp(values) > 0:
+        return {}
+    value = float(values[0])
+    return {"range": sorted((value * 0.5, value * 1.5)) if value else [-0.1, 1]}
 
 
 def without_nonpositive(trace: dict[str, Any], axis: str) -> dict[str, Any]:

@@ -37,3 +37,10 @@ def test_no_iteration_yet_is_an_empty_chart():
     chart = population_chart("es", [], total=0)
     assert chart.is_empty
     assert chart.summary == "No iteration yet."
+
+
+def test_a_grpo_step_is_dead_where_its_groups_have_no_spread_inside():
+    groups = [{"seed": i, "reward": r, "parts": {"reward_std": std}} for i, (r, std) in enumerate([(1, 0.5), (3, 1.5)])]
+    alike = [{"seed": i, "reward": r, "parts": {"reward_std": 0.0}} for i, r in enumerate((1, 3))]
+    chart = population_chart("grpo", [(1, alike), (2, groups)], total=2)
+    assert chart.summary == "At 2: n = 2, 1 to 3, spread inside groups 1. 1 of 2 dead."
