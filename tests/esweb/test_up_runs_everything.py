@@ -9,12 +9,10 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
-from http.cookiejar import CookieJar
 from pathlib import Path
 
+import httpx
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -92,11 +90,7 @@ def environ(pid: int) -> str:
 
 
 def get(address: str) -> int:
-    try:
-        with urllib.request.urlopen(address, timeout=10) as answer:  # noqa: S310
-            return int(answer.status)
-    except urllib.error.HTTPError as error:
-        return error.code
+    return httpx.get(address, timeout=10).status_code
 
 
 def eventually(what: Callable[[], bool]) -> None:
@@ -127,12 +121,18 @@ def test_the_password_it_prints_lies_in_a_file_for_its_owner_alone(up: Up) -> No
 
 def test_the_link_it_prints_signs_in_once(up: Up) -> None:
     link = up.wait_for(r"open this once.*: (http\S+)")
-    cookies = CookieJar()
-    urllib.request.build_opener(urllib.request.HTTPCookieProcessor(cookies)).open(link, timeout=10)
-    assert "sessionid" in {cookie.name for cookie in cookies}
-    again = CookieJar()
-    urllib.request.build_opener(urllib.request.HTTPCookieProcessor(again)).open(link, timeout=10)
-    assert "sessionid" not in {cookie.name for cookie in again}
+    assert "sessionid" in httpx.get(link, timeout=10).cookies
+    assert "sessionid" not in httpx.get(link, timeout=10).cookies
+
+
+def test_every_file_that_a_page_names_is_there_small_and_kept_for_ever(up: Up) -> None:
+    page = httpx.get(f"{up.address}/login/", timeout=10).text
+    named = set(re.findall(r'(?:src|href)="(/static/[^"]+)"', page))
+    assert any(file.endswith(".css") for file in named)
+    for file in named:
+        sent = httpx.get(up.address + file, headers={"Accept-Encoding": "br"}, timeout=10)
+        assert "immutable" in sent.headers["Cache-Control"]
+        assert sent.headers.get("Content-Encoding") == "br" or len(sent.content) < 1000
 
 
 def test_all_parts_run(up: Up) -> None:
