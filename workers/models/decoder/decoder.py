@@ -63,23 +63,25 @@ class Decoder:
         return self._completions(self._answers(self._plain(self.shape), ids, max_new_tokens, choose)[0])
 
     def population(self, weights: Weights, prompts: Sequence[str], max_new_tokens: int) -> list[list[Completion]]:
-        """Greedy answers [member][prompt] of a population of this model's shape, which must be a known one."""
+        """Greedy answers [member][prompt] of a population of this model's shape. Raises UnknownShape."""
         answers = self._answers(weights, self._tokens(prompts), max_new_tokens, greedy)
         return [self._completions(of_member) for of_member in answers]
+
+    def known_shape(self) -> Shape:
+        """The model's shape. Raises UnknownShape where only transformers can decode it."""
+        return shape_of(self.model) if self.shape is None else self.shape
 
     def _plain(self, shape: Shape) -> Plain:
         return Plain(dict(self.model.named_parameters()), shape)
 
     def _answers(self, weights: Weights, ids: list[list[int]], max_new: int, choose: Choose) -> list[list[list[int]]]:
         """Token lists [member][prompt], decoded in batches of whole prompts."""
-        if self.shape is None:
-            raise UnknownShape("only a model of a known shape can be decoded with weights of a population")
         answers: list[list[list[int]]] = [[] for _ in range(weights.members)]
         step = max(1, self.rows // weights.members)
         for start in range(0, len(ids), step):
             some = _shifted(choose, start * weights.members)
             rotary = self.model.model.rotary_emb
-            batch = decode(weights, self.shape, rotary, ids[start : start + step], max_new, self.ends, some)
+            batch = decode(weights, self.known_shape(), rotary, ids[start : start + step], max_new, self.ends, some)
             for so_far, more in zip(answers, batch, strict=True):
                 so_far.extend(more)
         return answers

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from workers.models.decoder.rows import Rows
+from workers.models.decoder.rows import Even, Placement, Rows
 from workers.models.decoder.shape import Layer, Shape
 from workers.models.decoder.weights import Weights
 
@@ -64,12 +64,12 @@ class Rotary:
         self._sin = torch.cat((-sin[0, :, :half], sin[0, :, half:]), dim=-1)
 
     def at(self, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """(cos, signed sin) [positions…, 1, hd], to be multiplied with […, heads, hd]."""
-        return self._cos[positions].unsqueeze(-2), self._sin[positions].unsqueeze(-2)
+        """(cos, signed sin) [R, 1, hd] of positions [R], to be multiplied with [R, heads, hd]."""
+        return self._cos[positions].unsqueeze(1), self._sin[positions].unsqueeze(1)
 
 
 def rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Rotary position embedding of […, heads, hd]."""
+    """Rotary position embedding of [R, heads, hd]."""
     first, second = x.chunk(2, dim=-1)
     return (x * cos).addcmul_(torch.cat((second, first), dim=-1), sin)
 
@@ -77,7 +77,7 @@ def rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 class Forward:
     """Runs `weights` of the given shape.
 
-    Of the rows it uses k0, v0, k1, … [K, M, kv heads, columns, hd], and mask [K, M, 1, 1, columns] where there is one.
+    Of the rows it uses k0, v0, k1, … [R, kv heads, columns, hd], and mask [R, 1, 1, columns] where there is one.
     """
 
     def __init__(self, shape: Shape, weights: Weights, rotary: Rotary) -> None:
@@ -86,85 +86,86 @@ class Forward:
         self._rotary = rotary
 
     def read(self, prompts: Prompts, rows: Rows, width: int) -> Tensor:
-        """Reads prompts into the columns up to `width`; gives the logits after each one, [prompts, M, vocabulary]."""
-        cos, sin = self._rotary.at(prompts.positions.unsqueeze(1))
-        deepest = len(self._shape.layers) - 1
+        """Reads prompts into the columns up to `width`; gives the logits after each one, [M, prompts, vocabulary]."""
+        members, deepest = self._weights.members, len(self._shape.layers) - 1
+        cos, sin = (t.repeat(members, 1, 1) for t in self._rotary.at(prompts.positions))
 
         def attend(layer: int, qkv: Tensor) -> Tensor:
-            q, k, v = self._heads(qkv, cos, sin)
+            q, k, v = (t.view(members, -1, *t.shape[1:]) for t in self._heads(qkv, cos, sin))
+            keys, values = (t.view(members, -1, *t.shape[1:]) for t in (rows[f"k{layer}"], rows[f"v{layer}"]))
             outs = []
             for place, count, start, length in prompts.groups:
-                piece = slice(start, start + count * length)
-                kk, vv = (_by_answer(t[piece], count) for t in (k, v))
-                rows[f"k{layer}"][place : place + count, :, :, width - length : width] = kk
-                rows[f"v{layer}"][place : place + count, :, :, width - length : width] = vv
-                qq = _by_answer(q[piece], count)
+                qq, kk, vv = (_by_prompt(t[:, start : start + count * length], count) for t in (q, k, v))
+                keys[:, place : place + count, :, width - length : width] = kk
+                values[:, place : place + count, :, width - length : width] = vv
                 outs.append(_attend_to_prompt(qq, kk, vv, only_last=layer == deepest))
-            return torch.cat(outs)
+            return torch.cat(outs, dim=1).flatten(0, 1)
 
-        tokens = prompts.tokens.unsqueeze(1).expand(-1, self._weights.members)
-        return self._logits(self._layers(self._weights.embed(tokens), attend, keep=prompts.last))
+        even = Even(members)
+        x = self._weights.embed(prompts.tokens.repeat(members), even)
+        logits = self._logits(self._layers(x, even, attend, keep=prompts.last), even)
+        return logits.view(members, len(prompts.last), -1)
 
     def write(self, tokens: Tensor, positions: Tensor, rows: Rows, column: int) -> Tensor:
-        """Takes each answer's newest token [K, M] into `column`; gives the logits after it, [K, M, vocabulary]."""
+        """Takes each answer's newest token [R] into `column`; gives the logits after it, [R, vocabulary]."""
         cos, sin = self._rotary.at(positions)
-        mask = rows["mask"][..., : column + 1].flatten(0, 1) if "mask" in rows else None
+        mask = rows["mask"][..., : column + 1] if "mask" in rows else None
 
         def attend(layer: int, qkv: Tensor) -> Tensor:
             q, k, v = self._heads(qkv, cos, sin)
             keys, values = rows[f"k{layer}"], rows[f"v{layer}"]
-            keys[:, :, :, column] = k
-            values[:, :, :, column] = v
-            seen = [t.flatten(0, 1)[:, :, : column + 1] for t in (keys, values)]
-            grouped = q.reshape(-1, self._shape.kv_heads, self._shape.heads // self._shape.kv_heads, q.shape[-1])
-            return _attend_to_cache(grouped, seen[0], seen[1], mask).view(*q.shape[:2], -1)
+            keys[:, :, column] = k
+            values[:, :, column] = v
+            grouped = q.reshape(len(q), self._shape.kv_heads, -1, q.shape[-1])
+            return _attend_to_cache(grouped, keys[:, :, : column + 1], values[:, :, : column + 1], mask).flatten(1)
 
-        return self._logits(self._layers(self._weights.embed(tokens), attend))
+        x = self._weights.embed(tokens, rows.placement)
+        return self._logits(self._layers(x, rows.placement, attend), rows.placement)
 
-    def _layers(self, x: Tensor, attend: Attend, keep: Tensor | None = None) -> Tensor:
-        """All layers and the last norm. With `keep`, the deepest layer goes on with those tokens alone: it has no
-        later layer that would look at the others."""
+    def _layers(self, x: Tensor, rows: Placement, attend: Attend, keep: Tensor | None = None) -> Tensor:
+        """All layers and the last norm. With `keep`, the deepest layer goes on with those tokens of each member alone:
+        it has no later layer that would look at the others."""
         for index, layer in enumerate(self._shape.layers):
-            qkv = self._weights.linear(layer.qkv, self._normed(layer.norm_in, x))
+            qkv = self._weights.linear(layer.qkv, self._normed(layer.norm_in, x, rows), rows)
             if keep is not None and index == len(self._shape.layers) - 1:
-                x = x.index_select(0, keep)
-            x = x + self._weights.linear(layer.out, attend(index, qkv))
-            x = x + self._mlp(layer, x)
-        return self._normed(self._shape.norm, x)
+                x = rows.gather(rows.spread(x).index_select(1, keep))
+            x = x + self._weights.linear(layer.out, attend(index, qkv), rows)
+            x += self._mlp(layer, x, rows)
+        return self._normed(self._shape.norm, x, rows)
 
-    def _mlp(self, layer: Layer, x: Tensor) -> Tensor:
-        gate, up = self._weights.linear(layer.gate_up, self._normed(layer.norm_post, x)).chunk(2, dim=-1)
-        return self._weights.linear(layer.down, functional.silu(gate) * up)
+    def _mlp(self, layer: Layer, x: Tensor, rows: Placement) -> Tensor:
+        gate, up = self._weights.linear(layer.gate_up, self._normed(layer.norm_post, x, rows), rows).chunk(2, dim=-1)
+        return self._weights.linear(layer.down, functional.silu(gate).mul_(up), rows)
 
-    def _normed(self, name: str, x: Tensor) -> Tensor:
-        return functional.rms_norm(x, x.shape[-1:], eps=self._shape.eps) * self._weights.norm(name)
+    def _normed(self, name: str, x: Tensor, rows: Placement) -> Tensor:
+        return self._weights.scaled(functional.rms_norm(x, x.shape[-1:], eps=self._shape.eps), name, rows)
 
-    def _logits(self, x: Tensor) -> Tensor:
-        return self._weights.linear(self._shape.head, x)
+    def _logits(self, x: Tensor, rows: Placement) -> Tensor:
+        return self._weights.linear(self._shape.head, x, rows)
 
     def _heads(self, qkv: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """[T, M, (h + 2 kv)·hd] -> turned q [T, M, h, hd], turned k and plain v [T, M, kv, hd]."""
+        """[R, (h + 2 kv)·hd] -> turned q [R, h, hd], turned k and plain v [R, kv, hd]."""
         heads, kv = self._shape.heads, self._shape.kv_heads
-        split = qkv.view(*qkv.shape[:2], heads + 2 * kv, self._shape.head_dim)
-        turned = rotated(split[..., : heads + kv, :], cos, sin)
-        return turned[..., :heads, :], turned[..., heads:, :], split[..., heads + kv :, :]
+        split = qkv.view(len(qkv), heads + 2 * kv, self._shape.head_dim)
+        turned = rotated(split[:, : heads + kv], cos, sin)
+        return turned[:, :heads], turned[:, heads:], split[:, heads + kv :]
 
 
-def _by_answer(x: Tensor, count: int) -> Tensor:
-    """[count·L, M, heads, hd] -> [count, M, heads, L, hd]."""
-    return x.view(count, -1, *x.shape[1:]).permute(0, 2, 3, 1, 4)
+def _by_prompt(x: Tensor, count: int) -> Tensor:
+    """[M, count·L, heads, hd] -> [M, count, heads, L, hd]."""
+    return x.view(len(x), count, -1, *x.shape[2:]).transpose(2, 3)
 
 
 def _attend_to_prompt(q: Tensor, k: Tensor, v: Tensor, only_last: bool) -> Tensor:
-    """Causal attention inside prompts of one length: [p, M, heads, L, hd] -> [p·L, M, h·hd].
+    """Causal attention inside prompts of one length: [M, p, heads, L, hd] -> [M, p·L, h·hd].
 
-    With `only_last` the last token of each prompt alone looks back: [p, M, h·hd].
+    With `only_last` the last token of each prompt alone looks back: [M, p, h·hd].
     """
-    prompts, members = q.shape[:2]
+    members, prompts = q.shape[:2]
     q = q[..., -1:, :] if only_last else q
     q, k, v = (t.reshape(-1, *t.shape[2:]) for t in (q, k, v))
     out = functional.scaled_dot_product_attention(q, k, v, is_causal=not only_last, enable_gqa=True)
-    return out.view(prompts, members, *out.shape[1:]).permute(0, 3, 1, 2, 4).flatten(0, 1).flatten(2)
+    return out.transpose(1, 2).reshape(members, prompts * q.shape[2], -1)
 
 
 def _attend_to_cache(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:

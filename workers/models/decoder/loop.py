@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from workers.models.decoder.forward import Forward, Prompts, Rotary
-from workers.models.decoder.rows import Rows
+from workers.models.decoder.rows import Even, Rows
 from workers.models.decoder.shape import Shape
 from workers.models.decoder.weights import Weights
 
@@ -17,9 +17,11 @@ from workers.models.decoder.weights import Weights
 READ_TOKENS = {"cpu": 2048, "cuda": 65536}
 # Whether answers have ended is asked after this many tokens: a GPU has to be waited for at each question.
 ASK_EVERY = {"cpu": 1, "cuda": 8}
+# One in so many rows must have ended before the others close up.
+WORTH_DROPPING = 16
 
 Choose = Callable[[Tensor, Tensor, int], Tensor]
-"""(logits [K, M, vocabulary], place p·M + m of each answer [K, M], the token's number in it) -> tokens [K, M]."""
+"""(logits [R, vocabulary], place of each answer among all [R], the token's number in it) -> tokens [R]."""
 
 
 def greedy(logits: Tensor, places: Tensor, number: int) -> Tensor:
@@ -68,29 +70,32 @@ class _Batch:
         self._prompts = [prompts[i] for i in self._order]
         self._width = len(self._prompts[-1])
         self._max_new, self._ends, self._device = max_new, ends, ends.device
-        probe = weights.embed(ends[:1].expand(1, weights.members))
+        self._members = weights.members
+        probe = weights.embed(ends[:1].repeat(self._members), Even(self._members))
         table = Rotary(rotary, self._width + max_new, probe.dtype, self._device)
         self._forward = Forward(shape, weights, table)
-        self._members = weights.members
         self._rows = self._new_rows(shape, probe)
-        self._answers = torch.zeros(len(prompts) * self._members, max_new, dtype=torch.long, device=self._device)
+        self._answers = torch.zeros(self._members * len(prompts), max_new, dtype=torch.long, device=self._device)
 
     def _new_rows(self, shape: Shape, like: Tensor) -> Rows:
-        count, columns = len(self._prompts), self._width + self._max_new
-        caches = (f"{kind}{layer}" for kind in "kv" for layer in range(len(shape.layers)))
-        rows = Rows(
-            {name: like.new_zeros(count, self._members, shape.kv_heads, columns, shape.head_dim) for name in caches}
-        )
-        first = torch.tensor(self._order, device=self._device).unsqueeze(1) * self._members
-        places = first + torch.arange(self._members, device=self._device)
-        lengths = torch.tensor([len(p) for p in self._prompts], device=self._device)
-        rows["place"] = places
-        rows["length"] = lengths.unsqueeze(1).repeat(1, self._members)
-        rows["ended"] = torch.zeros_like(places, dtype=torch.bool)
+        rows = Rows(self._members, len(self._prompts), self._device)
+        count, columns = len(rows["member"]), self._width + self._max_new
+        rows["place"] = rows["member"] * len(self._prompts) + self._of_prompts(self._order)
+        rows["length"] = self._of_prompts([len(p) for p in self._prompts])
+        rows["ended"] = torch.zeros(count, dtype=torch.bool, device=self._device)
+        rows["token"] = torch.zeros(count, dtype=torch.long, device=self._device)
+        for name in (f"{kind}{layer}" for kind in "kv" for layer in range(len(shape.layers))):
+            rows[name] = like.new_empty(count, shape.kv_heads, columns, shape.head_dim)
+            # Where a prompt is shorter, nothing is ever written; the mask hides numbers there, but not a NaN.
+            rows[name][:, :, : self._width] = 0
         if len(self._prompts[0]) < self._width:
-            padding = torch.arange(columns, device=self._device) < (self._width - rows["length"]).unsqueeze(-1)
-            rows["mask"] = like.new_zeros(padding.shape).masked_fill_(padding, -torch.inf)[:, :, None, None]
+            padding = torch.arange(columns, device=self._device) < (self._width - rows["length"]).unsqueeze(1)
+            rows["mask"] = like.new_zeros(padding.shape).masked_fill_(padding, -torch.inf)[:, None, None]
         return rows
+
+    def _of_prompts(self, numbers: list[int]) -> Tensor:
+        """One number a prompt -> one a row."""
+        return torch.tensor(numbers, device=self._device).repeat(self._members)
 
     def read(self, choose: Choose) -> None:
         """Reads the prompts and chooses each answer's first token."""
@@ -100,8 +105,7 @@ class _Batch:
             packed = Prompts.pack(piece, start, self._device)
             logits.append(self._forward.read(packed, self._rows, self._width))
             start += len(piece)
-        self._rows["token"] = torch.empty_like(self._rows["place"])
-        self._take(choose(torch.cat(logits), self._rows["place"], 0), 0)
+        self._take(choose(torch.cat(logits, dim=1).flatten(0, 1), self._rows["place"], 0), 0)
 
     def _piece(self, start: int) -> list[Sequence[int]]:
         room = READ_TOKENS[self._device.type] // self._members
@@ -118,9 +122,11 @@ class _Batch:
         rows = self._rows
         for number in range(1, self._max_new):
             if number % ASK_EVERY[self._device.type] == 0:
-                if bool(rows["ended"].all()):
+                ended = int(rows["ended"].sum())
+                if ended == len(rows["ended"]):
                     return
-                rows.drop(rows["ended"])
+                if ended * WORTH_DROPPING >= len(rows["ended"]):
+                    rows.drop(rows["ended"])
             logits = self._forward.write(rows["token"], rows["length"] + (number - 1), rows, self._width + number - 1)
             self._take(choose(logits, rows["place"], number), number)
 
@@ -134,4 +140,5 @@ class _Batch:
         ended = torch.isin(self._answers, self._ends)
         lengths = torch.where(ended.any(1), ended.int().argmax(1) + 1, self._max_new).tolist()
         cut = [row[:n] for row, n in zip(self._answers.tolist(), lengths, strict=True)]
-        return [cut[m :: self._members] for m in range(self._members)]
+        prompts = len(self._prompts)
+        return [cut[m * prompts : (m + 1) * prompts] for m in range(self._members)]

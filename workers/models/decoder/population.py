@@ -12,8 +12,11 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
+from workers.models.decoder.rows import Placement
 from workers.models.decoder.shape import Map, Shape
 from workers.models.decoder.weights import Plain, matrices, side_by_side
+
+Factors = tuple[Tensor, Tensor]
 
 
 class LowRank(Plain):
@@ -27,55 +30,58 @@ class LowRank(Plain):
         self,
         parameters: Mapping[str, Tensor],
         shape: Shape,
-        factors: Mapping[str, tuple[Tensor, Tensor]],
+        factors: Mapping[str, Factors],
         vectors: Mapping[str, Tensor],
     ) -> None:
         # A bias that members own must not be added twice.
         super().__init__({k: v for k, v in parameters.items() if k not in vectors}, shape)
         self.members = len(next(iter(factors.values()))[0])
-        self._sizes = {name: len(parameters[name]) for over in shape.maps for name in over.weights}
         self._embed_factors = factors.get(shape.embed)
         self._vectors = vectors
         self._factors = {over: self._joined_factors(over, factors) for over in shape.maps}
         self._biases = {over: self._joined_biases(over) for over in shape.maps}
 
-    def embed(self, tokens: Tensor) -> Tensor:
-        x = super().embed(tokens)
+    def embed(self, tokens: Tensor, rows: Placement) -> Tensor:
+        x = super().embed(tokens, rows)
         if self._embed_factors is None:
             return x
         a, b = self._embed_factors
-        mine = a[torch.arange(self.members, device=tokens.device), tokens]
-        by_member(x).baddbmm_(by_member(mine), b.transpose(1, 2))
-        return x
+        return x + rows.gather(torch.bmm(rows.spread(rows.of_tokens(tokens, a)), b.transpose(1, 2)))
 
-    def norm(self, name: str) -> Tensor:
-        return self._vectors[name] if name in self._vectors else super().norm(name)
+    def scaled(self, x: Tensor, norm: str, rows: Placement) -> Tensor:
+        return rows.times(x, self._vectors[norm]) if norm in self._vectors else super().scaled(x, norm, rows)
 
-    def linear(self, over: Map, x: Tensor) -> Tensor:
-        y = super().linear(over, x)
+    def linear(self, over: Map, x: Tensor, rows: Placement) -> Tensor:
+        y = super().linear(over, x, rows)
         if (bias := self._biases[over]) is not None:
-            y += bias
+            y = rows.plus(y, bias)
         if (factors := self._factors[over]) is not None:
             a, b = factors
-            by_member(y).baddbmm_(torch.bmm(by_member(x), b), a)
+            y += rows.gather(torch.bmm(torch.bmm(rows.spread(x), b), a))
         return y
 
-    def _joined_factors(self, over: Map, factors: Mapping[str, tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor] | None:
+    def _joined_factors(self, over: Map, factors: Mapping[str, Factors]) -> Factors | None:
         """(A [M, Σr, Σout] with a block for each part, B [M, in, Σr])."""
-        found = [(name, factors[name]) for name in over.weights if name in factors]
-        if not found:
+        present = {name: factors[name] for name in over.weights if name in factors}
+        if not present:
             return None
-        wide = sum(self._sizes[name] for name in over.weights)
-        starts = dict(zip(over.weights, _starts([self._sizes[name] for name in over.weights]), strict=True))
+        starts = dict(zip(over.weights, self._starts(over), strict=True))
         blocks = []
-        for name, (a, _) in found:
-            block = a.new_zeros(self.members, a.shape[2], wide)
-            block[:, :, starts[name] : starts[name] + self._sizes[name]] = a.transpose(1, 2)
+        for name, (a, _) in present.items():
+            block = a.new_zeros(self.members, a.shape[2], sum(self._sizes(over)))
+            block[:, :, starts[name] : starts[name] + a.shape[1]] = a.transpose(1, 2)
             blocks.append(block)
-        return torch.cat(blocks, dim=1), torch.cat([b for _, (_, b) in found], dim=2)
+        return torch.cat(blocks, dim=1), torch.cat([b for _, b in present.values()], dim=2)
 
     def _joined_biases(self, over: Map) -> Tensor | None:
-        return side_by_side([self._vectors.get(b) for b in over.biases], [self._sizes[w] for w in over.weights])
+        return side_by_side([self._vectors.get(name) for name in over.biases], self._sizes(over))
+
+    def _sizes(self, over: Map) -> list[int]:
+        return [len(self._parameters[name]) for name in over.weights]
+
+    def _starts(self, over: Map) -> list[int]:
+        sizes = self._sizes(over)
+        return [sum(sizes[:i]) for i in range(len(sizes))]
 
 
 class Stacked:
@@ -85,25 +91,15 @@ class Stacked:
         self._parameters = parameters
         self._table = parameters[shape.embed]
         self.members = len(self._table)
-        self._index = torch.arange(self.members, device=self._table.device)
         self._matrices = {over: matrices(parameters, over)[0] for over in shape.maps}
 
-    def embed(self, tokens: Tensor) -> Tensor:
-        return self._table[self._index, tokens]
+    def embed(self, tokens: Tensor, rows: Placement) -> Tensor:
+        return rows.of_tokens(tokens, self._table)
 
-    def norm(self, name: str) -> Tensor:
-        return self._parameters[name]
+    def scaled(self, x: Tensor, norm: str, rows: Placement) -> Tensor:
+        return rows.times(x, self._parameters[norm])
 
-    def linear(self, over: Map, x: Tensor) -> Tensor:
+    def linear(self, over: Map, x: Tensor, rows: Placement) -> Tensor:
         weight, bias = self._matrices[over]
-        y = torch.bmm(by_member(x), weight.transpose(1, 2)).transpose(0, 1)
-        return y if bias is None else y + bias
-
-
-def by_member(x: Tensor) -> Tensor:
-    """[T, M, n] <-> [M, T, n], a view."""
-    return x.transpose(0, 1)
-
-
-def _starts(sizes: list[int]) -> list[int]:
-    return [sum(sizes[:i]) for i in range(len(sizes))]
+        y = rows.gather(torch.bmm(rows.spread(x), weight.transpose(1, 2)))
+        return y if bias is None else rows.plus(y, bias)

@@ -1,8 +1,7 @@
-"""The answers that are still being written: finished ones leave the batch, and the rest close up.
+"""The answers that are still being written, one row each; and which member each row belongs to.
 
-Everything kept for an answer has the shape [K, M, …]: K places for each of M members. A place in the tail moves into a
-hole of the same member, so what is copied is at most what left. A member with fewer answers going than the longest
-one keeps finished ones as fillers.
+Everything kept for an answer lies in dimension 0 of some tensor. Finished answers leave the batch: rows of the tail
+move into their places, so that what is copied is at most what left.
 """
 
 from __future__ import annotations
@@ -15,27 +14,93 @@ from torch import Tensor
 Places = npt.NDArray[np.int64]
 
 
+class Even:
+    """R rows that are M members' in turn, T = R / M of each: row m·T + t."""
+
+    def __init__(self, members: int) -> None:
+        self.members = members
+
+    def spread(self, x: Tensor) -> Tensor:
+        """[R, n] -> [M, T, n], for a product with something that each member has."""
+        return x.view(self.members, -1, x.shape[-1])
+
+    def gather(self, x: Tensor) -> Tensor:
+        """[M, T, n] -> [R, n]."""
+        return x.reshape(-1, x.shape[-1])
+
+    def times(self, x: Tensor, per_member: Tensor) -> Tensor:
+        """[R, n] times the factor [M, n] of each row's member."""
+        return self.gather(self.spread(x) * per_member.unsqueeze(1))
+
+    def plus(self, x: Tensor, per_member: Tensor) -> Tensor:
+        """[R, n] plus the summand [M, n] of each row's member."""
+        return self.gather(self.spread(x) + per_member.unsqueeze(1))
+
+    def of_tokens(self, tokens: Tensor, tables: Tensor) -> Tensor:
+        """Each row's own entry of its member's table: tokens [R], tables [M, V, n] -> [R, n]."""
+        member = torch.arange(self.members, device=tokens.device).unsqueeze(1)
+        return self.gather(tables[member, tokens.view(self.members, -1)])
+
+
+class Ragged:
+    """Rows of M members in any order and number, `member` [R]. As `Even`, with T the most that one member has."""
+
+    def __init__(self, member: Tensor, members: int) -> None:
+        self.members = members
+        self._member = member
+        place, index, self._longest = _slots(member.cpu().numpy(), members)
+        self._place = torch.from_numpy(place).to(member.device)
+        self._index = torch.from_numpy(index).to(member.device)
+
+    def spread(self, x: Tensor) -> Tensor:
+        """Members with fewer rows get some row again as a filler."""
+        return x.index_select(0, self._index).view(self.members, self._longest, x.shape[-1])
+
+    def gather(self, x: Tensor) -> Tensor:
+        return x.reshape(-1, x.shape[-1]).index_select(0, self._place)
+
+    def times(self, x: Tensor, per_member: Tensor) -> Tensor:
+        return x * per_member.index_select(0, self._member)
+
+    def plus(self, x: Tensor, per_member: Tensor) -> Tensor:
+        return x + per_member.index_select(0, self._member)
+
+    def of_tokens(self, tokens: Tensor, tables: Tensor) -> Tensor:
+        return tables[self._member, tokens]
+
+
+Placement = Even | Ragged
+
+
+def _slots(member: Places, members: int) -> tuple[Places, Places, int]:
+    """(place [R] of each row in the spread-out rows, row [M·T] at each such place, T)."""
+    counts = np.bincount(member, minlength=members)
+    longest = int(counts.max())
+    order = np.argsort(member, kind="stable")
+    rank = np.arange(len(member)) - np.repeat(counts.cumsum() - counts, counts)
+    place = np.empty(len(member), dtype=np.int64)
+    place[order] = member[order] * longest + rank
+    index = np.zeros(members * longest, dtype=np.int64)
+    index[place] = np.arange(len(member))
+    return place, index, longest
+
+
 class Rows(dict[str, Tensor]):
-    """Named tensors [K, M, …], kept in step with each other."""
+    """Named tensors [R, …], kept in step with each other; "member" [R] is one of them."""
+
+    def __init__(self, members: int, prompts: int, device: torch.device) -> None:
+        self.placement: Placement = Even(members)
+        self._members = members
+        self["member"] = torch.arange(members, device=device).repeat_interleave(prompts)
 
     def drop(self, finished: Tensor) -> None:
-        """Lets answers leave where `finished` [K, M] is true, as many as every member can spare."""
+        """Lets the answers leave where `finished` [R] is true."""
         gone = finished.cpu().numpy()
-        width = int((~gone).sum(axis=0).max())
-        if width == len(gone):
-            return
-        member, hole, mover = (torch.from_numpy(a).to(finished.device) for a in _moves(gone, width))
+        count = int((~gone).sum())
+        holes = torch.from_numpy(np.flatnonzero(gone[:count])).to(finished.device)
+        movers = torch.from_numpy(count + np.flatnonzero(~gone[count:])).to(finished.device)
         for name, tensor in self.items():
-            if len(hole):
-                tensor[hole, member] = tensor[mover, member]
-            self[name] = tensor[:width]
-
-
-def _moves(gone: npt.NDArray[np.bool_], width: int) -> tuple[Places, Places, Places]:
-    """(member, hole, the place beyond `width` that fills it) of each answer that must move."""
-    member, late = np.nonzero(~gone[width:].T)
-    # The n-th late answer of a member fills that member's n-th hole.
-    hole_member, hole = np.nonzero(gone[:width].T)
-    first = np.searchsorted(hole_member, np.arange(gone.shape[1]))
-    rank = np.arange(len(member)) - np.searchsorted(member, np.arange(gone.shape[1]))[member]
-    return member, hole[first[member] + rank], late + width
+            if len(holes):
+                tensor.index_copy_(0, holes, tensor.index_select(0, movers))
+            self[name] = tensor[:count]
+        self.placement = Ragged(self["member"], self._members) if self._members > 1 else Even(1)

@@ -1,7 +1,7 @@
 """What the forward pass asks of weights: one model's, or a whole population's in the same batch.
 
-Activations are [T, M, …]: T tokens of each of M members. While prompts are read, T runs over the tokens of all prompts;
-while answers are written, over the answers that are still going.
+Activations are [R, …], one row a token: while prompts are read, the tokens of all prompts for each member in turn;
+while answers are written, the newest token of each answer that is still going. `Placement` says whose each row is.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from workers.models.decoder.rows import Placement
 from workers.models.decoder.shape import Map, Shape
 
 # Fused q·k·v and gate·up are copies; for a larger model the copy costs more than the saved kernel launches.
@@ -24,18 +25,18 @@ class Weights(Protocol):
 
     members: int
 
-    def embed(self, tokens: Tensor) -> Tensor:
-        """Tokens [T, M] -> [T, M, d]."""
+    def embed(self, tokens: Tensor, rows: Placement) -> Tensor:
+        """Tokens [R] -> [R, d]."""
 
-    def norm(self, name: str) -> Tensor:
-        """The scale of an RMSNorm, [d] or [M, d]."""
+    def scaled(self, x: Tensor, norm: str, rows: Placement) -> Tensor:
+        """[R, d] times the scale of an RMSNorm."""
 
-    def linear(self, over: Map, x: Tensor) -> Tensor:
-        """[T, M, in] -> [T, M, out], the parts of `over` side by side."""
+    def linear(self, over: Map, x: Tensor, rows: Placement) -> Tensor:
+        """[R, in] -> [R, out], the parts of `over` side by side."""
 
 
 class Plain:
-    """One model's own weights, M = 1. They are read when it is made: make another after an update."""
+    """One model's own weights. They are read when it is made: make another after an update."""
 
     members = 1
 
@@ -45,13 +46,13 @@ class Plain:
         total = sum(p.numel() * p.element_size() for p in parameters.values())
         self._matrices = {over: matrices(parameters, over, fuse=total <= FUSE_BYTES) for over in shape.maps}
 
-    def embed(self, tokens: Tensor) -> Tensor:
+    def embed(self, tokens: Tensor, rows: Placement) -> Tensor:
         return functional.embedding(tokens, self._parameters[self._embed])
 
-    def norm(self, name: str) -> Tensor:
-        return self._parameters[name]
+    def scaled(self, x: Tensor, norm: str, rows: Placement) -> Tensor:
+        return x * self._parameters[norm]
 
-    def linear(self, over: Map, x: Tensor) -> Tensor:
+    def linear(self, over: Map, x: Tensor, rows: Placement) -> Tensor:
         outs = [functional.linear(x, weight, bias) for weight, bias in self._matrices[over]]
         return outs[0] if len(outs) == 1 else torch.cat(outs, dim=-1)
 

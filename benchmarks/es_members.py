@@ -1,0 +1,124 @@
+"""ES on a CPU: members evaluated per CPU-second, against the loop that ES codes use (`reference` below).
+
+    python -m benchmarks.es_members
+
+The case: the tiny model, a population of 30, 16 prompts, answers of at most 40 tokens, greedy, σ = 0.01, one torch
+thread. All ways are measured in one process, turn about, so that a busy machine slows each alike; CPU time, not wall
+time. A round makes the noise, answers every prompt with every member and turns the answers into text; scoring and
+update, the same for all, are left out. Exits 1 where the median ratio of the rounds misses a goal.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+
+from workers import tasks
+from workers.config import EsConfig, ModelConfig, TaskConfig
+from workers.engines.es.noise import Noise
+from workers.engines.es.perturbation import Perturbation, scales_of
+from workers.engines.es.population import Population
+from workers.engines.es.seeds import member_seeds, prompt_subset
+from workers.engines.es.trained import trained
+from workers.models import Loaded, chat_text, load
+from workers.models.decoder import Decoder
+
+GOALS = {"low_rank": 5.0, "full": 3.0}
+"""Least median ratio of members per CPU-second to the reference loop."""
+ROUNDS = 7
+ES = EsConfig(population=30, prompts=16, max_new_tokens=40, sigma=0.01)
+
+Round = Callable[[int], list[list[str]]]
+"""Iteration number -> texts [member][prompt]."""
+
+
+def main() -> int:
+    """Measures, prints, and says by its exit code whether the goals are met."""
+    torch.set_num_threads(1)
+    loaded = load(ModelConfig(path="tiny", device="cpu"))
+    ways: dict[str, Round] = {"reference": reference(loaded), **{kind: ours(loaded, kind) for kind in GOALS}}
+    for way in ways.values():
+        way(0)
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    for number in range(1, ROUNDS + 1):
+        for name, way in ways.items():
+            seconds[name].append(cpu_seconds(way, number))
+    return tell(seconds)
+
+
+def reference(loaded: Loaded) -> Round:
+    """Perturb in place tensor by tensor, transformers' `generate` on all prompts, restore by subtraction."""
+
+    def round_of(number: int) -> list[list[str]]:
+        texts = prompts(loaded, number)
+        seeds = member_seeds(0, number, ES.population, antithetic=False)
+        return [perturbed_answers(loaded, seed, texts) for seed in seeds]
+
+    return round_of
+
+
+@torch.no_grad()
+def perturbed_answers(loaded: Loaded, seed: int, texts: list[str]) -> list[str]:
+    add_noise(loaded.model, seed, ES.sigma)
+    tokens = loaded.tokenizer(texts, return_tensors="pt", padding=True, add_special_tokens=False)
+    out = loaded.model.generate(**tokens, do_sample=False, max_new_tokens=ES.max_new_tokens)
+    add_noise(loaded.model, seed, -ES.sigma)
+    answers: list[str] = loaded.tokenizer.batch_decode(out[:, tokens["input_ids"].shape[1] :], skip_special_tokens=True)
+    return answers
+
+
+def add_noise(model: torch.nn.Module, seed: int, scale: float) -> None:
+    for parameter in model.parameters():
+        generator = torch.Generator().manual_seed(seed)
+        parameter.add_(torch.randn(parameter.shape, generator=generator), alpha=scale)
+
+
+def ours(loaded: Loaded, kind: str) -> Round:
+    """The engine's own way, with its own noise."""
+    es = replace(ES, noise=kind)
+    what = trained(loaded, None, 0)
+    perturbation = Perturbation(Noise(es.noise, es.rank), es.sigma, scales_of(what.master, es.layer_scale))
+    population = Population(what, perturbation, Decoder(loaded.model, loaded.tokenizer, es.rows), es)
+
+    def round_of(number: int) -> list[list[str]]:
+        seeds = member_seeds(0, number, es.population, antithetic=False)
+        batches = population.answers(seeds, prompts(loaded, number))
+        return [[answer.text for answer in member] for batch in batches for member in batch]
+
+    return round_of
+
+
+def prompts(loaded: Loaded, number: int) -> list[str]:
+    examples = tasks.make(TaskConfig()).examples("train")
+    chosen = prompt_subset(0, number, ES.prompts, len(examples))
+    return [chat_text(loaded.tokenizer, examples[i].messages) for i in chosen]
+
+
+def cpu_seconds(way: Round, number: int) -> float:
+    began = time.process_time()
+    way(number)
+    return time.process_time() - began
+
+
+def tell(seconds: dict[str, list[float]]) -> int:
+    """Prints evaluations (a member on a prompt) per CPU-second and the ratios. Returns the exit code."""
+    missed = 0
+    evaluations = ES.population * ES.prompts
+    for name, spent in seconds.items():
+        ratios = [base / own for base, own in zip(seconds["reference"], spent, strict=True)]
+        ratio, goal = statistics.median(ratios), GOALS.get(name)
+        line = f"{name:10} {evaluations / statistics.median(spent):7.0f} evaluations/CPU-s"
+        if goal is not None:
+            line += f"   {ratio:5.2f}x the reference loop ({min(ratios):.2f}-{max(ratios):.2f}), goal {goal:g}x"
+            missed += ratio < goal
+        print(line, flush=True)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

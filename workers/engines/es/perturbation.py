@@ -1,0 +1,75 @@
+"""A member's parameters: master + σ sₙ ε, where sₙ is 1 or, with `layer_scale`, the tensor's root mean square."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from workers.engines.es.noise import Noise
+
+
+@dataclass(frozen=True)
+class Perturbation:
+    """σ, the kind of noise, and each tensor's own scale s."""
+
+    noise: Noise
+    sigma: float
+    scales: Mapping[str, float]
+
+    def of(self, seeds: Sequence[int], name: str, master: Tensor) -> Tensor:
+        """The members' tensors [seeds, *master.shape], float32."""
+        return self.noise.of(seeds, name, master).mul_(self.sigma * self.scales[name]).add_(master)
+
+    def member(self, seed: int, master: Mapping[str, Tensor]) -> Callable[[str], Tensor]:
+        """One member's parameters, each made when asked for: a second master never lies in memory."""
+        return lambda name: self.of([seed], name, master[name])[0]
+
+    def factors(self, seeds: Sequence[int], name: str, master: Tensor) -> tuple[Tensor, Tensor]:
+        """(A [seeds, out, r], B [seeds, in, r]): the members are master + A Bᵀ."""
+        a, b = self.noise.factors(seeds, name, master)
+        return a.mul_(self.sigma * self.scales[name]), b
+
+    def step(self, directions: Mapping[int, float], master: Mapping[str, Tensor]) -> float:
+        """θ ← θ + Σ w s ε over directions seed -> w, in place. Returns the norm of the step.
+
+        The sum is formed in float32, in the order given, and added once: the same bits on every device. Without
+        directions no bit changes (adding a zero would turn −0 into 0).
+        """
+        if not directions:
+            return 0.0
+        squares = 0.0
+        for name, tensor in master.items():
+            delta = self.noise.weighted_sum(list(directions), list(directions.values()), name, tensor)
+            if self.scales[name] != 1.0:
+                delta.mul_(self.scales[name])
+            tensor.add_(delta)
+            squares += float(delta.double().square().sum())
+        return float(squares**0.5)
+
+
+def scales_of(master: Mapping[str, Tensor], relative: bool) -> dict[str, float]:
+    """1 for every tensor, or its root mean square at the start of the run (1 where it starts as all zeros)."""
+    if not relative:
+        return dict.fromkeys(master, 1.0)
+    return {name: float(m.double().square().mean().sqrt()) or 1.0 for name, m in master.items()}
+
+
+def directions(seeds: Sequence[int], z: Sequence[float | None], alpha: float) -> dict[int, float]:
+    """seed -> α/N · z as float32 numbers, over the N members that have a z.
+
+    A mirrored member's z counts against its twin's. Empty where every z is 0: a dead iteration changes no bit.
+    """
+    alive = sum(1 for weight in z if weight is not None)
+    summed: dict[int, float] = {}
+    for seed, weight in zip(seeds, z, strict=True):
+        if weight is not None:
+            summed[abs(seed)] = summed.get(abs(seed), 0.0) + (weight if seed > 0 else -weight)
+    weights = {seed: _float32(alpha / alive * total) for seed, total in summed.items()}
+    return weights if any(weights.values()) else {}
+
+
+def _float32(x: float) -> float:
+    return float(struct.unpack("<f", struct.pack("<f", x))[0])

@@ -1,0 +1,194 @@
+"""What a run trains: a float32 master, and the way from it into the model that answers.
+
+WholeModel trains every parameter; Adapter trains the A and B of a LoRA (arXiv 2106.09685) beside frozen weights. Either
+way the working copy is always written from the master, cast(master): no perturbation is ever subtracted again, so that
+nothing drifts, whatever the precision.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from workers.config import LoraConfig
+from workers.engines.es.noise import normals, outer_sum
+from workers.engines.es.perturbation import Perturbation
+from workers.models import Loaded
+from workers.models.decoder import LowRank, Shape, Stacked, Weights
+
+Values = Callable[[str], Tensor]
+"""A parameter's name -> its value in float32."""
+
+
+class NotResumable(ValueError):
+    """A folder that does not hold what an ES run of this kind needs to go on."""
+
+
+class Trained(Protocol):
+    """The parameters that are trained. `master`: canonical name -> float32; only an update changes it."""
+
+    model: Any
+    master: dict[str, Tensor]
+
+    def write(self, value: Values) -> None:
+        """Puts the value of each name (the master's, or a member's) into the model, cast to its precision."""
+
+    def members(self, seeds: Sequence[int], perturbation: Perturbation, shape: Shape) -> Weights:
+        """The members of these seeds, to answer in one batch."""
+
+    def bytes_per_member(self, perturbation: Perturbation) -> int:
+        """What one more member in the batch costs in memory."""
+
+    def save(self, folder: Path) -> None:
+        """Adds what the checkpoint's own weights do not hold to a saved Hugging Face folder."""
+
+    def load(self, folder: Path) -> None:
+        """Takes the master from a checkpoint and writes it into the model. Raises NotResumable."""
+
+
+def trained(loaded: Loaded, lora: LoraConfig | None, run_seed: int) -> Trained:
+    """What a run with this config trains."""
+    return WholeModel(loaded) if lora is None else Adapter(loaded, lora, run_seed)
+
+
+class WholeModel:
+    """Every parameter of the model; a tied one once."""
+
+    MASTER = "master.safetensors"
+
+    def __init__(self, loaded: Loaded) -> None:
+        self.model = loaded.model
+        self._parameters = dict(loaded.model.named_parameters())
+        self._exact = all(p.dtype == torch.float32 for p in self._parameters.values())
+        self.master = {name: p.detach().to(torch.float32, copy=True) for name, p in self._parameters.items()}
+
+    def write(self, value: Values) -> None:
+        for name, parameter in self._parameters.items():
+            parameter.copy_(value(name))
+
+    def members(self, seeds: Sequence[int], perturbation: Perturbation, shape: Shape) -> Weights:
+        if perturbation.noise.kind == "low_rank":
+            return self._low_rank_members(seeds, perturbation, shape)
+        made = ((n, perturbation.of(seeds, n, m).to(self._parameters[n].dtype)) for n, m in self.master.items())
+        return Stacked(dict(made), shape)
+
+    def _low_rank_members(self, seeds: Sequence[int], perturbation: Perturbation, shape: Shape) -> Weights:
+        factors, vectors = {}, {}
+        for name, master in self.master.items():
+            dtype = self._parameters[name].dtype
+            if perturbation.noise.is_low_rank(master):
+                a, b = perturbation.factors(seeds, name, master)
+                factors[name] = a.to(dtype), b.to(dtype)
+            else:
+                vectors[name] = perturbation.of(seeds, name, master).to(dtype)
+        return LowRank(self._parameters, shape, factors, vectors)
+
+    def bytes_per_member(self, perturbation: Perturbation) -> int:
+        if perturbation.noise.kind == "low_rank":
+            return 4 * perturbation.noise.rank * sum(sum(m.shape) for m in self.master.values())
+        # The stack itself, and the float32 noise of one tensor while it is being made.
+        largest = max(m.numel() for m in self.master.values())
+        stack: int = sum(p.numel() * p.element_size() for p in self._parameters.values())
+        return stack + 8 * largest
+
+    def save(self, folder: Path) -> None:
+        if not self._exact:
+            save_file(self.master, folder / self.MASTER)
+
+    def load(self, folder: Path) -> None:
+        files = [folder / self.MASTER] if not self._exact else sorted(folder.glob("*.safetensors"))
+        _fill(self.master, files, folder)
+        self.write(self.master.__getitem__)
+
+
+class Adapter:
+    """A and B of a LoRA for each target matrix: W + (alpha / rank) · B A. A starts as N(0, 1 / in), B as zero."""
+
+    FOLDER = "adapter"
+
+    def __init__(self, loaded: Loaded, lora: LoraConfig, run_seed: int) -> None:
+        self.model = loaded.model
+        self._lora, self._base_path = lora, str(loaded.path)
+        self._scale = lora.alpha / lora.rank
+        self._parameters = dict(loaded.model.named_parameters())
+        self._targets = _targets(loaded.model, lora.targets)
+        self._base = {t: self._parameters[f"{t}.weight"].detach().clone() for t in self._targets}
+        self.master = {}
+        for target, weight in self._base.items():
+            a, b = _names(target)
+            self.master[a] = _first_a(run_seed, a, lora.rank, weight)
+            self.master[b] = torch.zeros(len(weight), lora.rank, device=weight.device)
+
+    def write(self, value: Values) -> None:
+        for target, weight in self._base.items():
+            a, b = (value(name) for name in _names(target))
+            self._parameters[f"{target}.weight"].copy_(weight.float() + outer_sum(b * self._scale, a.T))
+
+    def members(self, seeds: Sequence[int], perturbation: Perturbation, shape: Shape) -> Weights:
+        factors, base = {}, dict(self._parameters)
+        for target, weight in self._base.items():
+            a, b = (perturbation.of(seeds, name, self.master[name]).to(weight.dtype) for name in _names(target))
+            factors[f"{target}.weight"] = b * self._scale, a.transpose(1, 2)
+            base[f"{target}.weight"] = weight
+        return LowRank(base, shape, factors, {})
+
+    def bytes_per_member(self, perturbation: Perturbation) -> int:
+        return sum(4 * m.numel() for m in self.master.values())
+
+    def save(self, folder: Path) -> None:
+        """The folder's weights are merged; beside them lies the adapter alone, as PEFT reads it."""
+        adapter = folder / self.FOLDER
+        adapter.mkdir()
+        save_file(self.master, adapter / "adapter_model.safetensors")
+        described = {
+            "peft_type": "LORA",
+            "task_type": "CAUSAL_LM",
+            "base_model_name_or_path": self._base_path,
+            "r": self._lora.rank,
+            "lora_alpha": self._lora.alpha,
+            "target_modules": list(self._lora.targets),
+        }
+        (adapter / "adapter_config.json").write_text(json.dumps(described, indent=2), encoding="utf-8")
+
+    def load(self, folder: Path) -> None:
+        _fill(self.master, [folder / self.FOLDER / "adapter_model.safetensors"], folder)
+        self.write(self.master.__getitem__)
+
+
+def _names(target: str) -> tuple[str, str]:
+    """PEFT's names of A and B."""
+    return tuple(f"base_model.model.{target}.lora_{letter}.weight" for letter in "AB")  # type: ignore[return-value]
+
+
+def _first_a(run_seed: int, name: str, rank: int, weight: Tensor) -> Tensor:
+    wide = int(weight.shape[1])
+    start = normals([run_seed + 1], f"{name}#start", rank * wide, weight.device).view(rank, wide)
+    return start.mul_(wide**-0.5)
+
+
+def _targets(model: nn.Module, wanted: Sequence[str]) -> list[str]:
+    linear = [name for name, module in model.named_modules() if isinstance(module, nn.Linear)]
+    found = [name for name in linear if name.rpartition(".")[2] in wanted]
+    if missing := set(wanted) - {name.rpartition(".")[2] for name in found}:
+        known = ", ".join(sorted({name.rpartition(".")[2] for name in linear}))
+        raise ValueError(f"es.lora.targets: the model has no linear layer {', '.join(sorted(missing))}; it has {known}")
+    return found
+
+
+def _fill(master: Mapping[str, Tensor], files: Sequence[Path], folder: Path) -> None:
+    """Reads every tensor of the master from the files; their other tensors are none of its business."""
+    saved: dict[str, Tensor] = {}
+    for file in files:
+        if not file.is_file():
+            raise NotResumable(f"{folder} has no {file.name}, so it was not saved by an ES run of this kind")
+        saved.update(load_file(file))
+    if missing := sorted(master.keys() - saved.keys()):
+        raise NotResumable(f"{folder} lacks {len(missing)} tensors of this run, {missing[0]} among them")
+    for name, tensor in master.items():
+        tensor.copy_(saved[name])
