@@ -95,7 +95,7 @@ class WholeModel:
         # The stack itself, and the float32 noise of one tensor while it is being made.
         largest = max(m.numel() for m in self.master.values())
         stack: int = sum(p.numel() * p.element_size() for p in self._parameters.values())
-        return stack + 8 * largest
+        return stack + 8 * int(largest)
 
     def save(self, folder: Path) -> None:
         if not self._exact:
