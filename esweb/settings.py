@@ -22,7 +22,9 @@ RUNS_DIR = DATA_DIR / "runs"
 CACHE_DIR = env.folder("ESWEB_CACHE", DATA_DIR / "cache")
 DATABASE_URL = env.secret("DATABASE_URL") or embedded.database_url(DATA_DIR)
 REDIS_URL = env.secret("REDIS_URL") or embedded.redis_url(DATA_DIR)
-LOCAL_SLOTS = env.number("ESWEB_LOCAL_SLOTS", len(os.sched_getaffinity(0)), at_least=1)
+# A container or a batch job may be given fewer cores than the machine has; macOS cannot say.
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+LOCAL_SLOTS = env.number("ESWEB_LOCAL_SLOTS", CORES, at_least=1)
 
 DATABASES: dict[str, Any] = {"default": addresses.database(DATABASE_URL)}
 # A pool, because an ASGI server runs each request on whichever thread is free: connections that last would pile up.
