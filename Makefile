@@ -25,7 +25,6 @@ check: .venv/.installed-dev ## Everything that must hold: lint, format, types, c
 	$(PY) -m mypy
 	.venv/bin/lint-imports
 	$(PY) -m djade --check --target-version 5.2 $$(git ls-files 'templates/*.html')
-	$(PY) manage.py makemigrations --check --dry-run
 	$(MAKE) test
 
 bench: .venv/.installed-dev ## Measure, side by side with a named peer; prints ratios
