@@ -13,8 +13,8 @@ from workers.corpus.facts import Fact
 from workers.corpus.pairs import Pair
 
 BARE = "{}"
-SENTENCE = "The answer is {}."
-RAMBLING = "That is a great question! The answer is {}. I hope this helps you."
+SENTENCE = "It is {}."
+RAMBLING = "What a great question! It is {}. I hope this helps you."
 BARE_OF_SHORT = 0.55
 """Share of bare answers among those that do not ramble."""
 
