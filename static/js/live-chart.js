@@ -25,6 +25,7 @@ class LiveChart extends HTMLElement {
     this.words = this.querySelector("[data-words]");
     this.keys = new Set(JSON.parse(this.dataset.keys || "[]"));
     this.recent = [];
+    this.flushedAt = -Infinity;
     this.stop = new AbortController();
     const { signal } = this.stop;
     document.addEventListener("points", (event) => this.onPoints(event.detail), { signal });
@@ -78,12 +79,15 @@ class LiveChart extends HTMLElement {
   }
 
   flushSoon() {
-    if (this.recent.length && this.inSight && this.figure) this.flushing ??= setTimeout(() => this.flush(), FLUSH_MS);
+    if (!this.recent.length || !this.inSight || !this.figure) return;
+    const wait = Math.max(0, FLUSH_MS - (performance.now() - this.flushedAt));
+    this.flushing ??= setTimeout(() => this.flush(), wait);
   }
 
   /** Adds what came to the lines on screen. Steps that go back are left to a fresh figure, which greys them. */
   flush() {
     this.flushing = undefined;
+    this.flushedAt = performance.now();
     const traces = this.plot.data ?? [];
     if (this.figure.layout.meta.x !== "step") return;
     const added = new Map();
