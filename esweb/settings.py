@@ -28,7 +28,9 @@ LOCAL_SLOTS = env.number("ESWEB_LOCAL_SLOTS", CORES, at_least=1)
 
 DATABASES: dict[str, Any] = {"default": addresses.database(DATABASE_URL)}
 # A pool, because an ASGI server runs each request on whichever thread is free: connections that last would pile up.
-DATABASES["default"]["OPTIONS"]["pool"] = {"min_size": 0, "max_size": 8, "timeout": 10}
+DATABASES["default"]["OPTIONS"]["pool"] = {"min_size": 0, "max_size": 8, "timeout": 30}
+# Looked at before it is given out: after a restart of PostgreSQL the pool is full of dead connections.
+DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}}
 

@@ -5,6 +5,7 @@ import pytest
 from runs.models import Attempt, Experiment, Run
 from tests.runs.calling import calls, paths
 from tests.runs.recording import make_attempt, make_run
+from workers.config import RunConfig, preset
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def test_a_preset_is_launched_in_an_experiment_by_name(api, ada):
         "url": f"/runs/{run.uid}/",
         "created_by": "ada",
     }
-    assert answer.json()["config"]["es"]["iterations"] == 4
+    assert answer.json()["config"] == RunConfig.from_json(preset("es-micro").config | {"seed": 7}).to_json()
     assert (run.experiment.name, run.experiment.owner) == ("Concise", ada)
     assert Attempt.objects.get().state == "created"
 
@@ -45,7 +46,9 @@ def test_the_second_launch_joins_the_experiment_of_that_name(api, bo):
 def test_the_config_is_laid_over_the_preset(api, experiment):
     config = {"es": {"iterations": 9}, "evaluation": {"prompts": 3}}
     shown = launch(api, experiment=experiment.pk, preset="es-micro", config=config).json()["config"]
-    assert (shown["es"]["iterations"], shown["es"]["population"]) == (9, 8)
+    own = preset("es-micro").config["es"]
+    assert (shown["es"]["iterations"], shown["es"]["population"]) == (9, own["population"])
+    assert own["iterations"] != 9
     assert (shown["evaluation"]["prompts"], shown["evaluation"]["samples"]) == (3, 2)
 
 

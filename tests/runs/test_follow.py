@@ -234,20 +234,25 @@ def eventually(condition, seconds=15):
         time.sleep(0.05)
 
 
+def connected():
+    """The PostgreSQL processes that serve this database."""
+    with connection.cursor() as sql:
+        sql.execute("SELECT pid FROM pg_stat_activity WHERE datname = current_database()")
+        return {pid for (pid,) in sql.fetchall()}
+
+
 @pytest.mark.django_db(transaction=True)
 def test_the_process_survives_a_cut_connection_publishes_and_ends_on_sigterm(attempt, tmp_path):
     subscription = redis.Redis.from_url(settings.REDIS_URL, socket_timeout=10).pubsub()
     subscription.subscribe(CHANNEL + attempt.run.uid)
+    ours = connected()
     with RecordWriter(attempt.directory, 0) as records:
         records.write(Metric(0, {"a": 1.0}))
         process = subprocess.Popen(FOLLOW, env=environment(tmp_path), stderr=subprocess.PIPE)
         try:
             eventually(lambda: values(attempt) == [1])
             with connection.cursor() as sql:
-                sql.execute(
-                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-                    "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-                )
+                sql.execute("SELECT pg_terminate_backend(pid) FROM unnest(%s) AS pid", [list(connected() - ours)])
             records.write(Metric(1, {"a": 2.0}))
             eventually(lambda: values(attempt) == [1, 2])
             assert process.poll() is None
