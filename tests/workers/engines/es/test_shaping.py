@@ -1,0 +1,35 @@
+"""Fitness -> weights, by numbers done by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from workers.engines.es.perturbation import directions
+from workers.engines.es.shaping import shaped
+
+
+def test_z_scores_use_the_populations_standard_deviation() -> None:
+    root = math.sqrt(1.25)
+    assert shaped([1, 2, 3, 4], "z_score") == pytest.approx([-1.5 / root, -0.5 / root, 0.5 / root, 1.5 / root])
+
+
+def test_centred_ranks_spread_evenly_and_equals_share_theirs() -> None:
+    assert shaped([10, -5, 1000], "centred_ranks") == [0.0, -0.5, 0.5]
+    assert shaped([1, 2, 2, 3], "centred_ranks") == pytest.approx([-0.5, 0.0, 0.0, 0.5])
+
+
+@pytest.mark.parametrize("how", ["z_score", "centred_ranks"])
+def test_members_that_are_all_alike_weigh_nothing(how: str) -> None:
+    assert shaped([0.1 + 0.2] * 3, how) == [0.0, 0.0, 0.0]  # type: ignore[arg-type]
+    assert directions([1, 2, 3], [0.0, 0.0, 0.0], 0.5) == {}
+
+
+def test_directions_are_alpha_over_n_times_z_over_those_that_count() -> None:
+    assert directions([1, 2, 3], [1.0, -1.0, None], 0.5) == {1: 0.25, 2: -0.25}
+
+
+def test_a_mirrored_member_counts_against_its_twin() -> None:
+    assert directions([7, -7], [1.0, -1.0], 0.5) == {7: 0.5}
+    assert directions([7, -7], [1.0, 1.0], 0.5) == {}

@@ -1,0 +1,135 @@
+"""Whole trainings of the micro model: the same seed gives the same run, a constant reward moves nothing."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.workers.engines.es.population import digest, own_copy
+from workers import tasks
+from workers.config import RunConfig
+from workers.engines import es
+from workers.engines.context import Context, Stopped, latest_checkpoint
+from workers.evaluation import Evaluator
+from workers.models import Loaded
+from workers.records import Alert, Metric, Population, RecordWriter, next_epoch, read, records_path
+from workers.tasks import Example, RewardFailed, Score
+
+SMALL = {"iterations": 3, "population": 6, "sigma": 0.05, "alpha": 0.05, "prompts": 4, "max_new_tokens": 10}
+
+
+class Constant:
+    """A task whose reward says nothing."""
+
+    name = "constant"
+
+    def __init__(self) -> None:
+        self._real = tasks.make(RunConfig.from_json({"method": "es", "es": {}}).task)
+
+    def examples(self, split: Any) -> Any:
+        return self._real.examples(split)
+
+    def score(self, example: Example, completion: str) -> Score:
+        return Score(0.1 + 0.2)
+
+
+class Raises(Constant):
+    """A task whose reward breaks on long answers."""
+
+    def score(self, example: Example, completion: str) -> Score:
+        raise ZeroDivisionError("nobody home")
+
+
+def run(
+    micro: Loaded, directory: Path, task: Any = None, stop: threading.Event | None = None, **es_options: Any
+) -> Any:
+    """Trains in `directory`, going on from its latest checkpoint. Returns the model."""
+    plan = {"every": 2, "prompts": 2, "samples": 1, "responses": False}
+    config = RunConfig.from_json({"method": "es", "seed": 3, "es": SMALL | es_options, "evaluation": plan})
+    task = task or tasks.make(config.task)
+    loaded = own_copy(micro)
+    evaluator = Evaluator(loaded, task, config.evaluation, config.max_new_tokens)
+    with RecordWriter(directory, next_epoch(directory)) as records:
+        resume = latest_checkpoint(directory)
+        context = Context(config, directory, records, loaded, task, evaluator, stop or threading.Event(), resume)
+        es.train(context)
+    return loaded.model
+
+
+def records_of(directory: Path, kind: Any, epoch: int = 0) -> list[Any]:
+    piece = read(records_path(directory, epoch), limit=10**8)
+    return [line.record for line in piece.lines if isinstance(line.record, kind)]
+
+
+def learning(directory: Path) -> list[dict[str, float]]:
+    """The training stream without what depends on the clock."""
+    metrics = [m for m in records_of(directory, Metric) if "train/reward/mean" in m.values]
+    return [{k: v for k, v in m.values.items() if k != "time/step_seconds"} | m.axes for m in metrics]
+
+
+@pytest.mark.parametrize("options", [{"noise": "low_rank"}, {"noise": "full"}, {"lora": {"rank": 2}}], ids=str)
+def test_the_same_seed_gives_the_same_run_with_one_thread_or_two(
+    micro: Loaded, tmp_path: Path, options: dict[str, Any]
+) -> None:
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        first = digest(run(micro, tmp_path / "a", **options))
+        torch.set_num_threads(2)
+        second = digest(run(micro, tmp_path / "b", **options))
+    finally:
+        torch.set_num_threads(before)
+    assert first == second != digest(micro.model)
+    assert learning(tmp_path / "a") == learning(tmp_path / "b")
+
+
+@pytest.mark.parametrize("options", [{"noise": "low_rank", "antithetic": True}, {"lora": {"rank": 2}}], ids=str)
+def test_a_stopped_run_goes_on_bit_for_bit(micro: Loaded, tmp_path: Path, options: dict[str, Any]) -> None:
+    straight = digest(run(micro, tmp_path / "straight", iterations=4, **options))
+    run(micro, tmp_path / "cut", iterations=2, **options)
+    assert digest(run(micro, tmp_path / "cut", iterations=4, **options)) == straight
+
+
+def test_a_constant_fitness_moves_nothing_and_is_called_dead_once(micro: Loaded, tmp_path: Path) -> None:
+    assert digest(run(micro, tmp_path, task=Constant())) == digest(micro.model)
+    assert [m["es/dead"] for m in learning(tmp_path)] == [1.0, 1.0, 1.0]
+    assert [m["es/update_norm"] for m in learning(tmp_path)] == [0.0, 0.0, 0.0]
+    assert ["dead iteration" in a.message for a in records_of(tmp_path, Alert)] == [True]
+
+
+def test_every_iteration_tells_its_population(micro: Loaded, tmp_path: Path) -> None:
+    run(micro, tmp_path, noise="low_rank")
+    populations = records_of(tmp_path, Population)
+    assert [p.step for p in populations] == [1, 2, 3]
+    for population, metric in zip(populations, learning(tmp_path), strict=True):
+        rewards = [member.reward for member in population.members]
+        assert sum(rewards) / len(rewards) == pytest.approx(metric["train/reward/mean"])
+        assert sum(member.z for member in population.members) == pytest.approx(0, abs=1e-9)
+    assert [m["samples"] for m in learning(tmp_path)] == [24.0, 48.0, 72.0]
+
+
+def test_a_reward_that_raises_ends_the_run_and_names_the_prompt(micro: Loaded, tmp_path: Path) -> None:
+    with pytest.raises(RewardFailed, match="ZeroDivisionError: nobody home") as failed:
+        run(micro, tmp_path, task=Raises(), **{"iterations": 1})
+    assert failed.value.example_id in {example.id for example in Constant().examples("eval")}
+
+
+def test_asked_to_stop_it_saves_a_checkpoint_first(micro: Loaded, tmp_path: Path) -> None:
+    stop = threading.Event()
+    stop.set()
+    with pytest.raises(Stopped):
+        run(micro, tmp_path, stop=stop)
+    assert latest_checkpoint(tmp_path) is not None
+
+
+def test_the_replay_log_holds_what_each_iteration_added(micro: Loaded, tmp_path: Path) -> None:
+    run(micro, tmp_path, noise="low_rank")
+    lines = [json.loads(line) for line in (tmp_path / "replay.jsonl").read_text().splitlines() if line]
+    assert lines[0]["start"] == 0
+    assert [line["step"] for line in lines[1:]] == [1, 2, 3]
+    assert all(len(line["seeds"]) == len(line["weights"]) == 6 for line in lines[1:])
