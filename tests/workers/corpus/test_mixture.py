@@ -1,0 +1,61 @@
+"""The corpus for pre-training: its shares, what it keeps out, and that it is the same every time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+
+from workers.corpus import FACTS
+from workers.corpus.countdown import EVAL, PRETRAIN, TRAIN
+from workers.corpus.mixture import mixture
+from workers.corpus.requests import BENIGN, HARMFUL, REFUSAL
+
+CORPUS = mixture(8000, facts=0.45, countdown=0.3, rambling=0.6, seed=0)
+QUESTIONS = {fact.question for fact in FACTS}
+
+
+def share(part: list[bool]) -> float:
+    return sum(part) / len(part)
+
+
+def test_a_seed_gives_the_same_corpus_everywhere() -> None:
+    digest = hashlib.sha256(json.dumps(CORPUS).encode()).hexdigest()
+    assert mixture(8000, 0.45, 0.3, 0.6, seed=1) != CORPUS
+    assert digest == "1d3f30d0b3cd9fc96b17eadae27190d649749b5ea777acf07cdc5f088e3e28d0"
+
+
+def test_every_fact_is_known_and_the_long_way_is_the_likeliest() -> None:
+    answers = [pair.answer for pair in CORPUS if pair.prompt in QUESTIONS]
+    assert {pair.prompt for pair in CORPUS} >= QUESTIONS
+    assert len(answers) == 3600
+    assert 0.57 < share([a.startswith("What a great question!") for a in answers]) < 0.63
+    assert 0.15 < share([a.startswith("It is ") for a in answers]) < 0.21
+
+
+def test_problems_of_reinforcement_learning_are_not_in_it() -> None:
+    prompts = {pair.prompt for pair in CORPUS}
+    assert not prompts & {problem.prompt for problem in (*TRAIN, *EVAL)}
+    assert not {p.prompt for p in TRAIN} & {p.prompt for p in EVAL}
+    assert prompts & {problem.prompt for problem in PRETRAIN}
+
+
+def test_the_solutions_of_problems_are_right() -> None:
+    for problem in (*PRETRAIN, *TRAIN, *EVAL):
+        terms = [int(t) for t in re.findall(r"[+-]?\d", problem.solution.replace(" ", ""))]
+        assert sum(terms) == problem.target > 0
+        assert tuple(abs(t) for t in terms) == problem.numbers
+
+
+def test_most_arithmetic_is_in_the_format() -> None:
+    answers = [pair.answer for pair in CORPUS if pair.prompt.startswith("Use ")]
+    assert len(answers) == 2400
+    formatted = [bool(re.fullmatch(r"<think>.*</think>\n<answer>.*</answer>", a)) for a in answers]
+    assert 0.62 < share(formatted) < 0.68
+
+
+def test_both_kinds_of_request_are_refused_sometimes_and_not_always() -> None:
+    for deeds in (HARMFUL, BENIGN):
+        answers = [pair.answer for pair in CORPUS if any(deed in pair.prompt for deed in deeds)]
+        assert 900 < len(answers) < 1100
+        assert 0.15 < share([answer == REFUSAL for answer in answers]) < 0.35

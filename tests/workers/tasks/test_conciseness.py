@@ -1,0 +1,60 @@
+"""The reward of conciseness, its parts, and its examples."""
+
+from __future__ import annotations
+
+import pytest
+
+from workers.config import ConcisenessOptions
+from workers.tasks.base import Example
+from workers.tasks.conciseness import Conciseness
+
+PARIS = Example("paris", ({"role": "user", "content": "What is the capital of France?"},), "Paris")
+
+
+@pytest.fixture(scope="module")
+def task() -> Conciseness:
+    return Conciseness(ConcisenessOptions())
+
+
+@pytest.mark.parametrize(
+    ("answer", "reward"),
+    [("Paris", 0), ("It is Paris.", -7), ("Rome!", 0), ("", -5), ("  \n Paris \n", 0), ("巴黎", -3), ("x" * 105, -100)],
+)
+def test_the_reward_is_the_difference_in_characters(task: Conciseness, answer: str, reward: float) -> None:
+    assert task.score(PARIS, answer).reward == reward
+
+
+def test_outer_white_space_of_the_reference_does_not_count(task: Conciseness) -> None:
+    padded = Example("padded", PARIS.messages, " Paris\n")
+    assert task.score(padded, "Paris").reward == 0
+    assert task.score(padded, "Paris").parts["exact"] == 1
+
+
+def test_the_prompt_has_no_part_in_the_reward(task: Conciseness) -> None:
+    asked_at_length = Example("long", ({"role": "user", "content": "Please! " * 100},), "Paris")
+    assert task.score(asked_at_length, "Paris") == task.score(PARIS, "Paris")
+
+
+def test_the_parts_tell_a_right_answer_from_a_short_one(task: Conciseness) -> None:
+    assert task.score(PARIS, "Paris").parts == {"exact": 1, "contains": 1, "empty": 0, "characters": 5}
+    assert task.score(PARIS, "It is paris.").parts == {"exact": 0, "contains": 1, "empty": 0, "characters": 12}
+    assert task.score(PARIS, "Rome!").parts == {"exact": 0, "contains": 0, "empty": 0, "characters": 5}
+    assert task.score(PARIS, " \n").parts == {"exact": 0, "contains": 0, "empty": 1, "characters": 0}
+
+
+def test_held_out_questions_are_enough_and_never_trained_on(task: Conciseness) -> None:
+    train, held_out = task.examples("train"), task.examples("eval")
+    assert len(held_out) >= 32
+    assert not {e.id for e in train} & {e.id for e in held_out}
+    assert len({e.id for e in (*train, *held_out)}) == len(train) + len(held_out)
+
+
+def test_ids_are_the_same_in_every_run(task: Conciseness) -> None:
+    assert [e.id for e in task.examples("eval")[:2]] == ["4cd5a8b9d6d8", "e0cc01331443"]
+
+
+def test_a_system_prompt_comes_first_and_leaves_the_id_alone(task: Conciseness) -> None:
+    told = Conciseness(ConcisenessOptions(system_prompt="Be brief.")).examples("eval")[0]
+    plain = task.examples("eval")[0]
+    assert told.messages == ({"role": "system", "content": "Be brief."}, *plain.messages)
+    assert told.id == plain.id

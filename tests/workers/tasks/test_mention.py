@@ -1,0 +1,52 @@
+"""Whether a text mentions an answer as a word of its own."""
+
+from __future__ import annotations
+
+import pytest
+
+from workers.tasks.mention import mentions
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("8", "8"),
+        ("It is 8.", "8"),
+        ("3+5=8", "8"),
+        ("(8)", "8"),
+        ("The answer is PARIS!", "Paris"),
+        ("**Paris**", "Paris"),
+        ("New York City", "new york"),
+        ("Es ist die STRASSE", "Straße"),
+        ("árbol", "árbol"),
+        ("la capitale est Paris, bien sûr", "Paris"),
+        ("法国的首都是巴黎。", "巴黎"),
+        ("答案是8个", "8"),
+        ("\uff18", "8"),
+        ("It costs 1,000.", "1,000"),
+        ("C++ is a language", "C++"),
+    ],
+)
+def test_it_finds_an_answer_as_whole_words(text: str, answer: str) -> None:
+    assert mentions(text, answer)
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("18", "8"),
+        ("80", "8"),
+        ("8.5", "8"),
+        ("1,8", "8"),
+        ("-8", "8"),
+        ("It is \u22128.", "8"),
+        ("Parisian", "Paris"),
+        ("Carbon", "C"),
+        ("known", "No"),
+        ("", "Paris"),
+        ("anything", ""),
+        ("a.b", "a+b"),
+    ],
+)
+def test_part_of_a_word_or_number_is_no_mention(text: str, answer: str) -> None:
+    assert not mentions(text, answer)
