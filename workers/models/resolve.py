@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +13,6 @@ from huggingface_hub import snapshot_download
 from workers.models.tiny.build import Progress, build
 from workers.models.tiny.recipe import RECIPES, Recipe, code_hash
 
-LOOK_AGAIN_SECONDS = 0.2
 HUB_FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja"]
 
 
@@ -39,8 +37,13 @@ def cache_folder() -> Path:
     return Path(os.environ.get("ESWEB_CACHE") or Path.home() / ".cache" / "esweb")
 
 
+def place(recipe: Recipe, seed: int) -> Path:
+    """Where a model of ours is kept, made or not. Its name changes with the code that makes it."""
+    return cache_folder() / "models" / f"{recipe.name}-{code_hash()}-{seed}"
+
+
 def _made(recipe: Recipe, seed: int, progress: Progress) -> Path:
-    folder = cache_folder() / "models" / f"{recipe.name}-{code_hash()}-{seed}"
+    folder = place(recipe, seed)
     if folder.is_dir():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -54,9 +57,9 @@ def _made(recipe: Recipe, seed: int, progress: Progress) -> Path:
 def _alone(lock: Path, recipe: Recipe, progress: Progress) -> Iterator[None]:
     """Holds the file lock; the kernel lets go of it when a process dies, so a killed build blocks nobody."""
     with lock.open("a") as file:
-        while not _taken(file.fileno()):
+        if not _taken(file.fileno()):
             progress(f"Waiting for another process that makes the {recipe.name} model", 0.0)
-            time.sleep(LOOK_AGAIN_SECONDS)
+            fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 

@@ -12,6 +12,8 @@ import shutil
 import sys
 from pathlib import Path
 
+from transformers.utils import logging
+
 from workers.models.resolve import resolve
 from workers.models.tiny.build import MANIFEST
 from workers.models.tiny.recipe import RECIPES
@@ -50,6 +52,8 @@ def main(argv: list[str] | None = None) -> int:
     if out.exists() and not (out / MANIFEST).is_file() and (not out.is_dir() or any(out.iterdir())):
         print(f"{out} is there and is no model of ours: give a new or empty folder", file=sys.stderr)
         return 2
+    # transformers draws bars of its own over ours.
+    logging.disable_progress_bar()
     bar = Bar()
     made = resolve(arguments.name, bar, seed=arguments.seed)
     bar.close()

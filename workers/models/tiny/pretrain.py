@@ -1,7 +1,7 @@
 """Pre-training: next-token prediction of the answers, given their prompts.
 
-AdamW, linear warm-up and decay, gradient norm clipped at 1. Padding stands on the right here: attention is causal, so no
-token looks at it and it needs no mask.
+AdamW, linear warm-up and decay, gradient norm clipped at 1. Padding stands on the right here: attention is causal, so
+no token looks at it and it needs no mask.
 """
 
 from __future__ import annotations
@@ -73,10 +73,10 @@ def _tensors(batch: Sequence[Lesson]) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def _batches(lessons: Sequence[Lesson], size: int, rng: random.Random) -> Iterator[Sequence[Lesson]]:
-    """Epoch after epoch, without end, shuffled anew.
+    """Epoch after epoch, without end, each shuffled anew.
 
     Batches of like lengths would save a fifth of the time, but each would hold one kind of answer only, and which kind
-    the greedy answer belongs to at the end would be chance (measured: 0 to 40 % of arithmetic in its format, for 100 %).
+    the greedy answer is of would be chance: with them 0 to 40 % of the arithmetic was in its format, without them all.
     """
     while True:
         mixed = rng.sample(lessons, len(lessons))
