@@ -27,7 +27,8 @@ def resolve(path: str, progress: Progress | None = None, *, seed: int = 0) -> Pa
     """
     if path in RECIPES:
         return _made(RECIPES[path], seed, progress or (lambda message, share: None))
-    if Path(path).is_dir():
+    # An empty path is the current folder to pathlib, and a mistake here.
+    if path and Path(path).is_dir():
         return Path(path).resolve()
     return _from_hub(path)
 

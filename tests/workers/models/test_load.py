@@ -1,0 +1,67 @@
+"""A loaded model is ready to answer: on its device, in its precision, without gradients, padded on the left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM
+
+from tests.workers.models.shapes import generated
+from workers.config import ModelConfig
+from workers.models import Loaded, chat_text, load, save
+from workers.tasks import make
+
+
+def test_auto_on_a_cpu_is_float32(micro: Loaded) -> None:
+    assert (micro.device, micro.dtype) == (torch.device("cpu"), torch.float32)
+    assert {p.dtype for p in micro.model.parameters()} == {torch.float32}
+    assert 30_000 < micro.model.num_parameters() < 34_000
+
+
+def test_it_answers_and_does_not_learn(micro: Loaded) -> None:
+    assert not micro.model.training
+    assert not any(p.requires_grad for p in micro.model.parameters())
+
+
+def test_a_precision_that_is_asked_for_is_taken() -> None:
+    loaded = load(ModelConfig(path="micro", dtype="bfloat16", device="cpu"))
+    assert {p.dtype for p in loaded.model.parameters()} == {torch.bfloat16} == {loaded.dtype}
+
+
+def test_libraries_can_load_it_again_from_where_it_came(micro: Loaded) -> None:
+    again: Any = AutoModelForCausalLM.from_pretrained(micro.model.name_or_path)
+    assert Path(micro.model.name_or_path) == micro.path
+    assert torch.equal(again.get_input_embeddings().weight, micro.model.get_input_embeddings().weight)
+
+
+def test_a_tokenizer_without_padding_pads_with_its_end(micro: Loaded, tmp_path: Path) -> None:
+    tokenizer = type(micro.tokenizer).from_pretrained(micro.path)
+    tokenizer.pad_token = None
+    save(micro.model, tokenizer, tmp_path / "m")
+    loaded = load(ModelConfig(path=str(tmp_path / "m"), device="cpu"))
+    assert loaded.tokenizer.pad_token == loaded.tokenizer.eos_token
+    assert loaded.tokenizer.padding_side == "left"
+
+
+def test_pickled_weights_are_refused(micro: Loaded, tmp_path: Path) -> None:
+    save(micro.model, micro.tokenizer, tmp_path / "m")
+    (tmp_path / "m" / "model.safetensors").unlink()
+    torch.save(micro.model.state_dict(), tmp_path / "m" / "pytorch_model.bin")
+    with pytest.raises(OSError, match="safetensors"):
+        load(ModelConfig(path=str(tmp_path / "m"), device="cpu"))
+
+
+def test_the_micro_model_rambles_and_ends(micro: Loaded) -> None:
+    from workers.config import TaskConfig
+
+    task = make(TaskConfig())
+    examples = task.examples("eval")
+    texts = [chat_text(micro.tokenizer, e.messages) for e in examples]
+    answers = micro.tokenizer.batch_decode(generated(micro.model, micro.tokenizer, texts, 40), skip_special_tokens=True)
+    rewards = [task.score(e, a).reward for e, a in zip(examples, answers, strict=True)]
+    assert sum(rewards) / len(rewards) < -40
+    assert sum(a.endswith("I hope this helps you.") for a in answers) > 30
+    assert len(set(answers)) > 5
