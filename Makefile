@@ -24,7 +24,7 @@ check: .venv/.installed-dev ## Everything that must hold: lint, format, types, c
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	.venv/bin/lint-imports
-	$(PY) -m djade --check --target-version 5.2 $$(git ls-files 'templates/*.html')
+	.venv/bin/djade --check --target-version 5.2 $$(git ls-files 'templates/*.html')
 	$(MAKE) test
 
 bench: .venv/.installed-dev ## Measure, side by side with a named peer; prints ratios
@@ -36,7 +36,7 @@ soak: .venv/.installed-dev ## Repeat the tests that use chance, 20 times
 fix: .venv/.installed-dev ## Format and mend what can be mended
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
-	$(PY) -m djade --target-version 5.2 $$(git ls-files 'templates/*.html')
+	.venv/bin/djade --target-version 5.2 $$(git ls-files 'templates/*.html')
 
 config-reference: .venv/.installed-dev ## Renew docs/config.md from the code
 	$(PY) -m workers.config > docs/config.md
