@@ -17,6 +17,11 @@ from workers.models.decoder.shape import Map, Shape
 from workers.models.decoder.weights import Plain, matrices, side_by_side
 
 Factors = tuple[Tensor, Tensor]
+Term = tuple[slice, Tensor, Tensor]
+"""One outer product of a difference: the outputs that it adds to, its a [M, out] and b [M, in]."""
+
+# On a CPU a batched product with an inner dimension this small is slower than as many multiply-adds by row.
+FEW = 4
 
 
 class LowRank(Plain):
@@ -38,7 +43,10 @@ class LowRank(Plain):
         self.members = len(next(iter(factors.values()))[0])
         self._embed_factors = factors.get(shape.embed)
         self._vectors = vectors
-        self._factors = {over: self._joined_factors(over, factors) for over in shape.maps}
+        rank = next(iter(factors.values()))[0].shape[2]
+        by_terms = rank <= FEW and not next(iter(factors.values()))[0].is_cuda
+        self._terms = {over: self._terms_of(over, factors) if by_terms else [] for over in shape.maps}
+        self._factors = {over: None if by_terms else self._joined_factors(over, factors) for over in shape.maps}
         self._biases = {over: self._joined_biases(over) for over in shape.maps}
 
     def embed(self, tokens: Tensor, rows: Placement) -> Tensor:
@@ -46,7 +54,9 @@ class LowRank(Plain):
         if self._embed_factors is None:
             return x
         a, b = self._embed_factors
-        return x + rows.gather(torch.bmm(rows.spread(rows.of_tokens(tokens, a)), b.transpose(1, 2)))
+        for weight, of_member in zip(rows.of_tokens(tokens, a).split(1, dim=1), b.unbind(2), strict=True):
+            rows.add_outer(x, slice(None), weight, of_member)
+        return x
 
     def scaled(self, x: Tensor, norm: str, rows: Placement) -> Tensor:
         return rows.times(x, self._vectors[norm]) if norm in self._vectors else super().scaled(x, norm, rows)
@@ -58,7 +68,19 @@ class LowRank(Plain):
         if (factors := self._factors[over]) is not None:
             a, b = factors
             y += rows.gather(torch.bmm(torch.bmm(rows.spread(x), b), a))
+        for cut, a, b in self._terms[over]:
+            rows.add_outer(y, cut, rows.dot(x, b), a)
         return y
+
+    def _terms_of(self, over: Map, factors: Mapping[str, Factors]) -> list[Term]:
+        """Every rank of every part as a term of its own."""
+        terms = []
+        for name, start in zip(over.weights, self._starts(over), strict=True):
+            a, b = factors.get(name, (None, None))
+            if a is not None and b is not None:
+                cut = slice(start, start + a.shape[1])
+                terms += [(cut, x.contiguous(), y.contiguous()) for x, y in zip(a.unbind(2), b.unbind(2), strict=True)]
+        return terms
 
     def _joined_factors(self, over: Map, factors: Mapping[str, Factors]) -> Factors | None:
         """(A [M, Σr, Σout] with a block for each part, B [M, in, Σr])."""

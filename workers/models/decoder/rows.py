@@ -36,6 +36,14 @@ class Even:
         """[R, n] plus the summand [M, n] of each row's member."""
         return self.gather(self.spread(x) + per_member.unsqueeze(1))
 
+    def dot(self, x: Tensor, per_member: Tensor) -> Tensor:
+        """[R, n] and the vector [M, n] of each row's member -> [R, 1]."""
+        return torch.linalg.vecdot(self.spread(x), per_member.unsqueeze(1)).view(-1, 1)
+
+    def add_outer(self, y: Tensor, cut: slice, weight: Tensor, per_member: Tensor) -> None:
+        """y[:, cut] += weight [R, 1] times the vector [M, n] of each row's member, in place."""
+        self.spread(y)[..., cut].addcmul_(self.spread(weight), per_member.unsqueeze(1))
+
     def of_tokens(self, tokens: Tensor, tables: Tensor) -> Tensor:
         """Each row's own entry of its member's table: tokens [R], tables [M, V, n] -> [R, n]."""
         member = torch.arange(self.members, device=tokens.device).unsqueeze(1)
@@ -64,6 +72,12 @@ class Ragged:
 
     def plus(self, x: Tensor, per_member: Tensor) -> Tensor:
         return x + per_member.index_select(0, self._member)
+
+    def dot(self, x: Tensor, per_member: Tensor) -> Tensor:
+        return torch.linalg.vecdot(x, per_member.index_select(0, self._member)).unsqueeze(-1)
+
+    def add_outer(self, y: Tensor, cut: slice, weight: Tensor, per_member: Tensor) -> None:
+        y[:, cut].addcmul_(weight, per_member.index_select(0, self._member))
 
     def of_tokens(self, tokens: Tensor, tables: Tensor) -> Tensor:
         return tables[self._member, tokens]
