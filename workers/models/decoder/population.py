@@ -54,7 +54,7 @@ class LowRank(Plain):
         if self._embed_factors is None:
             return x
         a, b = self._embed_factors
-        for weight, of_member in zip(rows.of_tokens(tokens, a).split(1, dim=1), b.unbind(2), strict=True):
+        for weight, of_member in zip(torch.split(rows.of_tokens(tokens, a), 1, dim=1), b.unbind(2), strict=True):
             rows.add_outer(x, slice(None), weight, of_member)
         return x
 

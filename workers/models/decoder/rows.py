@@ -38,7 +38,8 @@ class Even:
 
     def dot(self, x: Tensor, per_member: Tensor) -> Tensor:
         """[R, n] and the vector [M, n] of each row's member -> [R, 1]."""
-        return torch.linalg.vecdot(self.spread(x), per_member.unsqueeze(1)).view(-1, 1)
+        dots: Tensor = torch.linalg.vecdot(self.spread(x), per_member.unsqueeze(1))
+        return dots.view(-1, 1)
 
     def add_outer(self, y: Tensor, cut: slice, weight: Tensor, per_member: Tensor) -> None:
         """y[:, cut] += weight [R, 1] times the vector [M, n] of each row's member, in place."""
@@ -74,7 +75,8 @@ class Ragged:
         return x + per_member.index_select(0, self._member)
 
     def dot(self, x: Tensor, per_member: Tensor) -> Tensor:
-        return torch.linalg.vecdot(x, per_member.index_select(0, self._member)).unsqueeze(-1)
+        dots: Tensor = torch.linalg.vecdot(x, per_member.index_select(0, self._member))
+        return dots.unsqueeze(-1)
 
     def add_outer(self, y: Tensor, cut: slice, weight: Tensor, per_member: Tensor) -> None:
         y[:, cut].addcmul_(weight, per_member.index_select(0, self._member))
