@@ -26,6 +26,7 @@ def save(model: Any, tokenizer: Any, directory: Path, notes: Mapping[str, str] =
         tokenizer.save_pretrained(half_done)
         for name, text in notes.items():
             (half_done / name).write_text(text, encoding="utf-8")
+        _open_up(half_done)
         size, sha256 = _flush(half_done), weights_sha256(half_done)
         _put_in_place(half_done, directory)
     except BaseException:
@@ -49,6 +50,12 @@ def _fresh(directory: Path, what: str) -> Path:
     path = directory.parent / f".{directory.name}.{what}.{os.getpid()}"
     shutil.rmtree(path, ignore_errors=True)
     return path
+
+
+def _open_up(folder: Path) -> None:
+    """safetensors makes its files for their owner alone; whoever may read the config may read the weights."""
+    for weights in folder.glob("*.safetensors"):
+        weights.chmod((folder / "config.json").stat().st_mode)
 
 
 def _flush(folder: Path) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import stat
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +50,7 @@ def test_an_older_folder_is_replaced_whole(micro: Loaded, tmp_path: Path) -> Non
 
 
 def test_others_may_read_a_checkpoint_as_they_may_other_files(micro: Loaded, tmp_path: Path) -> None:
-    save(micro.model, micro.tokenizer, tmp_path / "model")
+    save(micro.model, micro.tokenizer, tmp_path / "model", {"note.txt": "made like any other file"})
     (tmp_path / "plain").mkdir()
-    assert stat.S_IMODE((tmp_path / "model").stat().st_mode) == stat.S_IMODE((tmp_path / "plain").stat().st_mode)
+    assert (tmp_path / "model").stat().st_mode == (tmp_path / "plain").stat().st_mode
+    assert len({file.stat().st_mode for file in (tmp_path / "model").iterdir()}) == 1
