@@ -33,7 +33,7 @@ sys.exit(train.main(sys.argv[1:]))
 def test_es_reaches_its_end(tmp_path: Path) -> None:
     out = tmp_path / "out"
 
-    process = train(run_json(tmp_path, "es-micro"), out)
+    process = train(run_json(tmp_path, "es-micro", es={"iterations": 4}), out)
 
     assert process.returncode == 0, process.stderr
     assert records(out, Status)[-1].phase == "done"
@@ -115,7 +115,7 @@ def test_what_the_installed_trl_does_not_know_is_a_bad_config_too(
 
 @pytest.mark.usefixtures("signals_put_back")
 def test_the_same_command_on_a_complete_directory_does_nothing(tmp_path: Path) -> None:
-    config, out = run_json(tmp_path, "grpo-micro"), tmp_path / "out"
+    config, out = run_json(tmp_path, "grpo-micro", grpo={"max_steps": 4}), tmp_path / "out"
     (out / "checkpoints/step-000004").mkdir(parents=True)
 
     assert main([str(config), "--out", str(out)]) == 0

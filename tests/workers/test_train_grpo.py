@@ -12,9 +12,10 @@ from workers.records import Population, Status
 
 @pytest.fixture(scope="module")
 def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Six steps, saved after every third."""
+    """Six steps of four groups of four, saved after every third."""
     folder = tmp_path_factory.mktemp("grpo")
-    return run_json(folder, "grpo-micro", grpo={"max_steps": 6, "save_steps": 3, "beta": 0.02})
+    groups = {"per_device_train_batch_size": 16, "num_generations": 4}
+    return run_json(folder, "grpo-micro", grpo={"max_steps": 6, "save_steps": 3, "beta": 0.02, **groups})
 
 
 @pytest.fixture(scope="module")
