@@ -48,6 +48,10 @@ def test_missed_beats_stop_no_program(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_directory_that_was_deleted_is_not_waited_for(tmp_path: Path) -> None:
-    watch = _watch(tmp_path / "gone", "import shutil, os; shutil.rmtree(os.getcwd())")
+    # Again and again: a heartbeat written in the middle keeps the folder from being removed.
+    remove = (
+        "import os, shutil\nhere = os.getcwd()\nwhile os.path.exists(here): shutil.rmtree(here, ignore_errors=True)"
+    )
+    watch = _watch(tmp_path / "gone", remove)
     with pytest.raises(FileNotFoundError):
         watch.run()
