@@ -49,9 +49,7 @@ def test_missed_beats_stop_no_program(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_a_directory_that_was_deleted_is_not_waited_for(tmp_path: Path) -> None:
     # Again and again: a heartbeat written in the middle keeps the folder from being removed.
-    remove = (
-        "import os, shutil\nat = os.getcwd()\nwhile os.path.exists(at): shutil.rmtree(at, ignore_errors=True)"
-    )
+    remove = "import os, shutil\nat = os.getcwd()\nwhile os.path.exists(at): shutil.rmtree(at, ignore_errors=True)"
     watch = _watch(tmp_path / "gone", remove)
     with pytest.raises(FileNotFoundError):
         watch.run()
