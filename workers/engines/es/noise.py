@@ -13,7 +13,7 @@ matrix product would round as its library pleases.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -37,20 +37,43 @@ def normals(seeds: Sequence[int], name: str, count: int, device: torch.device) -
     blocks = -(-count // NORMALS_PER_BLOCK)
     out = torch.empty(len(seeds), blocks, NORMALS_PER_BLOCK, device=device)
     step = max(1, BLOCKS_AT_ONCE[device.type] // len(seeds))
+    low, high = (torch.tensor(word, device=device) for word in _name_words(name))
     for start in range(0, blocks, step):
-        out[:, start : start + step] = _blocks(seeds, name, start, min(blocks, start + step), device)
+        position = torch.arange(start, min(blocks, start + step), device=device)
+        out[:, start : start + step] = _blocks(seeds, position, low, high)
+    out *= torch.tensor([1.0 if seed > 0 else -1.0 for seed in seeds], device=device)[:, None, None]
     return out.view(len(seeds), -1)[:, :count]
 
 
-def _blocks(seeds: Sequence[int], name: str, start: int, stop: int, device: torch.device) -> Tensor:
-    """[seeds, stop − start, 8]: the 16-bit halves of each block's four words, looked up."""
-    key = torch.tensor([abs(seed) for seed in seeds], dtype=torch.int64, device=device).unsqueeze(1)
-    position = torch.arange(start, stop, device=device).repeat(len(seeds), 1)
-    low, high = (torch.full_like(position, word) for word in _name_words(name))
-    words = torch.stack(philox((position & WORD, position >> 32, low, high), (key & WORD, key >> 32)), dim=-1)
+def unsigned_normals(seeds: Sequence[int], counts: Mapping[str, int], device: torch.device) -> dict[str, Tensor]:
+    """The starts of many short streams at once, name -> [seeds, count]: as `normals` gives for the seeds without sign.
+
+    A block costs a few operations on tensors; for short streams those are far cheaper made together.
+    """
+    blocks = [-(-count // NORMALS_PER_BLOCK) for count in counts.values()]
+    words = torch.tensor([_name_words(name) for name in counts], device=device)
+    low, high = words.repeat_interleave(torch.tensor(blocks, device=device), dim=0).unbind(1)
+    position = torch.cat([torch.arange(n, device=device) for n in blocks])
+    out = torch.empty(len(seeds), len(position), NORMALS_PER_BLOCK, device=device)
+    step = max(1, BLOCKS_AT_ONCE[device.type] // len(seeds))
+    for start in range(0, len(position), step):
+        some = slice(start, start + step)
+        out[:, some] = _blocks(seeds, position[some], low[some], high[some])
+    parts = torch.split(out, blocks, dim=1)
+    return {name: part.flatten(1)[:, :count] for (name, count), part in zip(counts.items(), parts, strict=True)}
+
+
+def _blocks(seeds: Sequence[int], position: Tensor, low: Tensor, high: Tensor) -> Tensor:
+    """[seeds, blocks, 8]: the 16-bit halves of each block's four words, looked up. The sign of a seed is not heeded.
+
+    `position` [blocks] counts within a stream, `low` and `high` (one or [blocks]) are the words of the stream's name.
+    """
+    key = torch.tensor([abs(seed) for seed in seeds], dtype=torch.int64, device=position.device).unsqueeze(1)
+    shape = len(seeds), len(position)
+    first, second, third, fourth = (word.expand(shape) for word in (position & WORD, position >> 32, low, high))
+    words = torch.stack(philox((first, second, third, fourth), (key & WORD, key >> 32)), dim=-1)
     halves = torch.stack((words & 0xFFFF, words >> 16), dim=-1)
-    drawn = normal_quantiles(device).index_select(0, halves.flatten()).view(*position.shape, NORMALS_PER_BLOCK)
-    return drawn * torch.tensor([1.0 if seed > 0 else -1.0 for seed in seeds], device=device)[:, None, None]
+    return normal_quantiles(position.device).index_select(0, halves.flatten()).view(*shape, NORMALS_PER_BLOCK)
 
 
 def _name_words(name: str) -> tuple[int, int]:
@@ -69,18 +92,22 @@ class Noise:
         """Whether a tensor's noise is a product of two factors."""
         return self.kind == "low_rank" and like.ndim == 2
 
-    def factors(self, seeds: Sequence[int], name: str, like: Tensor) -> tuple[Tensor, Tensor]:
-        """A [seeds, out, r], which carries the sign and the 1/√r, and B [seeds, in, r], so that E = A Bᵀ."""
-        rows, columns = like.shape
-        a = normals(seeds, f"{name}#A", rows * self.rank, like.device).reshape(len(seeds), rows, self.rank)
-        unsigned = [abs(seed) for seed in seeds]
-        b = normals(unsigned, f"{name}#B", columns * self.rank, like.device).reshape(len(seeds), columns, self.rank)
-        return a * self.rank**-0.5, b
+    def factors(self, seeds: Sequence[int], likes: Mapping[str, Tensor]) -> dict[str, tuple[Tensor, Tensor]]:
+        """For each matrix A [seeds, out, r], which carries the sign and the 1/√r, and B [seeds, in, r]: E = A Bᵀ."""
+        device = next(iter(likes.values())).device
+        counts = {
+            f"{name}#{side}": n * self.rank
+            for name, like in likes.items()
+            for side, n in zip("AB", like.shape, strict=True)
+        }
+        drawn = {name: x.view(len(seeds), -1, self.rank) for name, x in unsigned_normals(seeds, counts, device).items()}
+        signs = torch.tensor([1.0 if seed > 0 else -1.0 for seed in seeds], device=device)[:, None, None]
+        return {n: (drawn[f"{n}#A"] * signs * self.rank**-0.5, drawn[f"{n}#B"]) for n in likes}
 
     def of(self, seeds: Sequence[int], name: str, like: Tensor) -> Tensor:
         """The noise of a tensor written out, [seeds, *like.shape], float32."""
         if self.is_low_rank(like):
-            a, b = self.factors(seeds, name, like)
+            a, b = self.factors(seeds, {name: like})[name]
             return torch.stack([outer_sum(x, y) for x, y in zip(a, b, strict=True)])
         stream = "" if self.kind == "correlated" else name
         return normals(seeds, stream, like.numel(), like.device).reshape(len(seeds), *like.shape)

@@ -27,10 +27,10 @@ class Perturbation:
         """One member's parameters, each made when asked for: a second master never lies in memory."""
         return lambda name: self.of([seed], name, master[name])[0]
 
-    def factors(self, seeds: Sequence[int], name: str, master: Tensor) -> tuple[Tensor, Tensor]:
-        """(A [seeds, out, r], B [seeds, in, r]): the members are master + A Bᵀ."""
-        a, b = self.noise.factors(seeds, name, master)
-        return a.mul_(self.sigma * self.scales[name]), b
+    def factors(self, seeds: Sequence[int], matrices: Mapping[str, Tensor]) -> dict[str, tuple[Tensor, Tensor]]:
+        """name -> (A [seeds, out, r], B [seeds, in, r]): the members are master + A Bᵀ."""
+        made = self.noise.factors(seeds, matrices)
+        return {name: (a.mul_(self.sigma * self.scales[name]), b) for name, (a, b) in made.items()}
 
     def step(self, directions: Mapping[int, float], master: Mapping[str, Tensor]) -> float:
         """θ ← θ + Σ w s ε over directions seed -> w, in place. Returns the norm of the step.

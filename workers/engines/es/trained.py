@@ -79,14 +79,12 @@ class WholeModel:
         return Stacked(dict(made), shape)
 
     def _low_rank_members(self, seeds: Sequence[int], perturbation: Perturbation, shape: Shape) -> Weights:
-        factors, vectors = {}, {}
-        for name, master in self.master.items():
-            dtype = self._parameters[name].dtype
-            if perturbation.noise.is_low_rank(master):
-                a, b = perturbation.factors(seeds, name, master)
-                factors[name] = a.to(dtype), b.to(dtype)
-            else:
-                vectors[name] = perturbation.of(seeds, name, master).to(dtype)
+        dtypes = {name: parameter.dtype for name, parameter in self._parameters.items()}
+        matrices = {n: m for n, m in self.master.items() if perturbation.noise.is_low_rank(m)}
+        made = perturbation.factors(seeds, matrices).items()
+        factors = {n: (a.to(dtypes[n]), b.to(dtypes[n])) for n, (a, b) in made}
+        others = {n: m for n, m in self.master.items() if n not in matrices}
+        vectors = {n: perturbation.of(seeds, n, m).to(dtypes[n]) for n, m in others.items()}
         return LowRank(self._parameters, shape, factors, vectors)
 
     def bytes_per_member(self, perturbation: Perturbation) -> int:

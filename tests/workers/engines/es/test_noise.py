@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from workers.engines.es.noise import Noise, normals, outer_sum
+from workers.engines.es.noise import Noise, normals, outer_sum, unsigned_normals
 from workers.engines.es.philox import philox
 from workers.engines.es.seeds import member_seeds, prompt_subset
 
@@ -50,6 +50,12 @@ def test_the_same_bits_come_whole_or_in_part_alone_or_in_company() -> None:
     assert torch.equal(normals([9], "a", 17, CPU)[0], whole[2, :17])
 
 
+def test_many_short_streams_are_the_very_streams_one_by_one() -> None:
+    counts = {"a": 20, "b": 1, "long": 400_000}
+    for name, drawn in unsigned_normals([7, -8], counts, CPU).items():
+        assert torch.equal(drawn, normals([7, 8], name, counts[name], CPU))
+
+
 def test_it_is_what_it_was() -> None:
     """Pinned: with other bits no old run could be replayed. To change them, raise noise.VERSION."""
     pinned = [0.27370038628578186, 0.33901119232177734, -1.3430026769638062, -1.7208491563796997]
@@ -80,7 +86,7 @@ def test_low_rank_noise_has_unit_variance_and_its_rank() -> None:
     noise = LOW_RANK.of([3], "w", torch.zeros(300, 200))[0]
     assert abs(float(noise.var()) - 1) < 0.1
     assert int(torch.linalg.matrix_rank(noise)) == 4
-    a, b = LOW_RANK.factors([3], "w", torch.zeros(300, 200))
+    a, b = LOW_RANK.factors([3], {"w": torch.zeros(300, 200)})["w"]
     assert torch.equal(outer_sum(a[0], b[0]), noise)
 
 
