@@ -1,11 +1,20 @@
-// <dialog-opener for="id">: its button opens a <dialog>. Focus goes in and, on closing, comes back by itself.
+// <dialog-opener for="id">: its button opens a <dialog>. Focus goes in and, on closing, comes back by itself, or to the
+// button that stands in its place where the page was refreshed meanwhile.
 
 class DialogOpener extends HTMLElement {
   connectedCallback() {
     const dialog = document.getElementById(this.getAttribute("for"));
-    this.querySelector("button").addEventListener("click", () => dialog.showModal());
+    const button = this.querySelector("button");
+    button.addEventListener("click", () => {
+      dialog.showModal();
+      dialog.addEventListener("close", () => button.isConnected || this.successor()?.focus(), { once: true });
+    });
     // A form that came back with errors is shown where it was filled in.
     if (dialog.querySelector("[aria-invalid='true']")) dialog.showModal();
+  }
+
+  successor() {
+    return document.querySelector(`dialog-opener[for="${this.getAttribute("for")}"] button`);
   }
 }
 

@@ -2,6 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.charts import look_at
 from tests.runs.pages import a_bit_of_everything, evaluation, make_run, record
@@ -90,12 +91,20 @@ def test_tab_walks_in_the_order_of_the_page_and_focus_is_seen(signed_in, address
 
 def test_a_dialog_takes_the_focus_and_gives_it_back(signed_in, addresses):
     signed_in.goto(addresses["run"])
-    button = signed_in.get_by_role("button", name="Cancel run")
-    button.focus()
-    signed_in.keyboard.press("Enter")
-    assert signed_in.evaluate("document.activeElement.closest('dialog')?.id") == "cancel-dialog"
+    signed_in.get_by_role("button", name="Cancel run").press("Enter")
+    expect(signed_in.locator("#cancel-dialog :focus")).to_have_count(1)
     signed_in.keyboard.press("Escape")
-    assert signed_in.evaluate("document.activeElement.textContent") == "Cancel run"
+    expect(signed_in.locator("#cancel-button")).to_be_focused()
+
+
+def test_a_dialog_gives_the_focus_back_where_its_button_was_refreshed_meanwhile(signed_in, addresses):
+    signed_in.goto(addresses["run"])
+    signed_in.get_by_role("button", name="Cancel run").click()
+    with signed_in.expect_response("**/state/"):
+        signed_in.evaluate("document.body.dispatchEvent(new CustomEvent('run-changed:state'))")
+    signed_in.wait_for_function("!document.querySelector('#state').classList.contains('htmx-request')")
+    signed_in.keyboard.press("Escape")
+    expect(signed_in.locator("#cancel-button")).to_be_focused()
 
 
 def test_the_theme_is_kept_by_the_server_and_charts_follow_it(signed_in, addresses):
