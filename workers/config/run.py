@@ -87,6 +87,8 @@ class ComputeConfig:
     """Memory in MB; 0 leaves it to the cluster."""
     time_limit_seconds: Annotated[int, Bounds(at_least=0)] = 0
     """Ended as TIMEOUT after this long; 0 leaves it to the cluster."""
+    restarts: Annotated[int, Bounds(at_least=0, at_most=100)] = 0
+    """How often it is started again by itself after it failed or was lost."""
 
 
 @dataclass(frozen=True)
