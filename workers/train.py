@@ -2,9 +2,10 @@
 
     python -m workers.train run.json --out DIR [--epoch N] [--resume CHECKPOINT]
 
-Exit codes: 0 done; 75 stopped by SIGTERM or SIGUSR1 after saving a checkpoint, start it again to go on; 1 failed, the
-last record says why; 2 the config cannot be used, every problem is named on stderr. The same command on the same DIR
-goes on from the latest checkpoint there. Relative paths in run.json are taken from where the command is run.
+Exit codes: 0 done; 75 stopped by SIGTERM or SIGUSR1, a checkpoint saved where there was anything to save, start it
+again to go on; 1 failed, the last record says why; 2 the config cannot be used, every problem is named on stderr. The
+same command on the same DIR goes on from the latest checkpoint there. Relative paths in run.json are taken from where
+the command is run.
 """
 
 from __future__ import annotations
@@ -13,28 +14,32 @@ import argparse
 import random
 import signal
 import sys
-import threading
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workers import tasks
 from workers.client import pushing
 from workers.config import ConfigError, RunConfig
+from workers.engines.stopping import Interrupted, Stop
 from workers.records import RecordWriter, Status, next_epoch
+
+if TYPE_CHECKING:
+    from workers.engines.context import Context
 
 DONE, FAILED, BAD_CONFIG, STOPPED = 0, 1, 2, 75
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command line. Returns the exit code."""
+    stop = _stop_on_signals()
     arguments = _parser().parse_args(argv)
     try:
         # Before anything heavy is imported: a mistake in the config is said at once.
         config = RunConfig.read(arguments.config)
     except ConfigError as error:
         return _refuse(error)
-    stop = _stop_on_signals()
     epoch = next_epoch(arguments.out) if arguments.epoch is None else arguments.epoch
     try:
         records = RecordWriter(arguments.out, epoch)
@@ -56,25 +61,28 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _stop_on_signals() -> threading.Event:
-    """Set once the scheduler wants the job to end; the engine saves at its next step."""
-    stop = threading.Event()
+def _stop_on_signals() -> Stop:
+    """Set once the scheduler wants the job to end; the engine then saves."""
+    stop = Stop()
     for number in (signal.SIGTERM, signal.SIGUSR1):
-        signal.signal(number, lambda *_: stop.set())
+        signal.signal(number, stop.set)
     return stop
 
 
-def _reported(config: RunConfig, records: RecordWriter, stop: threading.Event, resume: Path | None) -> int:
+def _reported(config: RunConfig, records: RecordWriter, stop: Stop, resume: Path | None) -> int:
     """Trains, and turns each way to end into a record and an exit code."""
     try:
         records.write(Status("loading", "importing the libraries"))
         stopped = _train(config, records, stop, resume)
+    except Interrupted:
+        records.write(Status("saving", "stopped before there was anything to save; the run can be started again"))
+        return STOPPED
     except ConfigError as error:
         records.write(Status("failed", str(error)))
         return _refuse(error)
     except (Exception, KeyboardInterrupt) as error:
         traceback.print_exc()
-        records.write(Status("failed", _sentence(error, config)))
+        records.write(Status("failed", _sentence(error)))
         return FAILED
     if stopped:
         records.write(Status("saving", f"{stopped}; the checkpoint is saved and the run can go on from it"))
@@ -83,15 +91,31 @@ def _reported(config: RunConfig, records: RecordWriter, stop: threading.Event, r
     return DONE
 
 
-def _train(config: RunConfig, records: RecordWriter, stop: threading.Event, resume: Path | None) -> str:
+def _train(config: RunConfig, records: RecordWriter, stop: Stop, resume: Path | None) -> str:
     """Returns "" at the end, or where it stopped when asked to. An attempt that is complete does nothing."""
+    with stop.cuts():
+        context = _loaded(config, records, stop, resume)
+        if context is None:
+            return ""
+        from workers.engines import engine
+        from workers.engines.context import Stopped
+
+        train = engine(config.method)
+    try:
+        train(context)
+    except Stopped as stopped:
+        return str(stopped)
+    return ""
+
+
+def _loaded(config: RunConfig, records: RecordWriter, stop: Stop, resume: Path | None) -> Context | None:
+    """All that the engine needs; None where the run is complete. Nothing is changed: it can be cut short anywhere."""
     # Here and not above, because they take seconds and a mistake in the config should not.
     import torch
     from transformers.utils import logging
 
     from workers import models
-    from workers.engines import engine
-    from workers.engines.context import Context, Stopped, latest_checkpoint, step_of
+    from workers.engines.context import Context, is_complete, latest_checkpoint
     from workers.evaluation import Evaluator
 
     logging.disable_progress_bar()
@@ -99,29 +123,26 @@ def _train(config: RunConfig, records: RecordWriter, stop: threading.Event, resu
     torch.manual_seed(config.seed)
     random.seed(config.seed)
     resume = resume or latest_checkpoint(records.directory)
-    if resume is not None and step_of(resume) >= config.steps:
-        return ""
+    if resume is not None and is_complete(resume, config.steps):
+        return None
     task = tasks.make(config.task)
-    records.write(Status("loading", f"loading the model {config.model.path}"))
-    loaded = models.load(config.model, _progress(records))
+    say = _progress(records, stop)
+    say(f"loading the model {config.model.path}", None)
+    loaded = models.load(config.model, say)
     evaluator = Evaluator(loaded, task, config.evaluation, config.max_new_tokens)
-    context = Context(config, records.directory, records, loaded, task, evaluator, stop, resume)
-    try:
-        engine(config.method)(context)
-    except Stopped as stopped:
-        return str(stopped)
-    return ""
+    return Context(config, records.directory, records, loaded, task, evaluator, stop, resume)
 
 
-def _progress(records: RecordWriter) -> Callable[[str, float], None]:
+def _progress(records: RecordWriter, stop: Stop) -> Callable[[str, float | None], None]:
     """Every step of making a model as a record, every tenth of it in the log."""
     said: set[int] = set()
 
-    def say(message: str, share: float) -> None:
-        records.write(Status("loading", message, share))
-        if int(share * 10) not in said:
-            said.add(int(share * 10))
-            print(f"{message} ({share:.0%})", flush=True)
+    def say(message: str, share: float | None) -> None:
+        with stop.waits():
+            records.write(Status("loading", message, share))
+            if share is not None and int(share * 10) not in said:
+                said.add(int(share * 10))
+                print(f"{message} ({share:.0%})", flush=True)
 
     return say
 
@@ -131,13 +152,10 @@ def _refuse(error: ConfigError) -> int:
     return BAD_CONFIG
 
 
-def _sentence(error: BaseException, config: RunConfig) -> str:
+def _sentence(error: BaseException) -> str:
     """What a person reads on the run's page; the traceback is in the log."""
     if isinstance(error, tasks.RewardFailed):
-        task = tasks.make(config.task)
-        examples = [*task.examples("train"), *task.examples("eval")]
-        prompt = next(e.messages[-1]["content"] for e in examples if e.id == error.example_id)
-        return f"the reward of the prompt {prompt!r} ({error.example_id}) failed twice: {error.reason}"
+        return f"the reward of the prompt {error.prompt!r} ({error.example_id}) failed twice: {error.reason}"
     return f"{type(error).__name__}: {error}"
 
 

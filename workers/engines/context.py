@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import shutil
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from torch import nn
 
 from workers import models
 from workers.config import RunConfig
+from workers.engines.stopping import Stop
 from workers.evaluation import Evaluation, Evaluator
 from workers.models import Loaded
+from workers.models.save import put_in_place
 from workers.records import Alert, Checkpoint, Metric, RecordWriter, Status
 from workers.tasks import Task
+
+EVALUATION_DUE = "evaluation-due"
+"""An empty file in a checkpoint whose evaluation was cut short: who goes on from it makes up for that first."""
 
 
 class Stopped(Exception):
@@ -32,8 +37,9 @@ class Context:
     loaded: Loaded
     task: Task
     evaluator: Evaluator
-    stop: threading.Event = field(default_factory=threading.Event)
+    stop: Stop = field(default_factory=Stop)
     resume: Path | None = None
+    _evaluation_due: bool = field(default=False, init=False)
 
     def status(self, phase: str, message: str = "", progress: float | None = None) -> None:
         """Says what the run is doing: loading, training, evaluating, saving, done or failed."""
@@ -56,10 +62,20 @@ class Context:
         every = self.config.evaluation.every
         return step in (0, self.config.steps) or (every > 0 and step % every == 0)
 
+    def is_evaluation_due(self) -> bool:
+        """True where the checkpoint to go on from was saved without the evaluation of its step, which was cut short."""
+        return self.resume is not None and (self.resume / EVALUATION_DUE).exists()
+
     def evaluate(self, step: int, model: nn.Module, axes: Mapping[str, float]) -> Evaluation:
-        """Asks the centre weights the held-out prompts; records the values and, where the plan says so, the answers."""
+        """Asks the centre weights the held-out prompts; records the values and, where the plan says so, the answers.
+
+        Raises Interrupted where the run is asked to stop; the next checkpoint then notes that the evaluation is due.
+        """
         self.status("evaluating", f"after step {step}", self._share(step))
-        evaluation = self.evaluator.run(model, step)
+        self._evaluation_due = True
+        with self.stop.cuts():
+            evaluation = self.evaluator.run(model, step)
+        self._evaluation_due = False
         self.metric(step, evaluation.values, axes)
         for response in evaluation.responses if self.config.evaluation.responses else ():
             self.records.write(response)
@@ -72,24 +88,39 @@ class Context:
         """
         self.status("saving", f"after step {step}", self._share(step))
         final = self.directory / "checkpoints" / f"step-{step:06d}"
-        growing = final.with_name(f".{final.name}")
-        shutil.rmtree(growing, ignore_errors=True)
-        try:
-            size, sha256 = models.save(model, self.loaded.tokenizer, growing)
-            if more is not None:
-                more(growing)
-            if final.exists():
-                shutil.rmtree(final)
-            growing.rename(final)
-        except BaseException:
-            # A disk that is full must not stay full of what will never be whole.
-            shutil.rmtree(growing, ignore_errors=True)
-            raise
+        size, sha256 = write_checkpoint(final, model, self.loaded.tokenizer, self._with_due(more))
         self.records.write(Checkpoint(step, str(final.relative_to(self.directory)), size, sha256))
         return final
 
+    def _with_due(self, more: Callable[[Path], None] | None) -> Callable[[Path], None]:
+        def write(folder: Path) -> None:
+            if more is not None:
+                more(folder)
+            if self._evaluation_due:
+                (folder / EVALUATION_DUE).touch()
+
+        return write
+
     def _share(self, step: int) -> float:
         return step / self.config.steps
+
+
+def write_checkpoint(final: Path, model: nn.Module, tokenizer: Any, more: Callable[[Path], None]) -> tuple[int, str]:
+    """A Hugging Face folder with what `more` adds to it, whole under its name or not there.
+
+    Returns (bytes of the Hugging Face files, sha256 of the weights). Raises OSError.
+    """
+    growing = final.with_name(f".{final.name}")
+    shutil.rmtree(growing, ignore_errors=True)
+    try:
+        size, sha256 = models.save(model, tokenizer, growing)
+        more(growing)
+        put_in_place(growing, final)
+    except BaseException:
+        # A disk that is full must not stay full of what will never be whole.
+        shutil.rmtree(growing, ignore_errors=True)
+        raise
+    return size, sha256
 
 
 def step_of(checkpoint: Path) -> int:
@@ -103,3 +134,8 @@ def step_of(checkpoint: Path) -> int:
 def latest_checkpoint(directory: Path) -> Path | None:
     """The checkpoint of the highest step in an attempt's directory; None where there is none yet."""
     return max((p for p in directory.glob("checkpoints/step-*") if p.is_dir()), key=step_of, default=None)
+
+
+def is_complete(checkpoint: Path, steps: int) -> bool:
+    """True where a run of so many steps has nothing left to do. Raises ValueError as `step_of` does."""
+    return step_of(checkpoint) >= steps and not (checkpoint / EVALUATION_DUE).exists()

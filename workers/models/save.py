@@ -27,8 +27,8 @@ def save(model: Any, tokenizer: Any, directory: Path, notes: Mapping[str, str] =
         for name, text in notes.items():
             (half_done / name).write_text(text, encoding="utf-8")
         _open_up(half_done)
-        size, sha256 = _flush(half_done), weights_sha256(half_done)
-        _put_in_place(half_done, directory)
+        size, sha256 = _size(half_done), weights_sha256(half_done)
+        put_in_place(half_done, directory)
     except BaseException:
         shutil.rmtree(half_done, ignore_errors=True)
         raise
@@ -36,13 +36,27 @@ def save(model: Any, tokenizer: Any, directory: Path, notes: Mapping[str, str] =
 
 
 def weights_sha256(folder: Path) -> str:
-    """sha256 over the safetensors files of a checkpoint, in the order of their names."""
+    """sha256 over the safetensors files of a checkpoint, in the order of their names; those in folders of it apart."""
     digest = hashlib.sha256()
     for file in sorted(folder.glob("*.safetensors")):
         with file.open("rb") as weights:
             while block := weights.read(1 << 20):
                 digest.update(block)
     return digest.hexdigest()
+
+
+def put_in_place(half_done: Path, directory: Path) -> None:
+    """Gives a folder its name, flushed to disk before; an older one of that name is replaced.
+
+    A kill at any moment leaves the old one, the new one or, for an instant, none: never a part of one.
+    """
+    _flush(half_done)
+    # A rename cannot replace a folder that is not empty, so an older one steps aside first.
+    old = _fresh(directory, "old")
+    if directory.exists():
+        directory.rename(old)
+    half_done.rename(directory)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def _fresh(directory: Path, what: str) -> Path:
@@ -58,20 +72,12 @@ def _open_up(folder: Path) -> None:
         weights.chmod((folder / "config.json").stat().st_mode)
 
 
-def _flush(folder: Path) -> int:
-    """Forces the files to disk, so that the rename cannot outlive their contents. Returns their size in bytes."""
-    size = 0
+def _size(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+def _flush(folder: Path) -> None:
+    """Forces the files to disk, so that the rename cannot outlive their contents."""
     for file in (f for f in sorted(folder.rglob("*")) if f.is_file()):
         with file.open("rb") as handle:
             os.fsync(handle.fileno())
-            size += os.fstat(handle.fileno()).st_size
-    return size
-
-
-def _put_in_place(half_done: Path, directory: Path) -> None:
-    """A rename cannot replace a folder that is not empty, so an older one steps aside first."""
-    old = _fresh(directory, "old")
-    if directory.exists():
-        directory.rename(old)
-    half_done.rename(directory)
-    shutil.rmtree(old, ignore_errors=True)

@@ -1,0 +1,61 @@
+"""How a training hears that it should stop: set by a signal, looked at between pieces of work, or cutting one short."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class Interrupted(BaseException):
+    """The work at hand was cut short by a request to stop. No Exception: nobody who catches those is to swallow it."""
+
+
+class Stop:
+    """Whether the run was asked to stop. For the main thread, where signals arrive.
+
+    Plain attributes and no threading.Event: its lock would wait for itself where a second signal comes during a first.
+    """
+
+    def __init__(self) -> None:
+        self._is_set = False
+        self._cuts = False
+
+    def is_set(self) -> bool:
+        """True once asked."""
+        return self._is_set
+
+    def check(self) -> None:
+        """Raises Interrupted once asked: for work that can be given up between its parts only."""
+        if self._is_set:
+            raise Interrupted
+
+    def set(self, *_: object) -> None:
+        """Asks to stop. A signal handler. Raises Interrupted inside a `cuts` block."""
+        self._is_set = True
+        if self._cuts:
+            # Once: what cleans up behind this exception is not interrupted again.
+            self._cuts = False
+            raise Interrupted
+
+    @contextmanager
+    def cuts(self) -> Iterator[None]:
+        """Work that can be given up at any point: a request raises Interrupted in it, an earlier one before it."""
+        self._cuts = True
+        try:
+            self.check()
+            yield
+        finally:
+            self._cuts = False
+        # Also where the work swallowed the exception, as imports do that look whether a library is there.
+        self.check()
+
+    @contextmanager
+    def waits(self) -> Iterator[None]:
+        """A part of such work that is finished once begun, as the writing of a record: Interrupted comes after it."""
+        before, self._cuts = self._cuts, False
+        try:
+            yield
+        finally:
+            self._cuts = before
+        if before:
+            self.check()
