@@ -1,9 +1,9 @@
 """`replay.jsonl`: what each iteration added to the weights, as seeds and float32 coefficients, some 1 kB a line.
 
 Together with the base model it rebuilds the weights after any step, bit for bit: the noise is a pure function of the
-seeds, and θ ← θ + Σ w s ε is summed in a fixed order (see `noise.py`, `perturbation.py`). A line
-{"step", "seeds", "weights"} stands for an iteration; a line {"start", …} for each start of the training, from whose
-step the lines below it go on. Where a step stands twice, the later line is the one that counts.
+seeds, and θ ← θ + Σ w s ε is summed in a fixed order (see `noise.py`, `perturbation.py`). A `Start` stands for each
+start of the training and says what the lines below it mean; an `Update` for each iteration. Both name lineages
+(`lineage.py`), so that lines of several starts and attempts fit together in one way only.
 """
 
 from __future__ import annotations
@@ -11,52 +11,89 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
-from workers.config import EsConfig, encode
-from workers.engines.es.noise import VERSION
+from workers.engines.es.lineage import NoiseKind, Origin, next_lineage
 from workers.engines.es.state import State
-from workers.models import Loaded
-from workers.models.save import weights_sha256
 
 FILE = "replay.jsonl"
+VERSION = 2
+"""Raised whenever the same lines would mean other weights, or stand in another form."""
+LIBRARIES = ("torch", "transformers", "safetensors")
+
+
+@dataclass(frozen=True)
+class Start:
+    """The training starts at step `start` with the weights of `lineage`; `base_path` is where its base model lay."""
+
+    start: int
+    lineage: str
+    base_path: str
+    origin: Origin
+    noise: NoiseKind
+    written_with: Mapping[str, str]
+    log_version: int = VERSION
+
+
+@dataclass(frozen=True)
+class Update:
+    """The iteration that made step `step` out of `parent`: Σ over seeds and weights; a dead one may have no seeds.
+
+    tokens, samples and gpu_seconds are those of training so far.
+    """
+
+    step: int
+    parent: str
+    lineage: str
+    seeds: tuple[int, ...]
+    weights: tuple[float, ...]
+    tokens: int
+    samples: int
+    gpu_seconds: float
+    dead: bool
+
+    @property
+    def directions(self) -> dict[int, float]:
+        """seed -> weight, in the order in which they are summed."""
+        return dict(zip(self.seeds, self.weights, strict=True))
 
 
 class ReplayLog:
-    """Appends to the log, one `write()` a line."""
+    """Appends to the log of an attempt's directory. Raises OSError where the disk is full."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, noise: NoiseKind) -> None:
+        self._noise = noise
         self._fd = os.open(directory / FILE, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
 
-    def start(self, state: State, loaded: Loaded, es: EsConfig, run_seed: int) -> None:
+    def start(self, state: State, base_path: Path) -> None:
         """Says what the coming lines go on from, and everything that decides what their seeds mean."""
-        self._append(
-            {
-                "start": state.step,
-                "noise_version": VERSION,
-                "base": {"path": str(loaded.path), "sha256": weights_sha256(loaded.path)},
-                "dtype": str(loaded.dtype).removeprefix("torch."),
-                "seed": run_seed,
-                "noise": es.noise,
-                "rank": es.rank,
-                "lora": None if es.lora is None else encode(es.lora),
-                "scales": {name: scale for name, scale in state.scales.items() if scale != 1.0},
-            }
-        )
+        written_with = {name: version(name) for name in LIBRARIES}
+        self._append(Start(state.step, state.lineage, str(base_path), state.origin, self._noise, written_with))
 
-    def iteration(self, step: int, directions: Mapping[int, float]) -> None:
-        """The update that made step `step`; a dead iteration has no seeds."""
-        self._append({"step": step, "seeds": list(directions), "weights": list(directions.values())})
+    def update(self, state: State, directions: Mapping[int, float]) -> str:
+        """Writes down the update that led to the state, whose lineage is still the old one. Returns the new one."""
+        lineage = next_lineage(state.lineage, state.step, self._noise, directions)
+        seeds, weights = tuple(directions), tuple(directions.values())
+        counts = state.tokens, state.samples, state.gpu_seconds, state.dead
+        self._append(Update(state.step, state.lineage, lineage, seeds, weights, *counts))
+        return lineage
+
+    def flush(self) -> None:
+        """Forces the log to disk, before a checkpoint that it must not fall behind."""
+        os.fsync(self._fd)
 
     def close(self) -> None:
         """Flushes to disk and closes."""
-        os.fsync(self._fd)
+        self.flush()
         os.close(self._fd)
 
-    def _append(self, line: Mapping[str, Any]) -> None:
+    def _append(self, line: Start | Update) -> None:
         # A process killed in the middle of a line leaves a torn one; the newline first keeps ours whole.
-        os.write(self._fd, b"\n" + json.dumps(line, allow_nan=False).encode())
+        rest = b"\n" + json.dumps(asdict(line), allow_nan=False, separators=(",", ":")).encode()
+        while rest:
+            rest = rest[os.write(self._fd, rest) :]
 
     def __enter__(self) -> ReplayLog:
         return self

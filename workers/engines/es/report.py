@@ -31,22 +31,29 @@ class Iteration:
         return not any(self.z)
 
 
-def report(context: Context, state: State, done: Iteration) -> None:
-    """Takes the iteration into the state and writes its metrics, its population and, at need, an alert."""
+def advance(context: Context, state: State, done: Iteration) -> None:
+    """Takes the iteration into the state, but for the lineage; an alert tells of the first of several dead ones."""
     if done.dead and not state.dead:
         context.alert("warning", _dead(done), done.step)
-    completions = [answer for of_member in done.answers for answer in of_member]
+    completions = _completions(done)
     state.step = done.step
     state.dead = done.dead
     state.tokens += sum(len(c.tokens) for c in completions)
     state.samples += len(completions)
     state.gpu_seconds += done.seconds if context.loaded.device.type == "cuda" else 0.0
 
-    values = _values(done, completions)
+
+def report(context: Context, state: State, done: Iteration) -> None:
+    """Writes the iteration's metrics and its population."""
+    values = _values(done, _completions(done))
     context.metric(done.step, values, state.axes)
     context.records.write(Population(done.step, _members(done)))
     context.log(done.step, values["train/reward/mean"], done.seconds)
     context.status("training", f"iteration {done.step}", done.step / context.config.steps)
+
+
+def _completions(done: Iteration) -> list[Completion]:
+    return [answer for of_member in done.answers for answer in of_member]
 
 
 def _values(done: Iteration, completions: Sequence[Completion]) -> dict[str, float]:

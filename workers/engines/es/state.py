@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import Any
 
+from workers.engines.es.lineage import Origin
 from workers.engines.es.noise import VERSION
 from workers.engines.es.trained import NotResumable
 
@@ -14,15 +17,21 @@ FILE = "es-state.json"
 
 @dataclass
 class State:
-    """Updates made; tokens generated, answers scored and GPU-seconds spent in training; is the last iteration dead;
-    and the scales of the tensors' noise, which belong to the weights that the run began with."""
+    """What the run began with and the lineage of its weights; updates made; tokens generated, answers scored and
+    GPU-seconds spent in training; is the last iteration dead."""
 
+    origin: Origin
+    lineage: str
     step: int = 0
     tokens: int = 0
     samples: int = 0
     gpu_seconds: float = 0.0
     dead: bool = False
-    scales: dict[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def first(cls, origin: Origin) -> State:
+        """Before any update."""
+        return cls(origin, origin.lineage())
 
     @property
     def axes(self) -> dict[str, float]:
@@ -30,20 +39,43 @@ class State:
         return {"tokens": float(self.tokens), "samples": float(self.samples), "gpu_seconds": self.gpu_seconds}
 
     def save(self, folder: Path) -> None:
-        """Writes the file into a checkpoint's folder."""
-        text = json.dumps({"noise_version": VERSION, **asdict(self)}, indent=1)
-        (folder / FILE).write_text(text, encoding="utf-8")
+        """Writes the file into a checkpoint's folder, after all others: it names what lies beside the weights."""
+        data = {"noise_version": VERSION, "beside": _beside(folder), **asdict(self)}
+        (folder / FILE).write_text(json.dumps(data, indent=1), encoding="utf-8")
 
     @classmethod
     def load(cls, folder: Path) -> State:
         """Reads it back. Raises NotResumable: without it a run could not go on as it would have."""
-        try:
-            data = json.loads((folder / FILE).read_text(encoding="utf-8"))
-        except FileNotFoundError as error:
-            raise NotResumable(
-                f"{folder} has no {FILE}, so it was not saved by an ES run; "
-                "to start a new run from its weights, give it as model.path"
-            ) from error
-        if (found := data.pop("noise_version")) != VERSION:
+        data = _read(folder)
+        if (found := data.pop("noise_version", None)) != VERSION:
             raise NotResumable(f"{folder} was saved with noise version {found}; this code makes version {VERSION}")
-        return cls(**data)
+        if data.pop("beside", None) != _beside(folder):
+            raise NotResumable(f"{folder} is damaged: its float32 master or adapter is not what its {FILE} names")
+        if missing := {f.name for f in fields(cls)} ^ data.keys():
+            raise NotResumable(f"{folder / FILE} is of another version of this code: {', '.join(sorted(missing))}")
+        return cls(Origin(**data.pop("origin")), **data)
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    try:
+        data = json.loads((folder / FILE).read_bytes())
+    except FileNotFoundError as error:
+        raise NotResumable(
+            f"{folder} has no {FILE}, so it was not saved by an ES run; "
+            "to start a new run from its weights, give it as model.path"
+        ) from error
+    except ValueError as error:
+        raise NotResumable(f"{folder / FILE} is damaged: {error}") from error
+    if not isinstance(data, dict):
+        raise NotResumable(f"{folder / FILE} is damaged: it holds no object")
+    return data
+
+
+def _beside(folder: Path) -> dict[str, str]:
+    """sha256 of the tensors in folders of the checkpoint: the float32 master or the adapter, where there is one."""
+    return {file.relative_to(folder).as_posix(): _sha256(file) for file in sorted(folder.glob("*/*.safetensors"))}
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as tensors:
+        return hashlib.file_digest(tensors, "sha256").hexdigest()

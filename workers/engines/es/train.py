@@ -17,57 +17,52 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
-from workers.config import EsConfig
+from workers.config import EsConfig, encode
 from workers.engines.context import Context, Stopped
 from workers.engines.es.fitness import Fitness, judge
-from workers.engines.es.noise import Noise
+from workers.engines.es.lineage import NoiseKind, Origin
 from workers.engines.es.perturbation import Perturbation, directions, scales_of
 from workers.engines.es.population import Population
 from workers.engines.es.replay_log import ReplayLog
-from workers.engines.es.report import Iteration, report
+from workers.engines.es.report import Iteration, advance, report
 from workers.engines.es.seeds import member_seeds, prompt_subset
 from workers.engines.es.shaping import shaped
 from workers.engines.es.state import State
-from workers.engines.es.trained import Trained, trained
+from workers.engines.es.trained import NotResumable, Trained, trained
+from workers.engines.stopping import Interrupted
 from workers.models import chat_text
 from workers.models.decoder import Completion, Decoder
+from workers.models.save import weights_sha256
 from workers.tasks import Example
+
+RESUMED = (
+    "goes on from iteration {step} exactly: the weights are those of the checkpoint, and the members and prompts of an "
+    "iteration depend on the run's seed and its number alone. On the same machine with the same number of cores the "
+    "run ends with the bits of one that was never stopped."
+)
 
 
 @torch.no_grad()
 def train(context: Context) -> None:
     """Trains to the last iteration. Raises Stopped after a checkpoint where asked to stop, and RewardFailed."""
-    es, seed = section(context), context.config.seed
-    what = trained(context.loaded, es.lora, seed)
-    state = _begin(context, what, es)
-    perturbation = Perturbation(Noise(es.noise, es.rank), es.sigma, state.scales)
-    population = Population(what, perturbation, Decoder(what.model, context.loaded.tokenizer, es.rows), es)
-    examples = context.task.examples("train")
-
-    with ReplayLog(context.directory) as replay_log:
-        replay_log.start(state, context.loaded, es, seed)
-        while state.step < es.iterations:
-            began, step = time.perf_counter(), state.step + 1
-            seeds = member_seeds(seed, step, es.population, antithetic=es.antithetic)
-            asked = [examples[i] for i in prompt_subset(seed, step, es.prompts, len(examples))]
-
-            answers = _answers(context, what, state, population, seeds, asked)
-            fitness = [judge(context, step, s, asked, a) for s, a in zip(seeds, answers, strict=True)]
-            z = _weights(fitness, es)
-            update = directions(seeds, z, es.alpha)
-            norm = perturbation.step(update, what.master)
+    es = section(context)
+    what = trained(context.loaded, es.lora, context.config.seed)
+    noise = NoiseKind(es.noise, es.rank)
+    with ReplayLog(context.directory, noise) as replay_log:
+        training = _Training(context, es, what, _state(context, what, es), noise, replay_log)
+        try:
+            training.begin()
+            training.run()
+        except Interrupted:
+            # What was cut short may have left a member in the model.
             what.write(what.master.__getitem__)
-
-            replay_log.iteration(step, update)
-            report(context, state, Iteration(step, seeds, answers, fitness, z, norm, time.perf_counter() - began))
-            if context.due(step):
-                context.evaluate(step, what.model, state.axes)
-            if step == es.iterations or (es.checkpoint_every and step % es.checkpoint_every == 0):
-                _save(context, what, state)
+            training.save()
+            raise Stopped(f"stopped after iteration {training.state.step} of {es.iterations}") from None
 
 
 def section(context: Context) -> EsConfig:
@@ -77,34 +72,118 @@ def section(context: Context) -> EsConfig:
     return context.config.es
 
 
-def _begin(context: Context, what: Trained, es: EsConfig) -> State:
-    """The state of a fresh run, its base model evaluated; or of the checkpoint to go on from, its weights loaded."""
-    if context.resume is not None:
-        state = State.load(context.resume)
-        what.load(context.resume)
-        return state
-    state = State(scales=scales_of(what.master, es.layer_scale))
-    context.evaluate(0, what.model, state.axes)
+def _state(context: Context, what: Trained, es: EsConfig) -> State:
+    """The state of a fresh run; or of the checkpoint to go on from, its weights loaded. Raises NotResumable."""
+    # As it comes back from JSON.
+    lora = None if es.lora is None else encode(es.lora) | {"targets": list(es.lora.targets)}
+    dtype = str(context.loaded.dtype).removeprefix("torch.")
+    base = weights_sha256(context.loaded.path)
+    origin = Origin(base, dtype, context.config.seed, lora, scales_of(what.master, es.layer_scale))
+    if context.resume is None:
+        return State.first(origin)
+    state = State.load(context.resume)
+    _refuse_another_origin(context.resume, state.origin, origin)
+    what.load(context.resume)
     return state
 
 
+def _refuse_another_origin(checkpoint: Path, saved: Origin, ours: Origin) -> None:
+    """The seed may be another, and the scales are the checkpoint's; what the weights are made of must be the same."""
+    if saved.base_sha256 != ours.base_sha256:
+        raise NotResumable(
+            f"{checkpoint} was trained from another base model: the sha256 of its weights was {saved.base_sha256}, "
+            f"that of model.path is {ours.base_sha256}"
+        )
+    if saved.dtype != ours.dtype:
+        raise NotResumable(f"{checkpoint} was trained in {saved.dtype}, not {ours.dtype}: set model.dtype to it")
+    if saved.lora != ours.lora:
+        raise NotResumable(f"{checkpoint} was trained with es.lora {saved.lora}, not {ours.lora}")
+
+
+@dataclass
+class _Training:
+    """The loop. What is cut short by Interrupted has changed neither the master nor the state."""
+
+    context: Context
+    es: EsConfig
+    what: Trained
+    state: State
+    noise: NoiseKind
+    replay_log: ReplayLog
+
+    def begin(self) -> None:
+        """Says where the training starts, and makes the evaluation that is due there."""
+        context, step = self.context, self.state.step
+        self.replay_log.start(self.state, context.loaded.path)
+        if context.resume is not None:
+            context.alert("info", RESUMED.format(step=step), step)
+        if context.resume is None or context.is_evaluation_due():
+            context.evaluate(step, self.what.model, self.state.axes)
+
+    def run(self) -> None:
+        """Iterates to the end."""
+        context, es, loaded = self.context, self.es, self.context.loaded
+        perturbation = Perturbation(self.noise.noise(), es.sigma, self.state.origin.scales)
+        decoder = Decoder(self.what.model, loaded.tokenizer, es.rows)
+        population = Population(self.what, perturbation, decoder, es)
+        examples = context.task.examples("train")
+        while self.state.step < es.iterations:
+            self._iterate(population, perturbation, examples)
+            if context.due(self.state.step):
+                context.evaluate(self.state.step, self.what.model, self.state.axes)
+            if self.state.step == es.iterations or (es.checkpoint_every and self.state.step % es.checkpoint_every == 0):
+                self.save()
+
+    def save(self) -> None:
+        """A checkpoint of the state. The log is on disk before it."""
+
+        def more(folder: Path) -> None:
+            self.what.save(folder)
+            self.state.save(folder)
+
+        self.replay_log.flush()
+        self.context.checkpoint(self.state.step, self.what.model, more)
+
+    def _iterate(self, population: Population, perturbation: Perturbation, examples: Sequence[Example]) -> None:
+        context, es, state, seed = self.context, self.es, self.state, self.context.config.seed
+        began, step = time.perf_counter(), state.step + 1
+        seeds = member_seeds(seed, step, es.population, antithetic=es.antithetic)
+        asked = [examples[i] for i in prompt_subset(seed, step, es.prompts, len(examples))]
+
+        answers = _answers(context, population, seeds, asked)
+        fitness = _fitness(context, step, seeds, asked, answers)
+        z = _weights(fitness, es)
+        update = directions(seeds, z, es.alpha)
+        norm = perturbation.step(update, self.what.master)
+        self.what.write(self.what.master.__getitem__)
+
+        done = Iteration(step, seeds, answers, fitness, z, norm, time.perf_counter() - began)
+        advance(context, state, done)
+        state.lineage = self.replay_log.update(state, update)
+        report(context, state, done)
+
+
 def _answers(
-    context: Context,
-    what: Trained,
-    state: State,
-    population: Population,
-    seeds: Sequence[int],
-    asked: Sequence[Example],
+    context: Context, population: Population, seeds: Sequence[int], asked: Sequence[Example]
 ) -> list[list[Completion]]:
     """All members' answers. Asked to stop, it gives the iteration up, which may take longer than a kill waits."""
     prompts = [chat_text(context.loaded.tokenizer, example.messages) for example in asked]
-    answers: list[list[Completion]] = []
-    for batch in population.answers(seeds, prompts):
-        answers.extend(batch)
-        if context.stop.is_set():
-            _save(context, what, state)
-            raise Stopped(f"stopped after iteration {state.step} of {context.config.steps}")
-    return answers
+    with context.stop.cuts():
+        return [member for batch in population.answers(seeds, prompts) for member in batch]
+
+
+def _fitness(
+    context: Context,
+    step: int,
+    seeds: Sequence[int],
+    asked: Sequence[Example],
+    answers: Sequence[Sequence[Completion]],
+) -> list[Fitness]:
+    fitness = []
+    for seed, of_member in zip(seeds, answers, strict=True):
+        context.stop.check()
+        fitness.append(judge(context, step, seed, asked, of_member))
+    return fitness
 
 
 def _weights(fitness: Sequence[Fitness], es: EsConfig) -> list[float | None]:
@@ -114,14 +193,6 @@ def _weights(fitness: Sequence[Fitness], es: EsConfig) -> list[float | None]:
         raise AllDropped("the rewards of all members failed, so that there is nothing to learn from")
     z = iter(shaped(rewards, es.shaping))
     return [None if f.dropped else next(z) for f in fitness]
-
-
-def _save(context: Context, what: Trained, state: State) -> None:
-    def more(folder: Path) -> None:
-        what.save(folder)
-        state.save(folder)
-
-    context.checkpoint(state.step, what.model, more)
 
 
 class AllDropped(RuntimeError):

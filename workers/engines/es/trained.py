@@ -60,7 +60,8 @@ def trained(loaded: Loaded, lora: LoraConfig | None, run_seed: int) -> Trained:
 class WholeModel:
     """Every parameter of the model; a tied one once."""
 
-    MASTER = "master.safetensors"
+    MASTER = "master/model.safetensors"
+    """Beside the weights in a folder of its own, so that the checkpoint's weights are what its other files say."""
 
     def __init__(self, loaded: Loaded) -> None:
         self.model = loaded.model
@@ -97,10 +98,11 @@ class WholeModel:
 
     def save(self, folder: Path) -> None:
         if not self._exact:
+            (folder / self.MASTER).parent.mkdir()
             save_file(self.master, folder / self.MASTER)
 
     def load(self, folder: Path) -> None:
-        files = [folder / self.MASTER] if not self._exact else sorted(folder.glob("*.safetensors"))
+        files = sorted(folder.glob("*.safetensors")) if self._exact else [folder / self.MASTER]
         _fill(self.master, files, folder)
         self.write(self.master.__getitem__)
 

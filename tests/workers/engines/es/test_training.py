@@ -3,36 +3,23 @@
 from __future__ import annotations
 
 import json
-import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from tests.workers.engines.es.population import digest, own_copy
-from workers import tasks
-from workers.config import RunConfig
-from workers.engines import es
-from workers.engines.context import Context, Stopped, latest_checkpoint
-from workers.evaluation import Evaluator
+from tests.workers.engines.es.population import digest
+from tests.workers.engines.es.runs import Conciseness, learning, records_of, run
+from workers.engines.context import Stopped, latest_checkpoint
+from workers.engines.stopping import Stop
 from workers.models import Loaded
-from workers.records import Alert, Metric, Population, RecordWriter, next_epoch, read, records_path
+from workers.records import Alert, Population
 from workers.tasks import Example, RewardFailed, Score
 
-SMALL = {"iterations": 3, "population": 6, "sigma": 0.05, "alpha": 0.05, "prompts": 4, "max_new_tokens": 10}
 
-
-class Constant:
+class Constant(Conciseness):
     """A task whose reward says nothing."""
-
-    name = "constant"
-
-    def __init__(self) -> None:
-        self._real = tasks.make(RunConfig.from_json({"method": "es", "es": {}}).task)
-
-    def examples(self, split: Any) -> Any:
-        return self._real.examples(split)
 
     def score(self, example: Example, completion: str) -> Score:
         return Score(0.1 + 0.2)
@@ -43,33 +30,6 @@ class Raises(Constant):
 
     def score(self, example: Example, completion: str) -> Score:
         raise ZeroDivisionError("nobody home")
-
-
-def run(
-    micro: Loaded, directory: Path, task: Any = None, stop: threading.Event | None = None, **es_options: Any
-) -> Any:
-    """Trains in `directory`, going on from its latest checkpoint. Returns the model."""
-    plan = {"every": 2, "prompts": 2, "samples": 1, "responses": False}
-    config = RunConfig.from_json({"method": "es", "seed": 3, "es": SMALL | es_options, "evaluation": plan})
-    task = task or tasks.make(config.task)
-    loaded = own_copy(micro)
-    evaluator = Evaluator(loaded, task, config.evaluation, config.max_new_tokens)
-    with RecordWriter(directory, next_epoch(directory)) as records:
-        resume = latest_checkpoint(directory)
-        context = Context(config, directory, records, loaded, task, evaluator, stop or threading.Event(), resume)
-        es.train(context)
-    return loaded.model
-
-
-def records_of(directory: Path, kind: Any, epoch: int = 0) -> list[Any]:
-    piece = read(records_path(directory, epoch), limit=10**8)
-    return [line.record for line in piece.lines if isinstance(line.record, kind)]
-
-
-def learning(directory: Path) -> list[dict[str, float]]:
-    """The training stream without what depends on the clock."""
-    metrics = [m for m in records_of(directory, Metric) if "train/reward/mean" in m.values]
-    return [{k: v for k, v in m.values.items() if k != "time/step_seconds"} | m.axes for m in metrics]
 
 
 @pytest.mark.parametrize("options", [{"noise": "low_rank"}, {"noise": "full"}, {"lora": {"rank": 2}}], ids=str)
@@ -120,7 +80,7 @@ def test_a_reward_that_raises_ends_the_run_and_names_the_prompt(micro: Loaded, t
 
 
 def test_asked_to_stop_it_saves_a_checkpoint_first(micro: Loaded, tmp_path: Path) -> None:
-    stop = threading.Event()
+    stop = Stop()
     stop.set()
     with pytest.raises(Stopped):
         run(micro, tmp_path, stop=stop)

@@ -1,0 +1,67 @@
+"""The saved checkpoints on the way to a step, from which a replay is shorter; and what the run recorded about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from workers.engines.context import step_of
+from workers.engines.es.replay_history import Trail
+from workers.engines.es.state import State
+from workers.engines.es.trained import NotResumable
+from workers.models.save import weights_sha256
+from workers.records import BadLine, Checkpoint, unpack
+
+MARK = b'"kind":"checkpoint"'
+
+
+def nearest(attempts: Sequence[Path], trail: Trail) -> tuple[Path, int] | None:
+    """The latest whole checkpoint on the trail, and how many of the trail's updates it holds; None where there is none.
+
+    It counts where its lineage is on the trail and its weights have the sha256 that the run recorded.
+    """
+    held = {trail.begin: 0} | {w.update.lineage: n for n, w in enumerate(trail.written, start=1)}
+    last = trail.written[-1].update.step if trail.written else 0
+    recorded = recorded_weights(attempts)
+    named = (f for attempt in attempts for f in attempt.glob("checkpoints/step-*") if f.name[5:].isdigit())
+    folders = [folder for folder in named if step_of(folder) <= last]
+    for folder in sorted(folders, key=step_of, reverse=True):
+        lineage = _lineage(folder)
+        if lineage in held and weights_sha256(folder) == recorded.get(folder):
+            return folder, held[lineage]
+    return None
+
+
+def recorded_weights(attempts: Sequence[Path]) -> dict[Path, str]:
+    """Checkpoint folder -> sha256 of its weights, from the attempts' records; also of folders that are gone by now."""
+    return {
+        attempt / checkpoint.path: checkpoint.sha256
+        for attempt in attempts
+        for file in sorted(attempt.glob("records.*.jsonl"), key=_epoch)
+        for checkpoint in _checkpoints(file)
+    }
+
+
+def _checkpoints(file: Path) -> Iterator[Checkpoint]:
+    with file.open("rb") as lines:
+        for line in lines:
+            # Most lines are long answers: only what may be a checkpoint is parsed.
+            if MARK in line:
+                try:
+                    record = unpack(line).record
+                except BadLine:
+                    continue
+                if isinstance(record, Checkpoint):
+                    yield record
+
+
+def _epoch(file: Path) -> int:
+    number = file.name.split(".")[1]
+    return int(number) if number.isdigit() else -1
+
+
+def _lineage(folder: Path) -> str | None:
+    try:
+        return State.load(folder).lineage
+    except NotResumable:
+        return None
