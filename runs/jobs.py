@@ -11,7 +11,8 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from runs import launch, reconcile
-from runs.models import Attempt, Cluster, Run
+from runs.models import Attempt, Cluster, Job, Rebuild, Run
+from workers.executors.states import State
 
 short_job = partial(shared_task, acks_late=True, reject_on_worker_lost=True, soft_time_limit=60, time_limit=120)
 
@@ -28,6 +29,20 @@ def cancel_attempt(attempt_id: int) -> None:
     attempt = Attempt.objects.select_related("run", "cluster").get(pk=attempt_id)
     launch.cancel(attempt)
     reconcile.tick(attempt.cluster)
+
+
+@short_job()  # type: ignore[untyped-decorator]
+def submit_rebuild(rebuild_id: int) -> None:
+    rebuild = Rebuild.objects.select_related("run", "cluster").get(pk=rebuild_id)
+    launch.submit(rebuild)
+    reconcile.tick(rebuild.cluster)
+
+
+@short_job()  # type: ignore[untyped-decorator]
+def cancel_rebuild(rebuild_id: int) -> None:
+    rebuild = Rebuild.objects.select_related("run", "cluster").get(pk=rebuild_id)
+    launch.cancel(rebuild)
+    reconcile.tick(rebuild.cluster)
 
 
 @short_job()  # type: ignore[untyped-decorator]
@@ -55,12 +70,36 @@ def cancel_run(run: Run, person: User | None = None) -> None:
         _on_commit(cancel_attempt, launch.request_cancel(run, person))
 
 
-def _on_commit(job: Any, attempt: Attempt | None) -> None:
-    if attempt is None:
+def resume_run(run: Run, person: User | None = None) -> Attempt:
+    """`launch.resume`, submitted as soon as it is committed. Raises CannotResume."""
+    with transaction.atomic():
+        attempt = launch.resume(run, person)
+        _on_commit(submit_attempt, attempt)
+    return attempt
+
+
+def rebuild_checkpoint(run: Run, step: int, person: User) -> Rebuild:
+    """`launch.rebuild`, submitted as soon as it is committed. Raises CannotRebuild."""
+    with transaction.atomic():
+        rebuild = launch.rebuild(run, step, person)
+        if rebuild.state == State.CREATED.value:
+            _on_commit(submit_rebuild, rebuild)
+    return rebuild
+
+
+def stop_rebuild(rebuild: Rebuild) -> None:
+    """Asks for the end of a job that rebuilds, as soon as it is committed."""
+    with transaction.atomic():
+        launch.wish_to_end(rebuild)
+        _on_commit(cancel_rebuild, rebuild)
+
+
+def _on_commit(queued: Any, job: Job | None) -> None:
+    if job is None:
         return
 
     def enqueue() -> None:
-        job.delay(attempt.pk)
+        queued.delay(job.pk)
 
     # Robust: a queue that is away is logged and costs time until the next tick, never the run.
     transaction.on_commit(enqueue, robust=True)

@@ -1,25 +1,47 @@
-"""Run -> attempt -> executor: makes runs, submits each attempt once, cancels.
+"""Run -> attempt -> executor: makes runs, submits each attempt once, cancels, goes on, rebuilds checkpoints.
 
 Nothing here enqueues a job: whoever calls it does, on commit.
 """
 
-from runs.launch.cancelling import cancel, request_cancel
+from runs.launch.cancelling import cancel, request_cancel, wish_to_end
 from runs.launch.changes import mark, move, since
 from runs.launch.clusters import EXECUTORS, Waits, executor_for, waits_of
 from runs.launch.creating import create_run, new_attempt
+from runs.launch.fencing import shut_out
+from runs.launch.rebuilding import KEPT_A_RUN, CannotRebuild, is_ready, last_step, rebuild, throw_away_old
+from runs.launch.rebuilding import refusal as rebuild_refusal
+from runs.launch.restarting import budget, plan_restart, restart_due, restarts_made
+from runs.launch.resuming import CannotResume, resume
+from runs.launch.resuming import refusal as resume_refusal
 from runs.launch.submitting import submit
 
 __all__ = [
     "EXECUTORS",
+    "KEPT_A_RUN",
+    "CannotRebuild",
+    "CannotResume",
     "Waits",
+    "budget",
     "cancel",
     "create_run",
     "executor_for",
+    "is_ready",
+    "last_step",
     "mark",
     "move",
     "new_attempt",
+    "plan_restart",
+    "rebuild",
+    "rebuild_refusal",
     "request_cancel",
+    "restart_due",
+    "restarts_made",
+    "resume",
+    "resume_refusal",
+    "shut_out",
     "since",
     "submit",
+    "throw_away_old",
     "waits_of",
+    "wish_to_end",
 ]

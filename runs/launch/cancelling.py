@@ -8,7 +8,8 @@ from django.utils import timezone
 
 from runs.launch.changes import mark, move
 from runs.launch.clusters import executor_for, waits_of
-from runs.models import Attempt, AttemptEvent, Run
+from runs.launch.restarting import call_off_restart
+from runs.models import Attempt, Job, Run
 from workers.executors.base import Unreachable
 from workers.executors.states import State
 
@@ -17,24 +18,30 @@ KILL_SECONDS = 5.0
 
 
 def request_cancel(run: Run, person: User | None = None) -> Attempt | None:
-    """Notes that the run shall end. Returns the attempt to cancel, or None where nothing of it is open."""
+    """Notes that the run shall end, and not start again. Returns the attempt to cancel, None where none is open."""
+    if call_off_restart(run, person):
+        return None
     attempt = run.attempts.open().order_by("-n").first()
     if attempt is None:
         return None
-    with transaction.atomic():
-        if attempt.cancel_requested_at is None and mark(attempt, cancel_requested_at=timezone.now()):
-            who = f" by {person.get_username()}" if person else ""
-            AttemptEvent.objects.create(attempt=attempt, why=f"cancel asked for{who}")
-    if attempt.state == State.CREATED.value:
-        move(attempt, State.CANCELLED, "cancelled before it was submitted")
+    wish_to_end(attempt, person)
     return attempt
 
 
-def cancel(attempt: Attempt) -> None:
-    """Asks the cluster to end the attempt, where that is wished and still needed. Safe to repeat."""
-    if attempt.cancel_requested_at is None or State(attempt.state).is_final:
+def wish_to_end(job: Job, person: User | None = None) -> None:
+    """Notes that a job shall end; one that has not been submitted has ended with that."""
+    with transaction.atomic():
+        if job.cancel_requested_at is None and mark(job, cancel_requested_at=timezone.now()):
+            job.note("cancel asked for" + (f" by {person.get_username()}" if person else ""))
+    if job.state == State.CREATED.value:
+        move(job, State.CANCELLED, "cancelled before it was submitted")
+
+
+def cancel(job: Job) -> None:
+    """Asks the cluster to end the job, where that is wished and still needed. Safe to repeat."""
+    if job.cancel_requested_at is None or State(job.state).is_final:
         return
     try:
-        executor_for(attempt.cluster).cancel(attempt.key, waits_of(attempt.cluster).grace + KILL_SECONDS)
+        executor_for(job.cluster).cancel(job.key, waits_of(job.cluster).grace + KILL_SECONDS)
     except Unreachable as error:
-        mark(attempt, reason=f"to be cancelled as soon as {attempt.cluster} answers: {error}")
+        mark(job, reason=f"to be cancelled as soon as {job.cluster} answers: {error}")

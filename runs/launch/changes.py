@@ -1,4 +1,4 @@
-"""The one place where an attempt's state changes: compare-and-set, with an event, the run in step, open pages told."""
+"""The one place where a job's state changes: compare-and-set, with its story, the run in step, open pages told."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from runs import live
-from runs.models import Attempt, AttemptEvent, Run
+from runs.models import Job, Run
 from workers.executors.states import State
 
 LEVELS = {
@@ -23,38 +23,40 @@ LEVELS = {
     State.INTERRUPTED: "warning",
 }
 SPEAKS_FOR_ITSELF = (State.STARTING, State.RUNNING)
+SEEN = ("reason", "native_state", "cancel_requested_at", "progress")
+"""What a page shows of a job."""
 
 
-def move(attempt: Attempt, to: State, why: str, **facts: Any) -> bool:
-    """Brings the attempt into a state. False, and nothing changed, where somebody else has moved it since it was read.
+def move(job: Job, to: State, why: str, **facts: Any) -> bool:
+    """Brings the job into a state. False, and nothing changed, where somebody else has moved it since it was read.
 
     `why` is kept as the reason where a state needs one; `facts` are other fields, set in the same update.
     """
-    now, before = timezone.now(), attempt.state
+    now, before = timezone.now(), job.state
     facts |= {"state": to.value, "reason": "" if to in SPEAKS_FOR_ITSELF else why}
-    if to == State.RUNNING and attempt.started_at is None:
+    if to == State.RUNNING and job.started_at is None:
         facts.setdefault("started_at", now)
     if to.is_final:
         facts.setdefault("ended_at", now)
     with transaction.atomic():
-        if not Attempt.objects.filter(pk=attempt.pk, state=before).update(**facts):
+        if not _rows(job).filter(state=before).update(**facts):
             return False
-        level = LEVELS.get(to, "info")
-        AttemptEvent.objects.create(attempt=attempt, from_state=before, to_state=to.value, why=why, level=level)
-        _keep_run_in_step(attempt, to)
-        _tell(attempt)
-    _remember(attempt, facts)
+        job.note(why, LEVELS.get(to, "info"), before, to)
+        if job.speaks_for_run:
+            Run.objects.filter(pk=job.run_id).update(state=to.value)
+        tell(job)
+    _remember(job, facts)
     return True
 
 
-def mark(attempt: Attempt, **facts: Any) -> bool:
-    """Notes what is known about an attempt that stays in its state; False where it has left it, or nothing is new."""
-    new = {name: value for name, value in facts.items() if getattr(attempt, name) != value}
-    if not new or not Attempt.objects.filter(pk=attempt.pk, state=attempt.state).update(**new):
+def mark(job: Job, **facts: Any) -> bool:
+    """Notes what is known about a job that stays in its state; False where it has left it, or nothing is new."""
+    new = {name: value for name, value in facts.items() if getattr(job, name) != value}
+    if not new or not _rows(job).filter(state=job.state).update(**new):
         return False
-    if new.keys() & {"reason", "native_state", "cancel_requested_at"}:
-        _tell(attempt)
-    _remember(attempt, new)
+    if new.keys() & set(SEEN):
+        tell(job)
+    _remember(job, new)
     return True
 
 
@@ -63,16 +65,15 @@ def since(at: datetime | None, now: datetime) -> datetime:
     return at if at is not None and at <= now else now
 
 
-def _keep_run_in_step(attempt: Attempt, to: State) -> None:
-    is_newest = not Attempt.objects.filter(run_id=attempt.run_id, n__gt=attempt.n).exists()
-    if is_newest:
-        Run.objects.filter(pk=attempt.run_id).update(state=to.value)
+def tell(job: Job) -> None:
+    """Open pages of its run ask again for what it is shown in, once this is committed."""
+    transaction.on_commit(partial(live.publish_changed, job.run.uid, job.told))
 
 
-def _tell(attempt: Attempt) -> None:
-    transaction.on_commit(partial(live.publish_changed, attempt.run.uid, "state"))
+def _rows(job: Job) -> Any:
+    return type(job)._default_manager.filter(pk=job.pk)
 
 
-def _remember(attempt: Attempt, facts: dict[str, Any]) -> None:
+def _remember(job: Job, facts: dict[str, Any]) -> None:
     for name, value in facts.items():
-        setattr(attempt, name, value)
+        setattr(job, name, value)

@@ -7,7 +7,10 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from runs.models import Attempt, AttemptEvent, Cluster, Experiment, Run
+from runs import checkpoints
+from runs.checkpoints import Saved
+from runs.launch.changes import tell
+from runs.models import Attempt, Cluster, Experiment, Origin, Run, key_of
 from workers.config import ConfigError, Problem, RunConfig, preset
 from workers.executors.states import State
 
@@ -22,7 +25,7 @@ def create_run(
     Whether this person may launch in this experiment is for the caller to know.
     """
     decoded = RunConfig.from_json(config)
-    cluster = _cluster(decoded)
+    cluster = cluster_of(decoded)
     _check_words(name, preset)
     with transaction.atomic():
         run = Run.objects.create(
@@ -34,34 +37,53 @@ def create_run(
             config=decoded.to_json(),
             created_by=person,
         )
-        _attempt(run, 1, cluster)
+        attempt = _attempt(run, 1, cluster)
+        attempt.note(f"created, to run on {cluster.name}", after=State.CREATED)
     return run
 
 
-def new_attempt(run: Run) -> Attempt:
-    """The run's next attempt; the present one where that has not ended. Two callers get the same."""
+def new_attempt(run: Run, why: str = "created", origin: Origin = Origin.RESUME) -> Attempt:
+    """The run's next attempt, from its newest checkpoint; the present one where that has not ended. Two get the same.
+
+    Raises ConfigError where the run's config, made by another version, no longer fits.
+    """
+    cluster = cluster_of(run.run_config)
     with transaction.atomic():
         Run.objects.select_for_update().get(pk=run.pk)
         newest = run.newest_attempt()
         if newest is not None and not State(newest.state).is_final:
             return newest
-        return _attempt(run, newest.n + 1 if newest else 1, _cluster(run.run_config))
-
-
-def _attempt(run: Run, n: int, cluster: Cluster) -> Attempt:
-    attempt = Attempt.objects.create(run=run, n=n, key=f"esweb-{run.uid}-a{n}", cluster=cluster)
-    AttemptEvent.objects.create(attempt=attempt, to_state=attempt.state, why=f"created, to run on {cluster.name}")
-    Run.objects.filter(pk=run.pk).update(state=attempt.state)
+        run.attempts.filter(restart_at__isnull=False).update(restart_at=None)
+        start = checkpoints.newest(run)
+        attempt = _attempt(run, newest.n + 1 if newest else 1, cluster, start, origin)
+        attempt.note(f"{why}, to run on {cluster.name}; {_from_where(start)}", after=State.CREATED)
+        tell(attempt)
     return attempt
 
 
-def _cluster(config: RunConfig) -> Cluster:
+def cluster_of(config: RunConfig) -> Cluster:
+    """Where a run of this config runs. Raises ConfigError naming the clusters that there are."""
     try:
         return Cluster.objects.get(name=config.compute.cluster)
     except Cluster.DoesNotExist:
         names = ", ".join(Cluster.objects.order_by("name").values_list("name", flat=True))
         message = f"must be one of {names}, not {config.compute.cluster!r}"
         raise ConfigError([Problem("compute.cluster", message)]) from None
+
+
+def _attempt(run: Run, n: int, cluster: Cluster, start: Saved | None = None, origin: Origin = Origin.LAUNCH) -> Attempt:
+    attempt = Attempt.objects.create(
+        run=run, n=n, key=key_of(run, n), cluster=cluster, origin=origin,
+        resumed_attempt=start.attempt if start else None, resumed_step=start.step if start else None,
+    )  # fmt: skip
+    Run.objects.filter(pk=run.pk).update(state=attempt.state)
+    return attempt
+
+
+def _from_where(start: Saved | None) -> str:
+    if start is None:
+        return "there is no checkpoint of it, so that it starts from the beginning"
+    return f"it goes on from step {start.step}, saved by attempt {start.attempt}"
 
 
 def _check_words(name: str, preset_name: str) -> None:

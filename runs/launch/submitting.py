@@ -1,4 +1,4 @@
-"""Submits an attempt once, whoever is killed when.
+"""Submits a job once, whoever is killed when.
 
 The intent is committed before the cluster is called. From then on the job may exist, so it is looked for by its key,
 and called for again only after the cluster has answered "no such job" for so long that nothing can be on its way still.
@@ -16,89 +16,105 @@ from django.utils import timezone
 
 from runs.launch.changes import mark, move, since
 from runs.launch.clusters import executor_for, waits_of
-from runs.models import Attempt
+from runs.launch.fencing import shut_out
+from runs.models import Attempt, Job, Rebuild
 from workers.attempt import write_json
 from workers.executors.base import Ambiguous, Executor, Rejected, Spec, Unreachable
 from workers.executors.states import State
 
 
-def submit(attempt: Attempt) -> None:
-    """Brings an attempt to its cluster, or one step nearer. Safe to repeat and to run twice at once."""
-    if attempt.state == State.CREATED.value and not move(attempt, State.SUBMITTING, "on its way to the cluster"):
+def submit(job: Job) -> None:
+    """Brings a job to its cluster, or one step nearer. Safe to repeat and to run twice at once."""
+    if job.state == State.CREATED.value and not move(job, State.SUBMITTING, "on its way to the cluster"):
         return
-    if attempt.state != State.SUBMITTING.value:
+    if job.state != State.SUBMITTING.value:
         return
     try:
-        _write_config(attempt)
-        executor = executor_for(attempt.cluster)
-        found = executor.find(attempt.key)
+        _prepare(job)
+        executor = executor_for(job.cluster)
+        found = executor.find(job.key)
     except Unreachable as error:
-        mark(attempt, reason=f"{attempt.cluster} does not answer: {error}", gone_since_at=None)
+        mark(job, reason=f"{job.cluster} does not answer: {error}", gone_since_at=None)
     except OSError as error:
-        mark(attempt, reason=f"the attempt's directory cannot be written: {error}")
+        mark(job, reason=f"the job's directory cannot be written: {error}")
     else:
         if found is not None:
-            move(attempt, State.QUEUED, "found on the cluster", native_id=found.native_id, gone_since_at=None)
-        elif not _may_still_appear(attempt):
-            _call(executor, attempt)
+            move(job, State.QUEUED, "found on the cluster", native_id=found.native_id, gone_since_at=None)
+        elif not _may_still_appear(job):
+            _call(executor, job)
 
 
-def spec_of(attempt: Attempt) -> Spec:
-    """The job that an attempt is. No secret stands in it."""
-    compute = attempt.run.run_config.compute
+def spec_of(job: Job) -> Spec:
+    """What the cluster is asked for. No secret stands in it."""
+    compute = job.run.run_config.compute
     env = {"ESWEB_CACHE": str(settings.CACHE_DIR)}
     if "HF_HUB_OFFLINE" in os.environ:
         env["HF_HUB_OFFLINE"] = os.environ["HF_HUB_OFFLINE"]
     return Spec(
-        key=attempt.key,
-        directory=attempt.directory,
-        argv=(sys.executable, "-m", "workers.train", "run.json", "--out", "."),
+        key=job.key,
+        directory=job.directory,
+        argv=(sys.executable, "-m", *(_rebuilding(job) if isinstance(job, Rebuild) else _training(job))),
         cores=compute.cores,
-        gpus=compute.gpus,
+        gpus=compute.gpus if isinstance(job, Attempt) else 0,
         memory_mb=compute.memory_mb,
-        time_limit_seconds=compute.time_limit_seconds,
-        grace_seconds=waits_of(attempt.cluster).grace,
+        time_limit_seconds=compute.time_limit_seconds if isinstance(job, Attempt) else 0,
+        grace_seconds=waits_of(job.cluster).grace,
         env=env,
     )
 
 
-def _write_config(attempt: Attempt) -> None:
-    attempt.directory.mkdir(parents=True, exist_ok=True)
-    write_json(attempt.directory / "run.json", attempt.run.config, sync=True)
+def _training(job: Job) -> tuple[str, ...]:
+    checkpoint = job.resumed_from if isinstance(job, Attempt) else None
+    return ("workers.train", "run.json", "--out", ".", *(("--resume", str(checkpoint)) if checkpoint else ()))
 
 
-def _may_still_appear(attempt: Attempt) -> bool:
+def _rebuilding(rebuild: Rebuild) -> tuple[str, ...]:
+    # Noise is the same on every device, so a rebuild leaves the GPUs to training.
+    where = ("--step", str(rebuild.step), "--out", rebuild.folder.name, "--device", "cpu")
+    return ("workers.engines.es.replay", str(rebuild.run.root), *where)
+
+
+def _prepare(job: Job) -> None:
+    """Everything on disk that must be so before the cluster is asked. Raises OSError."""
+    job.directory.mkdir(parents=True, exist_ok=True)
+    if isinstance(job, Attempt):
+        for earlier in job.run.attempts.filter(n__lt=job.n):
+            shut_out(earlier)
+        write_json(job.directory / "run.json", job.run.config, sync=True)
+
+
+def _may_still_appear(job: Job) -> bool:
     """True while a call may yet turn out to have worked. Notes when the cluster first answered "no such job"."""
-    if attempt.submit_started_at is None:
+    if job.submit_started_at is None:
         return False
     now = timezone.now()
-    absent_since = since(attempt.gone_since_at, now)
-    mark(attempt, gone_since_at=absent_since)
-    return now - absent_since < timedelta(seconds=waits_of(attempt.cluster).ambiguous)
+    absent_since = since(job.gone_since_at, now)
+    mark(job, gone_since_at=absent_since)
+    return now - absent_since < timedelta(seconds=waits_of(job.cluster).ambiguous)
 
 
-def _call(executor: Executor, attempt: Attempt) -> None:
-    if attempt.cancel_requested_at is not None:
-        move(attempt, State.CANCELLED, "cancelled before it was on the cluster")
+def _call(executor: Executor, job: Job) -> None:
+    if job.cancel_requested_at is not None:
+        move(job, State.CANCELLED, "cancelled before it was on the cluster")
         return
-    if not _take_turn(attempt):
+    if not _take_turn(job):
         return
     try:
-        native_id = executor.submit(spec_of(attempt))
+        native_id = executor.submit(spec_of(job))
     except Rejected as error:
-        move(attempt, State.FAILED, f"{attempt.cluster} refused it: {error}")
+        move(job, State.FAILED, f"{job.cluster} refused it: {error}")
     except (Ambiguous, Unreachable) as error:
-        mark(attempt, reason=f"{attempt.cluster} did not say whether it took the job: {error}")
+        mark(job, reason=f"{job.cluster} did not say whether it took the job: {error}")
     else:
-        move(attempt, State.QUEUED, f"submitted to {attempt.cluster}", native_id=native_id)
+        move(job, State.QUEUED, f"submitted to {job.cluster}", native_id=native_id)
 
 
-def _take_turn(attempt: Attempt) -> bool:
+def _take_turn(job: Job) -> bool:
     """Commits the intent to call. Of several who try at once, one may."""
-    mine = Attempt.objects.filter(
-        pk=attempt.pk, state=State.SUBMITTING.value, submits=attempt.submits, cancel_requested_at=None
+    mine = type(job)._default_manager.filter(
+        pk=job.pk, state=State.SUBMITTING.value, submits=job.submits, cancel_requested_at=None
     )
     if not mine.update(submits=F("submits") + 1, submit_started_at=timezone.now(), gone_since_at=None):
         return False
-    attempt.refresh_from_db(fields=["submits", "submit_started_at", "gone_since_at"])
+    job.refresh_from_db(fields=["submits", "submit_started_at", "gone_since_at"])
     return True

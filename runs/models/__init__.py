@@ -1,7 +1,9 @@
 """The rows. They index the runs' own files, which are the truth, and can be rebuilt from them."""
 
-from runs.models.attempt import Attempt, AttemptEvent, Cluster
+from runs.models.attempt import Attempt, AttemptEvent, Origin, checkpoint_folder, key_of
 from runs.models.experiment import Experiment, Run
+from runs.models.job import Cluster, Job
+from runs.models.rebuild import Rebuild
 from runs.models.response import Checkpoint, Population, Prompt, Response
 from runs.models.series import Batch, RecordFile, Series
 from runs.models.token import ApiToken
@@ -14,10 +16,15 @@ __all__ = [
     "Checkpoint",
     "Cluster",
     "Experiment",
+    "Job",
+    "Origin",
     "Population",
     "Prompt",
+    "Rebuild",
     "RecordFile",
     "Response",
     "Run",
     "Series",
+    "checkpoint_folder",
+    "key_of",
 ]

@@ -9,63 +9,51 @@ from django.db import models
 from django.db.models import Q
 
 from runs.models.experiment import Run
-from workers.executors.states import OPEN_STATES, State
-
-STATES = [(s.value, s.value) for s in State]
-OPEN = sorted(s.value for s in OPEN_STATES)
+from runs.models.job import OPEN, Job, JobQuerySet
+from workers.executors.states import State
 
 
-class Cluster(models.Model):
-    """A place where runs run. `config` holds what its executor needs; `local` is this machine."""
-
-    name = models.SlugField(max_length=50, unique=True)
-    kind = models.CharField(max_length=20, choices=[("local", "This machine")])
-    config = models.JSONField(default=dict, blank=True)
-    unreachable_since_at = models.DateTimeField(null=True, blank=True)
-    ticked_at = models.DateTimeField(null=True, blank=True)
-
-    def __str__(self) -> str:
-        return self.name
+def key_of(run: Run, n: int) -> str:
+    """The key of a run's attempt `n`."""
+    return f"esweb-{run.uid}-a{n}"
 
 
-class AttemptQuerySet(models.QuerySet["Attempt"]):
+def checkpoint_folder(directory: Path, step: int) -> Path:
+    """Where the trainer keeps what it saves of a step, in its attempt's directory."""
+    return directory / "checkpoints" / f"step-{step:06d}"
+
+
+class Origin(models.TextChoices):
+    """What made an attempt. Those by itself are of two kinds, because a preemption takes nothing from the budget."""
+
+    LAUNCH = "launch"
+    RESUME = "resume"
+    RESTART = "restart"
+    PREEMPTION = "preemption"
+
+
+class AttemptQuerySet(JobQuerySet["Attempt"]):
     """Attempts, by what is still to be done about them."""
-
-    def open(self) -> Self:
-        """Attempts that have not ended."""
-        return self.filter(state__in=OPEN)
 
     def undrained(self) -> Self:
         """Attempts whose files may still hold records that are not in the database."""
         return self.filter(drained_at__isnull=True)
 
 
-class Attempt(models.Model):
-    """One job. Its key is its name with the scheduler, its directory's name and its address in the API."""
+class Attempt(Job):
+    """One training of a run, from its start or from a checkpoint. Its key is also its address in the API."""
 
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="attempts")
+    told = "state"
+
     n = models.PositiveIntegerField()
-    key = models.CharField(max_length=60, unique=True)
-    cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="attempts")
-    state = models.CharField(max_length=20, choices=STATES, default=State.CREATED.value)
-    native_id = models.CharField(max_length=100, blank=True)
-    native_state = models.CharField(max_length=100, blank=True)
-    reason = models.TextField(blank=True)
-    submits = models.PositiveIntegerField(default=0)
-    submit_started_at = models.DateTimeField(null=True, blank=True)
-    gone_since_at = models.DateTimeField(null=True, blank=True)
-    final_since_at = models.DateTimeField(null=True, blank=True)
-    heartbeat = models.BigIntegerField(default=-1)
-    heartbeat_seen_at = models.DateTimeField(null=True, blank=True)
-    cancel_requested_at = models.DateTimeField(null=True, blank=True)
+    origin = models.CharField(max_length=10, choices=Origin.choices, default=Origin.LAUNCH)
+    resumed_attempt = models.PositiveIntegerField(null=True, blank=True)
+    resumed_step = models.BigIntegerField(null=True, blank=True)
+    """Whose checkpoint it goes on from, by `n`, and of which step; empty where it starts from the beginning."""
+    restart_at = models.DateTimeField(null=True, blank=True)
+    """When the next attempt is made by itself, by the database's clock; empty where none will be."""
     phase = models.CharField(max_length=40, blank=True)
     phase_message = models.TextField(blank=True)
-    progress = models.FloatField(null=True, blank=True)
-    exit_code = models.IntegerField(null=True, blank=True)
-    exit_signal = models.IntegerField(null=True, blank=True)
-    created_at = models.DateTimeField(auto_now_add=True)
-    started_at = models.DateTimeField(null=True, blank=True)
-    ended_at = models.DateTimeField(null=True, blank=True)
     drained_at = models.DateTimeField(null=True, blank=True)
 
     objects = AttemptQuerySet.as_manager()
@@ -78,15 +66,29 @@ class Attempt(models.Model):
         indexes = (
             models.Index(fields=["cluster", "state"]),
             models.Index(fields=["id"], condition=Q(drained_at__isnull=True), name="attempt_undrained"),
+            models.Index(fields=["restart_at"], condition=Q(restart_at__isnull=False), name="attempt_to_restart"),
         )
 
-    def __str__(self) -> str:
-        return self.key
+    @property
+    def resumed_from(self) -> Path | None:
+        """The checkpoint that it goes on from."""
+        if self.resumed_attempt is None or self.resumed_step is None:
+            return None
+        return checkpoint_folder(self.run.root / key_of(self.run, self.resumed_attempt), self.resumed_step)
 
     @property
-    def directory(self) -> Path:
-        """Where the attempt's files lie."""
-        return self.run.root / self.key
+    def is_by_itself(self) -> bool:
+        """True where no person asked for this attempt."""
+        return self.origin in (Origin.RESTART, Origin.PREEMPTION)
+
+    @property
+    def speaks_for_run(self) -> bool:
+        """True for the newest attempt."""
+        return not Attempt.objects.filter(run_id=self.run_id, n__gt=self.n).exists()
+
+    def note(self, why: str, level: str = "info", before: State | str = "", after: State | str = "") -> None:
+        """Keeps what happened as an event."""
+        AttemptEvent.objects.create(attempt=self, why=why, level=level, from_state=before, to_state=after)
 
 
 class AttemptEvent(models.Model):

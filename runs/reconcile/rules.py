@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from runs.launch import Waits
-from runs.models import Attempt
+from runs.models import Job
 from runs.reconcile.traces import Ending, Traces
 from workers.attempt import RESUMABLE
 from workers.executors.base import Observation
@@ -24,7 +24,7 @@ NAMED_BY_THE_CLUSTER = (State.TIMEOUT, State.PREEMPTED, State.OOM, State.NODE_LO
 class Known:
     """Everything a rule may look at. `seen` is None where the cluster answered that it has no such job."""
 
-    attempt: Attempt
+    job: Job
     seen: Observation | None
     traces: Traces
     waits: Waits
@@ -37,17 +37,17 @@ class Known:
 
     def is_silent_for(self, seconds: float) -> bool:
         """True where the heart was never heard, or not for so long by this machine's clock."""
-        return self.attempt.heartbeat_seen_at is None or self.has_passed(self.attempt.heartbeat_seen_at, seconds)
+        return self.job.heartbeat_seen_at is None or self.has_passed(self.job.heartbeat_seen_at, seconds)
 
     @property
     def is_cancelled(self) -> bool:
         """Somebody asked for its end."""
-        return self.attempt.cancel_requested_at is not None
+        return self.job.cancel_requested_at is not None
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The state that the attempt is in, and why. `facts` are other fields that are known with it."""
+    """The state that the job is in, and why. `facts` are other fields that are known with it."""
 
     state: State
     why: str
@@ -64,7 +64,7 @@ def decide(known: Known) -> Verdict | None:
     ending, seen = known.traces.ending, known.seen
     if ending is not None:
         cluster_agrees = seen is None or seen.state.is_final
-        if cluster_agrees or known.has_passed(known.attempt.final_since_at, known.waits.settle):
+        if cluster_agrees or known.has_passed(known.job.final_since_at, known.waits.settle):
             return _recorded(known, ending)
     if seen is None:
         return _absent(known)
@@ -90,7 +90,7 @@ def _cause(known: Known, ending: Ending) -> tuple[State, str]:
     if known.seen is not None and known.seen.state in NAMED_BY_THE_CLUSTER:
         return known.seen.state, known.seen.reason or known.seen.native
     if ending.timed_out:
-        limit = known.attempt.run.run_config.compute.time_limit_seconds
+        limit = known.job.run.run_config.compute.time_limit_seconds
         return State.TIMEOUT, f"reached its time limit of {limit} s" + ("; a checkpoint was saved" if saved else "")
     if saved:
         return State.INTERRUPTED, "was told to stop and saved a checkpoint"
@@ -113,7 +113,7 @@ def _unrecorded(known: Known, seen: Observation) -> Verdict | None:
     """The cluster says that it has ended, and nothing was written down. Files may lag behind."""
     never_began = not known.traces.is_claimed and seen.state in (State.CANCELLED, State.FAILED)
     is_certain = never_began or seen.state == State.INTERRUPTED
-    if not is_certain and not known.has_passed(known.attempt.final_since_at, known.waits.exit_record):
+    if not is_certain and not known.has_passed(known.job.final_since_at, known.waits.exit_record):
         return None
     why = seen.reason or seen.native
     if known.is_cancelled:
@@ -129,7 +129,7 @@ def _going_on(known: Known, seen: Observation) -> Verdict | None:
     """It waits or runs: the cluster's word is taken, and the heart listened to."""
     if seen.state not in (State.RUNNING, State.STOPPING):
         return Verdict(seen.state, seen.reason)
-    heard_at = known.attempt.heartbeat_seen_at or known.attempt.started_at
+    heard_at = known.job.heartbeat_seen_at or known.job.started_at
     if not known.trust_running and known.has_passed(heard_at, known.waits.beat_lost):
         return Verdict(State.LOST, f"no heartbeat for {known.waits.beat_lost:g} s")
     if known.has_passed(heard_at, known.waits.beat_stale):
@@ -139,9 +139,9 @@ def _going_on(known: Known, seen: Observation) -> Verdict | None:
 
 def _absent(known: Known) -> Verdict | None:
     """The cluster has no such job. Only long and silent absence is an end."""
-    is_gone = known.has_passed(known.attempt.gone_since_at, known.waits.gone)
+    is_gone = known.has_passed(known.job.gone_since_at, known.waits.gone)
     if not is_gone or not known.is_silent_for(known.waits.gone):
         return None
     if known.is_cancelled:
         return Verdict(State.CANCELLED, "cancelled; the cluster no longer knows it")
-    return Verdict(State.LOST, f"{known.attempt.cluster} has not known it for {known.waits.gone:g} s")
+    return Verdict(State.LOST, f"{known.job.cluster} has not known it for {known.waits.gone:g} s")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runs.launch import executor_for
 from runs.models import Cluster
-from runs.reconcile.ticking import open_attempts, settle
+from runs.reconcile.ticking import open_jobs, settle
 from workers.executors.local import Local
 
 
@@ -19,6 +19,6 @@ def interrupt_local(grace_seconds: float) -> list[str]:
         executor = executor_for(cluster)
         if isinstance(executor, Local):
             stopped += executor.interrupt(grace_seconds)
-            attempts = open_attempts(cluster)
-            settle(attempts, {a.key: executor.find(a.key) for a in attempts}, executor.trust_running)
+            jobs = open_jobs(cluster)
+            settle(jobs, {job.key: executor.find(job.key) for job in jobs}, executor.trust_running)
     return stopped

@@ -1,4 +1,4 @@
-"""One tick: ask the cluster once, look at each attempt's files, and bring the rows into agreement."""
+"""One tick: ask the cluster once, look at each job's files, and bring the rows into agreement."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from itertools import chain
 
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 
+from runs import launch
 from runs.launch import cancel, executor_for, mark, move, since, submit, waits_of
-from runs.models import Attempt, AttemptEvent, Cluster
+from runs.models import Attempt, Cluster, Job, Rebuild
+from runs.reconcile.rebuilds import progress_of, result_of
 from runs.reconcile.rules import Known, Verdict, decide
 from runs.reconcile.traces import Traces, last_words, traces
-from workers.attempt import CLOSED_EPOCH, raise_lease
 from workers.executors.base import Observation, Unreachable
 from workers.executors.states import State
 
@@ -25,9 +27,9 @@ NOT_SUBMITTED = (State.CREATED.value, State.SUBMITTING.value)
 
 
 def tick(cluster: Cluster) -> bool:
-    """Brings all open attempts of a cluster up to date. False where another tick is at it already.
+    """Brings all open jobs of a cluster up to date. False where another tick is at it already.
 
-    Raises ExceptionGroup for attempts whose files cannot be read, after all others have been seen to.
+    Raises ExceptionGroup for jobs whose files cannot be read, after all others have been seen to.
     """
     with _only_one(cluster) as is_mine:
         if is_mine:
@@ -35,34 +37,37 @@ def tick(cluster: Cluster) -> bool:
         return is_mine
 
 
-def open_attempts(cluster: Cluster) -> list[Attempt]:
-    """The cluster's attempts that have not ended, oldest first."""
-    return list(Attempt.objects.open().filter(cluster=cluster).select_related("run", "cluster").order_by("pk"))
+def open_jobs(cluster: Cluster) -> list[Job]:
+    """The cluster's jobs that have not ended: attempts first, of each kind the oldest."""
+    kinds = (Attempt.objects.open(), Rebuild.objects.open())
+    mine = (jobs.filter(cluster=cluster).select_related("run", "cluster").order_by("pk") for jobs in kinds)
+    return [*chain.from_iterable(mine)]
 
 
-def settle(attempts: Sequence[Attempt], seen: Mapping[str, Observation | None], trust_running: bool) -> None:
-    """Applies the rules to attempts about which the cluster has answered."""
+def settle(jobs: Sequence[Job], seen: Mapping[str, Observation | None], trust_running: bool) -> None:
+    """Applies the rules to jobs about which the cluster has answered."""
     errors: list[Exception] = []
-    for attempt in attempts:
+    for job in jobs:
         try:
-            _settle(attempt, seen.get(attempt.key), trust_running, timezone.now())
+            _settle(job, seen.get(job.key), trust_running, timezone.now())
         except (OSError, ValueError, KeyError, TypeError) as error:
-            log.exception("The files of %s cannot be read", attempt.key)
+            log.exception("The files of %s cannot be read", job.key)
             errors.append(error)
     if errors:
-        raise ExceptionGroup("files of attempts cannot be read", errors)
+        raise ExceptionGroup("files of jobs cannot be read", errors)
 
 
 def _tick(cluster: Cluster) -> None:
-    attempts = open_attempts(cluster)
-    for attempt in attempts:
-        if attempt.state in NOT_SUBMITTED:
-            submit(attempt)
-        cancel(attempt)
-    known = [a for a in attempts if a.state not in NOT_SUBMITTED and not State(a.state).is_final]
+    launch.restart_due(cluster)
+    jobs = open_jobs(cluster)
+    for job in jobs:
+        if job.state in NOT_SUBMITTED:
+            submit(job)
+        cancel(job)
+    known = [j for j in jobs if j.state not in NOT_SUBMITTED and not State(j.state).is_final]
     executor = executor_for(cluster)
     try:
-        seen = executor.poll([attempt.key for attempt in known]) if known else {}
+        seen = executor.poll([job.key for job in known]) if known else {}
     except Unreachable as error:
         _note_silence(cluster, known, error)
         return
@@ -70,62 +75,63 @@ def _tick(cluster: Cluster) -> None:
     settle(known, seen, executor.trust_running)
 
 
-def _settle(attempt: Attempt, seen: Observation | None, trust_running: bool, now: datetime) -> None:
-    found = traces(attempt.directory)
-    _note_times(attempt, seen, found, now)
-    verdict = decide(Known(attempt, seen, found, waits_of(attempt.cluster), trust_running, now))
+def _settle(job: Job, seen: Observation | None, trust_running: bool, now: datetime) -> None:
+    found = traces(job.directory)
+    _note_times(job, seen, found, now)
+    verdict = decide(Known(job, seen, found, waits_of(job.cluster), trust_running, now))
+    if isinstance(job, Rebuild):
+        mark(job, progress=progress_of(job))
+        verdict = result_of(job, verdict)
     if verdict is not None:
-        _apply(attempt, verdict, seen)
+        _apply(job, verdict, seen)
 
 
-def _note_times(attempt: Attempt, seen: Observation | None, found: Traces, now: datetime) -> None:
+def _note_times(job: Job, seen: Observation | None, found: Traces, now: datetime) -> None:
     """Since when it is absent, since when it has ended, when its heart was last heard: all by this machine's clock."""
-    if found.beat is not None and found.beat != attempt.heartbeat:
-        mark(attempt, heartbeat=found.beat, heartbeat_seen_at=now)
-    if seen is None and attempt.gone_since_at is None and found.ending is None:
-        why = f"{attempt.cluster} does not know it; waiting whether it comes back"
-        AttemptEvent.objects.create(attempt=attempt, level="warning", why=why)
+    if found.beat is not None and found.beat != job.heartbeat:
+        mark(job, heartbeat=found.beat, heartbeat_seen_at=now)
+    if seen is None and job.gone_since_at is None and found.ending is None:
+        job.note(f"{job.cluster} does not know it; waiting whether it comes back", "warning")
     has_ended = found.ending is not None or (seen is not None and seen.state.is_final)
     mark(
-        attempt,
-        gone_since_at=None if seen is not None else since(attempt.gone_since_at, now),
-        final_since_at=None if not has_ended else since(attempt.final_since_at, now),
-        heartbeat_seen_at=since(attempt.heartbeat_seen_at, now) if attempt.heartbeat_seen_at else None,
-        native_state=seen.native if seen is not None else attempt.native_state,
+        job,
+        gone_since_at=None if seen is not None else since(job.gone_since_at, now),
+        final_since_at=None if not has_ended else since(job.final_since_at, now),
+        heartbeat_seen_at=since(job.heartbeat_seen_at, now) if job.heartbeat_seen_at else None,
+        native_state=seen.native if seen is not None else job.native_state,
     )
 
 
-def _apply(attempt: Attempt, verdict: Verdict, seen: Observation | None) -> None:
-    if verdict.state.value == attempt.state:
-        mark(attempt, reason=verdict.why)
+def _apply(job: Job, verdict: Verdict, seen: Observation | None) -> None:
+    if verdict.state.value == job.state:
+        mark(job, reason=verdict.why)
         return
     if verdict.must_fence:
-        _shut_out(attempt)
+        launch.shut_out(job)
     why = verdict.why
     if verdict.state == State.FAILED and verdict.facts.get("exit_code"):
-        why = f"{why}: {last_words(attempt.directory)}"
-    move(attempt, verdict.state, why or _usual(verdict.state, seen), **verdict.facts)
+        why = f"{why}: {last_words(job.directory)}"
+    with transaction.atomic():
+        has_moved = move(job, verdict.state, why or _usual(verdict.state, seen), **verdict.facts)
+        if has_moved and isinstance(job, Attempt):
+            launch.plan_restart(job)
+    if verdict.state.is_final and isinstance(job, Rebuild):
+        launch.throw_away_old(job.run)
 
 
 def _usual(state: State, seen: Observation | None) -> str:
     return seen.reason or seen.native if seen is not None and not state.is_final else state.value
 
 
-def _shut_out(attempt: Attempt) -> None:
-    """Whatever is left of it stops within a beat, should it come back."""
-    if attempt.directory.exists():
-        raise_lease(attempt.directory, CLOSED_EPOCH)
-
-
-def _note_silence(cluster: Cluster, attempts: Sequence[Attempt], error: Unreachable) -> None:
+def _note_silence(cluster: Cluster, jobs: Sequence[Job], error: Unreachable) -> None:
     """An answer that did not come says nothing about any job; only their hearts can still be heard."""
     log.warning("%s does not answer: %s", cluster, error)
     now = timezone.now()
     Cluster.objects.filter(pk=cluster.pk, unreachable_since_at=None).update(unreachable_since_at=now)
-    for attempt in attempts:
-        beat = traces(attempt.directory).beat
-        if beat is not None and beat != attempt.heartbeat:
-            mark(attempt, heartbeat=beat, heartbeat_seen_at=now)
+    for job in jobs:
+        beat = traces(job.directory).beat
+        if beat is not None and beat != job.heartbeat:
+            mark(job, heartbeat=beat, heartbeat_seen_at=now)
 
 
 @contextmanager

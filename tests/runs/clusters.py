@@ -14,7 +14,15 @@ from workers.executors.base import Observation, Spec
 from workers.executors.local import Local
 
 QUICK = launch.Waits(
-    grace=0.3, beat=0.02, settle=1.0, exit_record=0.1, ambiguous=0.1, gone=0.2, beat_stale=30.0, beat_lost=60.0
+    grace=0.3,
+    beat=0.02,
+    settle=1.0,
+    exit_record=0.1,
+    ambiguous=0.1,
+    gone=0.2,
+    beat_stale=30.0,
+    beat_lost=60.0,
+    restart=0.05,
 )
 
 

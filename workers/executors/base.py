@@ -16,6 +16,9 @@ from typing import Protocol
 
 from workers.executors.states import State
 
+STOPPED_BY_ESWEB = "stopped"
+"""The native word for a job that was interrupted because esweb itself was stopped."""
+
 
 class Unreachable(Exception):
     """The cluster did not answer. Nothing is known about any job."""

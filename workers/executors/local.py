@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from workers.attempt import CLOSED_EPOCH, FENCED, Process, owner, raise_lease, read_json, write_json
-from workers.executors.base import Observation, Rejected, Spec, Unreachable
+from workers.executors.base import STOPPED_BY_ESWEB, Observation, Rejected, Spec, Unreachable
 from workers.executors.starting import start_agent
 from workers.executors.states import State
 from workers.executors.tickets import Ticket, Tickets
@@ -227,7 +227,7 @@ def _ending(ticket: Ticket) -> tuple[State, str, str]:
     """(state, native word, reason) of a job whose agent is gone."""
     ending = read_json(ticket.path / "exit.json")
     if ticket.interrupted and (ending is None or ending.get("stopped")):
-        return State.INTERRUPTED, "stopped", "esweb was stopped"
+        return State.INTERRUPTED, STOPPED_BY_ESWEB, "esweb was stopped"
     if ending is not None:
         code, number = ending.get("code"), ending.get("signal")
         word = f"exit {code}" if number is None else f"signal {number}"

@@ -1,0 +1,91 @@
+"""Checkpoints that were never saved: asks for one to be made again, throws away those that nobody needs any more."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Max
+
+from runs import checkpoints
+from runs.launch.creating import cluster_of
+from runs.models import Rebuild, Run
+from runs.models.experiment import UID_LETTERS
+from workers.config import ConfigError
+from workers.executors.states import State
+
+KEPT_A_RUN = 5
+
+
+class CannotRebuild(ValueError):
+    """A checkpoint that cannot be had. The message says why, and names what can."""
+
+
+def refusal(run: Run) -> str:
+    """Why the run's checkpoints cannot be rebuilt; empty where they can."""
+    if run.method == "es":
+        return ""
+    return (
+        "Only what a GRPO run has saved can be had: its steps come from gradients and an optimiser's state, "
+        "which no short log can repeat. grpo.save_steps says how often it saves."
+    )
+
+
+def last_step(run: Run) -> int:
+    """The last step that the run has reached."""
+    reached = run.population_set.aggregate(last=Max("step"))["last"]
+    saved = run.checkpoint_set.aggregate(last=Max("step"))["last"]
+    return max(reached or 0, saved or 0)
+
+
+def rebuild(run: Run, step: int, person: User) -> Rebuild:
+    """The job that makes the checkpoint of a step, to be submitted; the present one where it goes on or is done.
+
+    Two who ask at once get the same. Raises CannotRebuild.
+    """
+    _check(run, step)
+    with transaction.atomic():
+        Run.objects.select_for_update().get(pk=run.pk)
+        present = run.rebuilds.filter(step=step).first()
+        if present is not None and (not State(present.state).is_final or is_ready(present)):
+            return present
+        if present is not None:
+            throw_away(present)
+        key = f"esweb-{run.uid}-r{step}-" + "".join(secrets.choice(UID_LETTERS) for _ in range(4))
+        return Rebuild.objects.create(run=run, step=step, key=key, cluster=cluster_of(run.run_config), asked_by=person)
+
+
+def is_ready(rebuild: Rebuild) -> bool:
+    """True where its folder can be downloaded."""
+    return rebuild.state == State.SUCCEEDED.value and rebuild.folder.is_dir()
+
+
+def throw_away(rebuild: Rebuild) -> None:
+    """Removes the folder, then the row: a process killed in between leaves a row that the next one finds.
+
+    Raises OSError.
+    """
+    if rebuild.directory.exists():
+        shutil.rmtree(rebuild.directory)
+    rebuild.delete()
+
+
+def throw_away_old(run: Run) -> None:
+    """Keeps the newest of the rebuilds that have ended, so that the disk does not fill."""
+    ended = run.rebuilds.exclude(pk__in=run.rebuilds.open()).order_by("-ended_at", "-pk")
+    for old in ended[KEPT_A_RUN:]:
+        throw_away(old)
+
+
+def _check(run: Run, step: int) -> None:
+    if why := refusal(run):
+        saved = ", ".join(map(str, checkpoints.by_step(run))) or "none yet"
+        raise CannotRebuild(f"{why} Saved steps: {saved}.")
+    if not 0 <= step <= (last := last_step(run)):
+        raise CannotRebuild(f"step must be a whole number from 0 to {last}, the last that {run.name} has reached")
+    try:
+        cluster_of(run.run_config)
+    except ConfigError as error:
+        raise CannotRebuild("; ".join(map(str, error.problems))) from error

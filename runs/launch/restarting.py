@@ -1,0 +1,99 @@
+"""Starts a run again by itself after it failed, as often as its config allows, and waits longer each time.
+
+When that is due is written down with the end itself, by the database's clock; no process waits for it. What follows an
+end, and why, is in docs/decisions/0008.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models.functions import Now
+
+from runs.launch.changes import tell
+from runs.launch.clusters import waits_of
+from runs.launch.creating import new_attempt
+from runs.models import Attempt, Cluster, Origin, Run
+from workers.config import ConfigError
+from workers.executors.base import STOPPED_BY_ESWEB
+from workers.executors.states import State
+
+RESTARTED_AFTER = (
+    State.FAILED, State.LOST, State.NODE_LOST, State.TIMEOUT, State.PREEMPTED, State.OOM, State.INTERRUPTED,
+)  # fmt: skip
+BAD_CONFIG = 2
+"""The trainer's exit code for what will be as wrong the next time."""
+
+
+def budget(run: Run) -> int:
+    """How many restarts its config allows, whatever else in it no longer fits."""
+    compute = run.config.get("compute")
+    allowed = compute.get("restarts", 0) if isinstance(compute, dict) else 0
+    return allowed if isinstance(allowed, int) else 0
+
+
+def restarts_made(run: Run) -> int:
+    """How many of them are used up."""
+    return run.attempts.filter(origin=Origin.RESTART).count()
+
+
+def plan_restart(attempt: Attempt) -> None:
+    """To be called with an attempt's end, in one transaction: writes down when the next one is due, or why none is."""
+    allowed = budget(attempt.run)
+    if not allowed or not _calls_for_another(attempt):
+        return
+    made = restarts_made(attempt.run)
+    if attempt.exit_code == BAD_CONFIG:
+        attempt.note("not started again by itself: what is wrong with it would be wrong again", "warning")
+    elif made >= allowed and attempt.state != State.PREEMPTED.value:
+        attempt.note(f"not started again by itself: its budget of restarts, {allowed}, is used up", "warning")
+    else:
+        _wait(attempt, made, allowed)
+
+
+def restart_due(cluster: Cluster) -> list[Attempt]:
+    """Makes the attempts that are due on a cluster, and returns them. Safe to repeat, and to run twice at once."""
+    due = Attempt.objects.filter(cluster=cluster, restart_at__lte=Now()).select_related("run", "cluster").order_by("pk")
+    return [made for attempt in due if (made := _restart(attempt)) is not None]
+
+
+def call_off_restart(run: Run, person: User | None = None) -> bool:
+    """No attempt follows by itself any more. False where none was to."""
+    with transaction.atomic():
+        waiting = run.attempts.filter(restart_at__isnull=False).first()
+        # A tick that makes the attempt at this moment has the row: then there is nothing left to call off.
+        if waiting is None or not run.attempts.filter(restart_at__isnull=False).update(restart_at=None):
+            return False
+        waiting.note("restart called off" + (f" by {person.get_username()}" if person else ""))
+        tell(waiting)
+    return True
+
+
+def _calls_for_another(attempt: Attempt) -> bool:
+    """False where a person wanted this end: who stops esweb decides, when it is started, what goes on."""
+    return State(attempt.state) in RESTARTED_AFTER and attempt.native_state != STOPPED_BY_ESWEB
+
+
+def _wait(attempt: Attempt, made: int, allowed: int) -> None:
+    waits = waits_of(attempt.cluster)
+    is_free = attempt.state == State.PREEMPTED.value
+    seconds = waits.restart if is_free else min(waits.restart_longest, waits.restart * 2.0**made)
+    Attempt.objects.filter(pk=attempt.pk).update(restart_at=Now() + timedelta(seconds=seconds))
+    which = "after the preemption, which takes nothing from its budget" if is_free else f"{made + 1} of {allowed}"
+    attempt.note(f"starts again by itself in {seconds:g} s: restart {which}")
+    tell(attempt)
+
+
+def _restart(attempt: Attempt) -> Attempt | None:
+    origin = Origin.PREEMPTION if attempt.state == State.PREEMPTED.value else Origin.RESTART
+    with transaction.atomic():
+        Run.objects.select_for_update().get(pk=attempt.run_id)
+        if not Attempt.objects.filter(pk=attempt.pk, restart_at__isnull=False).update(restart_at=None):
+            return None
+        try:
+            return new_attempt(attempt.run, "started again by itself", origin)
+        except ConfigError as error:
+            attempt.note(f"not started again by itself: {'; '.join(map(str, error.problems))}", "warning")
+            return None

@@ -1,0 +1,39 @@
+"""Goes on with a run that ended early: a new attempt, from the newest checkpoint of those before it."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from runs.launch.creating import new_attempt
+from runs.models import Attempt, Origin, Run
+from workers.config import ConfigError
+from workers.executors.states import State
+
+
+class CannotResume(ValueError):
+    """A run that there is nothing to do about. The message says why, and what can be done instead."""
+
+
+def refusal(run: Run) -> str:
+    """Why the run cannot be resumed now; empty where it can."""
+    if run.is_open:
+        return f"{run.name} has not ended: it is {run.state}"
+    if run.state == State.SUCCEEDED.value:
+        return f"{run.name} has reached its last step; clone it to train again, with another seed or config"
+    return ""
+
+
+def resume(run: Run, person: User | None = None) -> Attempt:
+    """The attempt that goes on, to be submitted. Of two who ask at once, one makes it. Raises CannotResume."""
+    with transaction.atomic():
+        now = Run.objects.select_for_update().get(pk=run.pk)
+        if why := refusal(now):
+            raise CannotResume(why)
+        try:
+            return new_attempt(run, f"resumed by {person.get_username()}" if person else "resumed", Origin.RESUME)
+        except ConfigError as error:
+            raise CannotResume(
+                f"the config of {run.name} no longer fits this version; clone it and put right: "
+                + "; ".join(map(str, error.problems))
+            ) from error

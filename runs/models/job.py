@@ -1,0 +1,83 @@
+"""What a cluster is asked to do, and what is known about it: the part that attempts and rebuilds have in common."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar, Self, TypeVar
+
+from django.db import models
+
+from runs.models.experiment import Run
+from workers.executors.states import OPEN_STATES, State
+
+STATES = [(s.value, s.value) for s in State]
+OPEN = sorted(s.value for s in OPEN_STATES)
+JobT = TypeVar("JobT", bound="Job")
+
+
+class Cluster(models.Model):
+    """A place where runs run. `config` holds what its executor needs; `local` is this machine."""
+
+    name = models.SlugField(max_length=50, unique=True)
+    kind = models.CharField(max_length=20, choices=[("local", "This machine")])
+    config = models.JSONField(default=dict, blank=True)
+    unreachable_since_at = models.DateTimeField(null=True, blank=True)
+    ticked_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class JobQuerySet(models.QuerySet[JobT]):
+    """Jobs, by what is still to be done about them."""
+
+    def open(self) -> Self:
+        """Jobs that have not ended."""
+        return self.filter(state__in=OPEN)
+
+
+class Job(models.Model):
+    """Its key is its name with the scheduler and its directory's name."""
+
+    told: ClassVar[str]
+    """What an open page asks for again when the job has changed."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="%(class)ss")
+    key = models.CharField(max_length=60, unique=True)
+    cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="%(class)ss")
+    state = models.CharField(max_length=20, choices=STATES, default=State.CREATED.value)
+    native_id = models.CharField(max_length=100, blank=True)
+    native_state = models.CharField(max_length=100, blank=True)
+    reason = models.TextField(blank=True)
+    submits = models.PositiveIntegerField(default=0)
+    submit_started_at = models.DateTimeField(null=True, blank=True)
+    gone_since_at = models.DateTimeField(null=True, blank=True)
+    final_since_at = models.DateTimeField(null=True, blank=True)
+    heartbeat = models.BigIntegerField(default=-1)
+    heartbeat_seen_at = models.DateTimeField(null=True, blank=True)
+    cancel_requested_at = models.DateTimeField(null=True, blank=True)
+    progress = models.FloatField(null=True, blank=True)
+    exit_code = models.IntegerField(null=True, blank=True)
+    exit_signal = models.IntegerField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return self.key
+
+    @property
+    def directory(self) -> Path:
+        """Where the job's files lie."""
+        return self.run.root / self.key
+
+    @property
+    def speaks_for_run(self) -> bool:
+        """True where the run is in the state that this job is in."""
+        return False
+
+    def note(self, why: str, level: str = "info", before: State | str = "", after: State | str = "") -> None:
+        """Keeps what happened where somebody will look for it. A job that is only a means has no story."""

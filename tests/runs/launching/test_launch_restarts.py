@@ -1,0 +1,205 @@
+"""A run that fails starts again by itself, within its budget, later each time, and never against a person's will."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from runs import launch, reconcile
+from runs.models import Attempt, Cluster, Experiment, Origin, Run
+from tests.runs.clusters import Small, attempt_of, quicken, run_of, tick_until, ticked
+from tests.runs.launching.test_launch_resumes import saved
+from tests.workers.attempts import RUNS_LONG, until
+from workers.executors.states import State
+
+BY_ITSELF = launch.restarting.RESTARTED_AFTER
+
+
+def failed(experiment: Experiment, state: State = State.FAILED, restarts: int = 3, **facts: object) -> Run:
+    """A run whose newest attempt has just ended so, as a tick would have it."""
+    run = run_of(experiment, restarts=restarts)
+    end(run, state, **facts)
+    return run
+
+
+def end(run: Run, state: State = State.FAILED, **facts: object) -> None:
+    attempt = attempt_of(run)
+    launch.move(attempt, state, "the end", **facts)
+    launch.plan_restart(attempt)
+
+
+def wait_of(run: Run) -> float | None:
+    """Seconds from the end to the restart."""
+    attempt = attempt_of(run)
+    if attempt.restart_at is None:
+        return None
+    assert attempt.ended_at is not None
+    return (attempt.restart_at - attempt.ended_at).total_seconds()
+
+
+def words(run: Run) -> list[str]:
+    return [event.why for event in attempt_of(run).events.order_by("pk")]
+
+
+def make_due(run: Run) -> None:
+    attempt_of(run).run.attempts.filter(restart_at__isnull=False).update(restart_at=timezone.now())
+
+
+def test_a_failing_program_is_started_as_often_as_its_budget_allows(experiment: Experiment, small: Small) -> None:
+    small.program = "raise SystemExit(1)"
+    run = run_of(experiment, restarts=2)
+    assert until(lambda: (a := ticked(run)).n == 3 and State(a.state).is_final and a)
+    attempts = list(run.attempts.order_by("n"))
+    assert [a.origin for a in attempts] == [Origin.LAUNCH, Origin.RESTART, Origin.RESTART]
+    assert small.submitted == [a.key for a in attempts]
+    assert words(run)[-1] == "not started again by itself: its budget of restarts, 2, is used up"
+    assert ticked(run).n == 3
+
+
+@pytest.mark.parametrize("state", BY_ITSELF)
+def test_each_end_that_nobody_wanted_is_followed_by_another_attempt(
+    experiment: Experiment, small: Small, state: State
+) -> None:
+    run = failed(experiment, state)
+    make_due(run)
+    assert ticked(run).n == 2
+
+
+@pytest.mark.parametrize("state", [s for s in State if s.is_final and s not in BY_ITSELF])
+def test_what_was_wanted_is_the_end(experiment: Experiment, small: Small, state: State) -> None:
+    assert attempt_of(failed(experiment, state)).restart_at is None
+
+
+def test_without_a_budget_nothing_starts_by_itself(experiment: Experiment, small: Small) -> None:
+    run = failed(experiment, restarts=0)
+    assert attempt_of(run).restart_at is None and words(run)[-1] == "the end"
+
+
+def test_it_goes_on_from_the_newest_checkpoint(experiment: Experiment, small: Small) -> None:
+    run = failed(experiment)
+    saved(run, 20)
+    make_due(run)
+    attempt = ticked(run)
+    assert attempt.resumed_step == 20
+    first = attempt.events.order_by("pk").first()
+    assert first is not None and first.why.startswith("started again by itself, to run on local; it goes on from step")
+
+
+def test_it_waits_longer_each_time_and_never_beyond_the_limit(
+    experiment: Experiment, small: Small, local: Cluster
+) -> None:
+    quicken(local, restart=5.0, restart_longest=12.0)
+    run = failed(experiment, restarts=4)
+    waits = []
+    for n in range(1, 5):
+        waits.append(wait_of(run))
+        assert words(run)[-1] == f"starts again by itself in {round(waits[-1] or 0)} s: restart {n} of 4"
+        make_due(run)
+        launch.restart_due(local)
+        end(run)
+    assert waits == [pytest.approx(s, abs=1) for s in (5, 10, 12, 12)]
+    assert wait_of(run) is None
+
+
+def test_before_its_time_nothing_starts(experiment: Experiment, small: Small, local: Cluster) -> None:
+    quicken(local, restart=3600.0, restart_longest=3600.0)
+    run = failed(experiment)
+    assert ticked(run).n == 1
+
+
+def test_a_preemption_takes_nothing_from_the_budget(experiment: Experiment, small: Small, local: Cluster) -> None:
+    run = failed(experiment, State.PREEMPTED, restarts=1)
+    for n in (2, 3):
+        make_due(run)
+        launch.restart_due(local)
+        assert (attempt_of(run).n, attempt_of(run).origin) == (n, Origin.PREEMPTION)
+        end(run, State.PREEMPTED)
+    make_due(run)
+    launch.restart_due(local)
+    end(run, State.LOST)
+    assert attempt_of(run).restart_at is not None
+    assert launch.restarts_made(run) == 0
+
+
+def test_a_config_that_cannot_be_used_is_not_tried_again(experiment: Experiment, small: Small) -> None:
+    run = failed(experiment, exit_code=2)
+    assert attempt_of(run).restart_at is None
+    assert words(run)[-1] == "not started again by itself: what is wrong with it would be wrong again"
+
+
+def test_who_stops_esweb_decides_what_goes_on(experiment: Experiment, small: Small) -> None:
+    small.program = RUNS_LONG
+    run = run_of(experiment, restarts=3)
+    until((tick_until(run, State.RUNNING.value).directory / "started").exists)
+    reconcile.interrupt_local(5.0)
+    assert (attempt_of(run).state, attempt_of(run).restart_at) == (State.INTERRUPTED.value, None)
+
+
+def test_a_restart_can_be_called_off(experiment: Experiment, small: Small) -> None:
+    run = failed(experiment)
+    assert launch.request_cancel(run, experiment.owner) is None
+    assert attempt_of(run).restart_at is None
+    assert words(run)[-1] == "restart called off by ada"
+    assert ticked(run).n == 1
+
+
+def test_a_cancel_that_comes_after_the_restart_ends_that(experiment: Experiment, small: Small, local: Cluster) -> None:
+    run = failed(experiment)
+    make_due(run)
+    launch.restart_due(local)
+    assert launch.request_cancel(run) is not None
+    assert attempt_of(run).state == State.CANCELLED.value and attempt_of(run).restart_at is None
+
+
+def test_a_person_who_resumes_it_meanwhile_makes_the_only_next_attempt(
+    experiment: Experiment, small: Small, local: Cluster
+) -> None:
+    run = failed(experiment)
+    make_due(run)
+    run.refresh_from_db()
+    assert launch.resume(run).n == 2
+    assert launch.restart_due(local) == []
+    assert Attempt.objects.count() == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_several_who_find_it_due_make_one_attempt(experiment: Experiment, small: Small, local: Cluster) -> None:
+    run = failed(experiment)
+    make_due(run)
+    made: list[Attempt] = []
+
+    def look() -> None:
+        made.extend(launch.restart_due(local))
+        connection.close()
+
+    threads = [threading.Thread(target=look) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [a.n for a in made] == [2] and Attempt.objects.count() == 2
+
+
+def test_a_config_that_no_longer_fits_holds_up_no_tick(experiment: Experiment, small: Small) -> None:
+    run = failed(experiment)
+    Run.objects.filter(pk=run.pk).update(config={**run.config, "es": {"itertions": 3}})
+    make_due(run)
+    assert (ticked(run).n, attempt_of(run).restart_at) == (1, None)
+    assert "es.itertions: is not a known key" in words(run)[-1]
+
+
+def test_a_clock_of_this_machine_that_is_wrong_changes_nothing(
+    experiment: Experiment, small: Small, local: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quicken(local, restart=3600.0, restart_longest=3600.0)
+    ahead = timezone.now() + timedelta(days=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(timezone, "now", lambda: ahead)
+        run = failed(experiment)
+        assert launch.restart_due(local) == []
+    due = attempt_of(run).restart_at
+    assert due is not None and due < ahead

@@ -1,0 +1,180 @@
+"""A run that ended early goes on: one new attempt, from the newest checkpoint that is whole, and nothing beside it."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+from runs import checkpoints, launch
+from runs.ingest import ingest
+from runs.launch.submitting import spec_of
+from runs.models import Attempt, AttemptEvent, Experiment, Origin, Run
+from tests.runs.clusters import Small, attempt_of, run_of, tick_until, ticked
+from tests.runs.recording import lines
+from tests.workers.attempts import CHECKPOINTS, RUNS_LONG, until
+from workers.attempt import CLOSED_EPOCH, lease, owner
+from workers.executors.states import State
+from workers.records import Checkpoint
+
+ENDED = [s for s in State if s.is_final and s != State.SUCCEEDED]
+
+
+def ended(experiment: Experiment, state: State = State.INTERRUPTED) -> Run:
+    """A run whose only attempt has ended so, without a cluster."""
+    run = run_of(experiment)
+    launch.move(attempt_of(run), state, "the end")
+    run.refresh_from_db()
+    return run
+
+
+def saved(run: Run, step: int, *, record: bool = True, size: int = 100) -> Path:
+    """A checkpoint of the run's newest attempt, on disk and, unless told otherwise, in the database."""
+    attempt = attempt_of(run)
+    folder = attempt.directory / "checkpoints" / f"step-{step:06d}"
+    folder.mkdir(parents=True)
+    (folder / "model.safetensors").write_bytes(b"w" * 100)
+    if record:
+        known = attempt.record_files.filter(epoch=0).first()
+        said = Checkpoint(step, f"checkpoints/{folder.name}", size, "ab" * 32)
+        ingest(attempt, 0, lines([said], known.next_seq if known else 0))
+    return folder
+
+
+@pytest.mark.parametrize("state", ENDED)
+def test_whatever_ended_it_early_it_goes_on(experiment: Experiment, small: Small, state: State) -> None:
+    run = ended(experiment, state)
+    folder = saved(run, 20)
+    attempt = launch.resume(run, experiment.owner)
+    assert (attempt.n, attempt.state, attempt.origin) == (2, State.CREATED.value, Origin.RESUME)
+    assert (attempt.resumed_attempt, attempt.resumed_step, attempt.resumed_from) == (1, 20, folder)
+    assert spec_of(attempt).argv[-2:] == ("--resume", str(folder))
+    run.refresh_from_db()
+    assert run.state == State.CREATED.value
+    why = AttemptEvent.objects.get(attempt=attempt).why
+    assert why == "resumed by ada, to run on local; it goes on from step 20, saved by attempt 1"
+
+
+def test_without_a_checkpoint_it_starts_from_the_beginning_and_says_so(experiment: Experiment, small: Small) -> None:
+    attempt = launch.resume(ended(experiment))
+    assert attempt.resumed_from is None and "--resume" not in spec_of(attempt).argv
+    assert AttemptEvent.objects.get(attempt=attempt).why.endswith("so that it starts from the beginning")
+
+
+def test_a_checkpoint_that_lost_files_or_is_gone_is_passed_over(experiment: Experiment, small: Small) -> None:
+    run = ended(experiment)
+    saved(run, 10)
+    saved(run, 20, size=101)
+    shutil.rmtree(saved(run, 30))
+    assert launch.resume(run).resumed_step == 10
+
+
+def test_a_checkpoint_whose_record_is_not_read_yet_counts(experiment: Experiment, small: Small) -> None:
+    run = ended(experiment)
+    saved(run, 10)
+    saved(run, 20, record=False)
+    assert launch.resume(run).resumed_step == 20
+
+
+def test_a_record_that_points_elsewhere_is_not_followed(experiment: Experiment, small: Small) -> None:
+    run = ended(experiment)
+    attempt = attempt_of(run)
+    elsewhere = attempt.directory / "elsewhere"
+    elsewhere.mkdir(parents=True)
+    (attempt.directory / "checkpoints").mkdir()
+    (attempt.directory / "checkpoints" / "step-000005").symlink_to(elsewhere)
+    ingest(attempt, 0, lines([Checkpoint(4, "elsewhere", 0, "ab" * 32), Checkpoint(5, "x/y", 0, "ab" * 32)]))
+    assert checkpoints.newest(run) is None
+
+
+def test_the_last_attempt_that_saved_one_says_where_it_goes_on(experiment: Experiment, small: Small) -> None:
+    """An attempt that went back took another path: what earlier ones had saved further on is history."""
+    run = ended(experiment)
+    saved(run, 40)
+    launch.move(launch.new_attempt(run), State.FAILED, "no memory")
+    assert launch.new_attempt(run).resumed_step == 40
+    saved(run, 25)
+    launch.move(attempt_of(run), State.FAILED, "no memory")
+    assert (attempt := launch.new_attempt(run)).resumed_step == 25 and attempt.resumed_attempt == 3
+
+
+def test_what_has_reached_its_end_is_to_be_cloned(experiment: Experiment, small: Small) -> None:
+    run = ended(experiment, State.SUCCEEDED)
+    with pytest.raises(launch.CannotResume, match="has reached its last step; clone it"):
+        launch.resume(run)
+    assert Attempt.objects.count() == 1
+
+
+def test_asked_twice_it_is_one_attempt(experiment: Experiment, small: Small) -> None:
+    run = ended(experiment)
+    launch.resume(run)
+    with pytest.raises(launch.CannotResume, match="has not ended: it is created"):
+        launch.resume(run)
+    assert Attempt.objects.count() == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_who_ask_at_the_same_moment_make_one_attempt(experiment: Experiment, small: Small) -> None:
+    run = ended(experiment)
+    refused: list[str] = []
+
+    def asks() -> None:
+        try:
+            launch.resume(Run.objects.get(pk=run.pk))
+        except launch.CannotResume as error:
+            refused.append(str(error))
+        connection.close()
+
+    both = [threading.Thread(target=asks) for _ in range(2)]
+    for thread in both:
+        thread.start()
+    for thread in both:
+        thread.join()
+    assert len(refused) == 1 and Attempt.objects.count() == 2
+
+
+def test_a_config_that_no_longer_fits_is_said(experiment: Experiment, small: Small) -> None:
+    run = ended(experiment)
+    run.config["es"]["itertions"] = 3
+    run.save()
+    with pytest.raises(launch.CannotResume, match=r"clone it and put right: es.itertions: is not a known key"):
+        launch.resume(Run.objects.get(pk=run.pk))
+
+
+def test_what_is_left_of_the_attempt_before_is_shut_out_first(experiment: Experiment, small: Small) -> None:
+    small.program = RUNS_LONG
+    run = run_of(experiment)
+    first = tick_until(run, State.RUNNING.value)
+    until((first.directory / "started").exists)
+    agent = owner(first.directory)
+    assert agent is not None
+    # The cluster has lost sight of it, wrongly: its agent lives on.
+    launch.move(first, State.PREEMPTED, "says the cluster")
+    run.refresh_from_db()
+    small.before_submit = lambda: assert_closed(first)
+    launch.resume(run)
+    tick_until(run, State.QUEUED.value, State.RUNNING.value)
+    until(lambda: not agent.is_alive())
+
+
+def assert_closed(attempt: Attempt) -> None:
+    assert lease(attempt.directory) == CLOSED_EPOCH
+
+
+def test_a_resumed_run_runs_to_its_end(experiment: Experiment, small: Small) -> None:
+    small.program = CHECKPOINTS
+    run = run_of(experiment)
+    first = tick_until(run, State.RUNNING.value)
+    until((first.directory / "started").exists)
+    launch.request_cancel(run)
+    tick_until(run, State.CANCELLED.value)
+    run.refresh_from_db()
+    small.program = "pass"
+    launch.resume(run)
+    assert tick_until(run, State.SUCCEEDED.value).n == 2
+    run.refresh_from_db()
+    assert run.state == State.SUCCEEDED.value
+    assert ticked(run).key == small.submitted[-1] == f"esweb-{run.uid}-a2"
