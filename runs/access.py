@@ -5,7 +5,7 @@ made the run. A token acts for its person, within its scope:
 
     read     sees what the person sees
     ingest   writes the records of the one run that it is bound to, and nothing else
-    launch   read, and launches and cancels
+    launch   read, and launches, cancels, resumes and rebuilds
     admin    all that the person may do
 """
 
@@ -87,6 +87,16 @@ def may_launch(person: Person, experiment: Experiment) -> bool:
 def may_cancel(person: Person, run: Run) -> bool:
     """True where the person may stop a run that they can see: who made it, the experiment's owner, and superusers."""
     return _is_superuser(person) or person.pk in (run.created_by_id, run.experiment.owner_id)
+
+
+def may_resume(person: Person, run: Run) -> bool:
+    """True where the person may let a run go on that they can see: who may stop it."""
+    return may_cancel(person, run)
+
+
+def may_rebuild(person: Person, run: Run) -> bool:
+    """True where the person may have a run's checkpoints rebuilt, which takes a core: who may stop it."""
+    return may_cancel(person, run)
 
 
 def _is_superuser(person: Person) -> bool:

@@ -13,20 +13,28 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
-from django.core.exceptions import ValidationError
 from django.forms import BoundField
 
-from runs.models import Experiment
+from runs.models import Experiment, Run
 from workers.config import ConfigError, Knob, Problem, RunConfig, knobs, presets
 
-KNOBS = {knob.path: knob for knob in knobs(RunConfig) if knob.path not in ("schema", "seed")}
+
+def field_name(path: str, tag: str) -> str:
+    """The field of a knob: its path; task.countdown.train_file where the task has a say, since tasks share names."""
+    return path.replace(".options.", f".{tag}.", 1) if tag else path
+
+
+KNOBS = {field_name(k.path, k.tag): k for k in knobs(RunConfig) if k.path not in ("schema", "seed")}
+"""Name of the field -> knob."""
 METHODS = ("es", "grpo")
 OPTIONAL = ("es.lora", "grpo.lora")
 """Sections that may be left out as a whole."""
 SEEDS_AT_MOST = 20
+NAME_LENGTH = 180
+COPY = " (copy)"
 
 ESSENTIAL = {
-    "method", "model.path", "task.name",
+    "method", "model.path", "task.name", "task.own.path", "task.own.options",
     "es.iterations", "es.population", "es.sigma", "es.alpha", "es.noise", "es.prompts", "es.max_new_tokens",
     "grpo.max_steps", "grpo.learning_rate", "grpo.num_generations", "grpo.per_device_train_batch_size",
     "grpo.max_completion_length", "grpo.temperature", "grpo.beta",
@@ -66,10 +74,7 @@ class KnobField(forms.Field):
 
     def clean(self, value: Any) -> Any:
         """The knob's JSON value; None where nothing was typed and the default holds."""
-        found = read(self.knob, value)
-        if "\\u0000" in json.dumps(found):
-            raise ValidationError("Null characters are not allowed.")
-        return found
+        return read(self.knob, value)
 
 
 def read(knob: Knob, value: Any) -> Any:
@@ -81,7 +86,7 @@ def read(knob: Knob, value: Any) -> Any:
         return None
     try:
         return json.loads(text) if knob.kind in (tuple, dict) else knob.kind(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 
@@ -101,7 +106,8 @@ def hint(knob: Knob) -> str:
     """A knob's help, its bounds and its default."""
     said = [knob.help.replace("\n", " ")]
     if knob.bounds is not None:
-        said.append(f"{str(knob.bounds).capitalize()}.")
+        limits = str(knob.bounds)
+        said.append(f"{limits[0].upper()}{limits[1:]}.")
     if knob.kind in (tuple, dict):
         said.append("As JSON.")
     if not knob.required and knob.kind is not bool and knob.default not in ("", None):
@@ -150,7 +156,7 @@ class LaunchForm(forms.Form):
 
     preset = forms.ChoiceField(choices=preset_choices, required=False, label="Preset")
     name = forms.CharField(
-        required=False, max_length=180, label="Name", help_text="Empty: the preset's name and the seed."
+        required=False, max_length=NAME_LENGTH, label="Name", help_text="Empty: the preset's name and the seed."
     )
     seeds = forms.CharField(label="Seeds", initial="0", help_text="One run each: 0, 1, 2 or 0-4.")
 
@@ -163,6 +169,22 @@ class LaunchForm(forms.Form):
                 required=False, label="Train a LoRA adapter", help_text="Instead of the weights."
             )
         self.configs: list[dict[str, Any]] = []
+
+    @classmethod
+    def cloning(cls, run: Run) -> LaunchForm:
+        """The form as this run was launched. What no longer fits is said, at its field where it has one."""
+        filled = initial_from(run.config) | {
+            "name": run.name.removesuffix(COPY)[: NAME_LENGTH - len(COPY)] + COPY,
+            "seeds": str(run.seed),
+            "preset": run.preset if run.preset in presets() else "",
+        }
+        if not (problems := problems_of(run.config)):
+            return cls(initial=filled)
+        form = cls({name: value for name, value in filled.items() if value not in (None, False)})
+        form.full_clean()
+        # Its own check saw only what has a field; a knob that is no longer known has none, and is shown with its value.
+        form.blame(p for p in problems if p.path not in (*form.fields, "seed", "schema"))
+        return form
 
     def clean(self) -> dict[str, Any]:
         """Fills `configs`, one a seed; or puts every problem at its field."""
@@ -179,8 +201,10 @@ class LaunchForm(forms.Form):
 
     def blame(self, problems: Iterable[Problem]) -> None:
         """Puts each problem at its field; at the top where it has none."""
+        task = self.data.get("task.name", "")
         for problem in problems:
             path = "seeds" if problem.path == "seed" else problem.path
+            path = field_name(path, task if path.startswith("task.options.") else "")
             known = path in self.fields
             self.add_error(path if known else None, problem.message if known else str(problem))
 
@@ -230,16 +254,36 @@ def seeds(text: str) -> list[int]:
     return list(found)
 
 
+def problems_of(config: Mapping[str, Any]) -> list[Problem]:
+    """What of a stored config, made by another version, no longer fits."""
+    try:
+        RunConfig.from_json(config)
+    except ConfigError as error:
+        return [
+            Problem(p.path, f"{p.message}. It stood at {standing_at(config, p.path)!r:.200}") for p in error.problems
+        ]
+    return []
+
+
+def standing_at(config: Mapping[str, Any], path: str) -> Any:
+    """What stands in a config at a dotted path; None where nothing does."""
+    value: Any = config
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
 def assembled(data: Mapping[str, Any]) -> dict[str, Any]:
     """Fields -> a config's JSON: sections nested, the other method's left out, empty knobs left to their defaults."""
     method = data.get("method") or ""
     config: dict[str, Any] = {method: {}} if method in METHODS else {}
-    for path in KNOBS:
-        section, value = path.partition(".")[0], data.get(path)
-        off = any(path.startswith(f"{o}.") and not data.get(o) for o in OPTIONAL)
-        if value is None or off or (section in METHODS and section != method):
+    task = data.get("task.name") or KNOBS["task.name"].default
+    for field, knob in KNOBS.items():
+        section, value = field.partition(".")[0], data.get(field)
+        off = any(field.startswith(f"{o}.") and not data.get(o) for o in OPTIONAL)
+        if value is None or off or (section in METHODS and section != method) or knob.tag not in ("", task):
             continue
-        *outer, name = path.split(".")
+        *outer, name = knob.path.split(".")
         place = config
         for key in outer:
             place = place.setdefault(key, {})
@@ -250,10 +294,9 @@ def assembled(data: Mapping[str, Any]) -> dict[str, Any]:
 def initial_from(config: Mapping[str, Any]) -> dict[str, Any]:
     """A config's JSON -> what stands in the fields; defaults for what it does not say."""
     out: dict[str, Any] = {}
-    for path, knob in KNOBS.items():
-        value: Any = config
-        for key in path.split("."):
-            value = value.get(key) if isinstance(value, Mapping) else None
+    task = standing_at(config, "task.name") or KNOBS["task.name"].default
+    for field, knob in KNOBS.items():
+        value = standing_at(config, knob.path) if knob.tag in ("", task) else None
         chosen = knob.default if value is None else value
-        out[path] = None if chosen is None else written(knob, chosen)
+        out[field] = None if chosen is None else written(knob, chosen)
     return out | {path: bool((config.get(path.partition(".")[0]) or {}).get("lora")) for path in OPTIONAL}

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from django.urls import include, path
 
+from runs.views.checkpoints import run_checkpoint, run_checkpoints, run_rebuild_stop
 from runs.views.experiment import experiment, experiment_chart, experiment_runs
 from runs.views.experiments import experiments
 from runs.views.launch import launch
-from runs.views.log import run_log, run_log_file
+from runs.views.lifecycle import experiment_resume, run_cancel, run_resume
+from runs.views.log import attempt_log_file, run_log, run_log_file
 from runs.views.responses import run_responses
-from runs.views.run import run, run_cancel, run_chart, run_curves, run_past, run_state
+from runs.views.run import run, run_chart, run_curves, run_past, run_state
 
 experiment_urls = [
     path("", experiment, name="experiment"),
     path("launch/", launch, name="launch"),
+    path("resume/", experiment_resume, name="experiment-resume"),
     path("runs/", experiment_runs, name="experiment-runs"),
     path("chart/", experiment_chart, name="experiment-chart"),
 ]
@@ -21,11 +24,16 @@ experiment_urls = [
 run_urls = [
     path("", run, name="run"),
     path("cancel/", run_cancel, name="run-cancel"),
+    path("resume/", run_resume, name="run-resume"),
     path("state/", run_state, name="run-state"),
     path("past/", run_past, name="run-past"),
     path("curves/", run_curves, name="run-curves"),
     path("chart/", run_chart, name="run-chart"),
     path("responses/", run_responses, name="run-responses"),
+    path("checkpoints/", run_checkpoints, name="run-checkpoints"),
+    path("checkpoints/<int:step>/", run_checkpoint, name="run-checkpoint"),
+    path("checkpoints/<int:step>/stop/", run_rebuild_stop, name="run-rebuild-stop"),
+    path("attempts/<int:n>/log.txt", attempt_log_file, name="attempt-log-file"),
     path("log/", run_log, name="run-log"),
     path("log.txt", run_log_file, name="run-log-file"),
 ]

@@ -1,4 +1,4 @@
-"""Launching and cancelling runs."""
+"""Launching, cancelling, resuming and cloning runs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from ninja.errors import HttpError
 
 from runs import access, jobs
 from runs.api.auth import ApiRequest, Caller, needs
+from runs.api.reading import detail
 from runs.api.routes import router
 from runs.api.seeing import Uid, the_experiment, the_run
-from runs.api.shapes import NewRun, RunOut, RunsOut
+from runs.api.shapes import CloneRun, NewRun, RunDetail, RunOut, RunsOut
+from runs.forms import COPY, NAME_LENGTH
+from runs.launch import CannotResume
 from runs.models import Experiment, Run
-from workers.config import preset
+from workers.config import preset, presets
 
 EXAMPLE = {"experiment_name": "Concise", "preset": "es-tiny", "config": {"es": {"iterations": 50}}, "seed": 1}
 
@@ -47,15 +50,49 @@ def launch(request: ApiRequest, new: NewRun) -> tuple[int, RunOut | RunsOut]:
 @router.post("/runs/{uid}/cancel", response={202: RunOut}, auth=needs("launch"), tags=["runs"], summary="Cancel a run")
 def cancel(request: ApiRequest, uid: Uid) -> tuple[int, RunOut]:
     """Asks a run to stop: it saves a checkpoint where it can, and ends as cancelled. Needs scope launch, and that you
-    made the run or own its experiment. A run that has ended is answered with 409."""
+    made the run or own its experiment. A run that waits to start again by itself will not. One that has ended is
+    answered with 409."""
     run = the_run(request.auth, uid)
     if not access.may_cancel(request.auth.person, run):
         raise HttpError(403, "Only who made a run, or owns its experiment, may cancel it")
-    if not run.is_open:
+    if not run.is_open and not run.waits_to_restart:
         raise HttpError(409, f"Run {uid} has ended already: {run.state}")
     jobs.cancel_run(run, request.auth.person)
     run.refresh_from_db()
     return 202, RunOut.of(run)
+
+
+@router.post(
+    "/runs/{uid}/resume", response={202: RunDetail}, auth=needs("launch"), tags=["runs"], summary="Resume a run"
+)
+def resume(request: ApiRequest, uid: Uid) -> tuple[int, RunDetail]:
+    """Lets a run that ended early go on, in a new attempt, from its newest checkpoint, or from the beginning where it
+    has left none. Needs scope launch, and that you made the run or own its experiment. A run that has not ended, or has
+    reached its last step, is answered with 409: called twice, it makes one attempt."""
+    run = the_run(request.auth, uid)
+    if not access.may_resume(request.auth.person, run):
+        raise HttpError(403, "Only who made a run, or owns its experiment, may resume it")
+    try:
+        jobs.resume_run(run, request.auth.person)
+    except CannotResume as error:
+        raise HttpError(409, str(error)) from error
+    run.refresh_from_db()
+    return 202, detail(run)
+
+
+@router.post("/runs/{uid}/clone", response={201: RunOut}, auth=needs("launch"), tags=["runs"], summary="Clone a run")
+def clone(request: ApiRequest, uid: Uid, new: CloneRun | None = None) -> tuple[int, RunOut]:
+    """Launches a new run from a run's config, with another seed, name or knobs where given. Needs scope launch, and an
+    experiment of your own. What no longer fits is answered with 422, all of it at once."""
+    run, new = the_run(request.auth, uid), new or CloneRun()
+    experiment = run.experiment if new.experiment is None else the_experiment(request.auth, new.experiment)
+    _check_owner(request.auth, experiment)
+    config = merged(run.config, new.config) | ({} if new.seed is None else {"seed": new.seed})
+    name = new.name or f"{run.name[:NAME_LENGTH]}{COPY}"
+    made: Run = jobs.launch_run(
+        experiment=experiment, person=request.auth.person, config=config, name=name, preset=_known(run.preset)
+    )
+    return 201, RunOut.of(made)
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -81,9 +118,18 @@ def _experiment(caller: Caller, new: NewRun) -> Experiment:
     if new.experiment is None:
         return _of_that_name(caller.person, new.experiment_name or "")
     experiment = the_experiment(caller, new.experiment)
+    _check_owner(caller, experiment)
+    return experiment
+
+
+def _check_owner(caller: Caller, experiment: Experiment) -> None:
     if not access.may_launch(caller.person, experiment):
         raise HttpError(403, f"Experiment {experiment.pk} belongs to {experiment.owner}: launch in one of your own")
-    return experiment
+
+
+def _known(preset_name: str) -> str:
+    """A run's preset, where this version still has it."""
+    return preset_name if preset_name in presets() else ""
 
 
 def _of_that_name(person: User, name: str) -> Experiment:

@@ -44,7 +44,11 @@ def list_runs(
 def read_run(request: ApiRequest, uid: Uid) -> RunDetail:
     """A run: its state, its attempts with the reason each waits or ended for, its config, and the newest value of every
     key."""
-    run = the_run(request.auth, uid)
+    return detail(the_run(request.auth, uid))
+
+
+def detail(run: Run) -> RunDetail:
+    """The run as JSON, with all that belongs to it."""
     attempts = [AttemptOut.of(attempt) for attempt in run.attempts.order_by("n")]
     newest = series.latest([run])[run.pk]
     values = series.sayable(np.array(list(newest.values()), np.float64))

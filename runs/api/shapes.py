@@ -56,6 +56,21 @@ class NewRun(Input):
         return self
 
 
+class CloneRun(Input):
+    """What differs in the new run. `config` is laid over the old one's; `experiment` is the old one's by default."""
+
+    seed: int | None = None
+    name: Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00]*$")] = ""
+    config: dict[str, Any] = Field(default_factory=dict)
+    experiment: Annotated[int, Field(ge=0, le=2**63 - 1)] | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> CloneRun:
+        if _has_nul(self.config):
+            raise ValueError("config must hold no NUL characters")
+        return self
+
+
 class ExperimentOut(Schema):
     """A set of runs that ask one question."""
 
@@ -131,12 +146,21 @@ class RunsOut(Schema):
 
 
 class AttemptOut(Schema):
-    """One scheduler job of a run. `reason` says why it waits or how it ended; `phase` what the trainer is doing."""
+    """One scheduler job of a run. `reason` says why it waits or how it ended; `phase` what the trainer is doing.
+
+    It goes on from `resumed_step`, saved by attempt `resumed_attempt`; null where it starts from the beginning.
+    `origin` says what made it: launch, resume, restart or preemption. Where `restart_at` is not null, another one
+    follows then.
+    """
 
     key: str
     n: int
     state: str
     reason: str
+    origin: str
+    resumed_attempt: int | None
+    resumed_step: int | None
+    restart_at: datetime | None
     phase: str
     phase_message: str
     progress: float | None
@@ -145,6 +169,7 @@ class AttemptOut(Schema):
     created_at: datetime
     started_at: datetime | None
     ended_at: datetime | None
+    seconds: float | None
 
     @classmethod
     def of(cls, attempt: Attempt) -> AttemptOut:
@@ -156,6 +181,29 @@ class RunDetail(RunOut):
 
     attempts: list[AttemptOut]
     latest: dict[str, Number]
+
+
+class CheckpointOut(Schema):
+    """A checkpoint of a run. Where `download` is not null it is there, as a tar file; a `rebuilt` one was made again
+    from the replay log, and `state`, `progress` and `reason` say how that stands."""
+
+    step: int
+    rebuilt: bool
+    state: str
+    progress: float | None
+    reason: str
+    bytes: int | None
+    sha256: str
+    download: str | None
+
+
+class CheckpointsOut(Schema):
+    """Checkpoints, the last step first. Where `only_saved` is empty, that of any step from 0 to `last_step` can be had;
+    else it says why not."""
+
+    items: list[CheckpointOut]
+    last_step: int
+    only_saved: str
 
 
 class CurveOut(Schema):

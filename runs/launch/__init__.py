@@ -8,7 +8,15 @@ from runs.launch.changes import mark, move, since
 from runs.launch.clusters import EXECUTORS, Waits, executor_for, waits_of
 from runs.launch.creating import create_run, new_attempt
 from runs.launch.fencing import shut_out
-from runs.launch.rebuilding import KEPT_A_RUN, CannotRebuild, is_ready, last_step, rebuild, throw_away_old
+from runs.launch.rebuilding import (
+    KEPT_A_RUN,
+    CannotRebuild,
+    checkpoint_at,
+    is_ready,
+    last_step,
+    rebuild,
+    throw_away_old,
+)
 from runs.launch.rebuilding import refusal as rebuild_refusal
 from runs.launch.restarting import budget, plan_restart, restart_due, restarts_made
 from runs.launch.resuming import CannotResume, resume
@@ -23,6 +31,7 @@ __all__ = [
     "Waits",
     "budget",
     "cancel",
+    "checkpoint_at",
     "create_run",
     "executor_for",
     "is_ready",

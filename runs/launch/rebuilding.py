@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import shutil
+from pathlib import Path
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -49,7 +50,7 @@ def rebuild(run: Run, step: int, person: User) -> Rebuild:
     with transaction.atomic():
         Run.objects.select_for_update().get(pk=run.pk)
         present = run.rebuilds.filter(step=step).first()
-        if present is not None and (not State(present.state).is_final or is_ready(present)):
+        if present is not None and (present.is_open or is_ready(present)):
             return present
         if present is not None:
             throw_away(present)
@@ -60,6 +61,14 @@ def rebuild(run: Run, step: int, person: User) -> Rebuild:
 def is_ready(rebuild: Rebuild) -> bool:
     """True where its folder can be downloaded."""
     return rebuild.state == State.SUCCEEDED.value and rebuild.folder.is_dir()
+
+
+def checkpoint_at(run: Run, step: int) -> Path | None:
+    """The folder of a step's checkpoint, saved or rebuilt; None where neither is here."""
+    if (saved := checkpoints.at_step(run, step)) is not None:
+        return saved.folder
+    rebuilt = run.rebuilds.filter(step=step).first()
+    return rebuilt.folder if rebuilt is not None and is_ready(rebuilt) else None
 
 
 def throw_away(rebuild: Rebuild) -> None:

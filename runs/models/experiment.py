@@ -110,6 +110,11 @@ class Run(models.Model):
         """True while the run has not ended."""
         return State(self.state) in OPEN_STATES
 
+    @property
+    def waits_to_restart(self) -> bool:
+        """True where it has ended and its next attempt will be made by itself."""
+        return self.attempts.filter(restart_at__isnull=False).exists()
+
     def newest_attempt(self) -> Attempt | None:
         """The attempt that speaks for the run, or None before the first."""
         return self.attempts.order_by("-n").first()

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import ClassVar, Self, TypeVar
 
 from django.db import models
+from django.utils import timezone
 
 from runs.models.experiment import Run
 from workers.executors.states import OPEN_STATES, State
@@ -68,6 +69,18 @@ class Job(models.Model):
 
     def __str__(self) -> str:
         return self.key
+
+    @property
+    def is_open(self) -> bool:
+        """True while it has not ended."""
+        return State(self.state) in OPEN_STATES
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it has run; None before it has started."""
+        if self.started_at is None:
+            return None
+        return ((self.ended_at or timezone.now()) - self.started_at).total_seconds()
 
     @property
     def directory(self) -> Path:

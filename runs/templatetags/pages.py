@@ -68,6 +68,16 @@ def clock(at: datetime) -> str:
 
 
 @register.filter
+def moment(at: datetime) -> str:
+    """A moment to the second, with its date where that is not today."""
+    then, today = at.astimezone(UTC), timezone.now().astimezone(UTC).date()
+    shown = f"{then:%H:%M:%S}" if then.date() == today else f"{then:%Y-%m-%d %H:%M}"
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>', then.isoformat(timespec="seconds"), f"{then:%F %T UTC}", shown
+    )
+
+
+@register.filter
 def percent(value: float | None) -> str:
     """A share as a whole number of percent; – where there is no value."""
     return share(value)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from workers.config import RunConfig, knobs
-
-KNOBS = {knob.path: knob for knob in knobs(RunConfig)}
-ORDER = {path: i for i, path in enumerate(KNOBS)}
+from workers.config import Knob, RunConfig, knobs
 
 
 @dataclass(frozen=True)
@@ -25,23 +22,29 @@ class Entry:
 
 def config_sections(config: Mapping[str, Any]) -> list[tuple[str, list[Entry]]]:
     """(section, its knobs). JSONB forgets the order of keys, so it comes from RunConfig; unknown keys stand last."""
+    known = _knobs((config.get("task") or {}).get("name", ""))
+    order = {path: i for i, path in enumerate(known)}
     found: dict[str, list[Entry]] = {}
-    for path, value in sorted(_leaves(config), key=lambda leaf: (ORDER.get(leaf[0], len(ORDER)), leaf[0])):
+    for path, value in sorted(_leaves(config, known), key=lambda leaf: (order.get(leaf[0], len(order)), leaf[0])):
         section, _, name = path.rpartition(".")
-        found.setdefault(section, []).append(_entry(path, name, value))
+        found.setdefault(section, []).append(_entry(known.get(path), name, value))
     return list(found.items())
 
 
-def _entry(path: str, name: str, value: Any) -> Entry:
-    knob = KNOBS.get(path)
+def _knobs(task: str) -> dict[str, Knob]:
+    """By path, for a run of this task: tasks have options of the same name."""
+    return {knob.path: knob for knob in knobs(RunConfig) if knob.tag in ("", task)}
+
+
+def _entry(knob: Knob | None, name: str, value: Any) -> Entry:
     default = json.loads(json.dumps(knob.default)) if knob and not knob.required else ...
     text = value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
     return Entry(name, text, knob.help if knob else "", value == default)
 
 
-def _leaves(config: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+def _leaves(config: Mapping[str, Any], known: Container[str], prefix: str = "") -> list[tuple[str, Any]]:
     out: list[tuple[str, Any]] = []
     for key, value in config.items():
-        inner = isinstance(value, Mapping) and f"{prefix}{key}" not in KNOBS
-        out += _leaves(value, f"{prefix}{key}.") if inner else [(prefix + key, value)]
+        inner = isinstance(value, Mapping) and f"{prefix}{key}" not in known
+        out += _leaves(value, known, f"{prefix}{key}.") if inner else [(prefix + key, value)]
     return out

@@ -11,6 +11,7 @@ from runs.access import may_launch
 from runs.charts import MEASURES, Chart, Group, compare, groups_of
 from runs.models import Experiment, Run
 from runs.views.chart import chart_response
+from runs.views.lifecycle import interrupted_runs
 from runs.views.parameters import Axes, SignedIn, axes
 from runs.views.runs_table import cursors, runs_table
 from runs.views.visible import visible_experiment
@@ -29,7 +30,7 @@ def experiment(request: SignedIn, pk: int) -> HttpResponse:
     groups = _groups(found, table.runs)
     context = {
         "experiment": found, "table": table, "watch": watch, "groups": groups, "axes": along,
-        "may_launch": may_launch(request.user, found),
+        "may_launch": may_launch(request.user, found), "interrupted": len(interrupted_runs(request, found)),
         "charts": _charts(groups, table.runs, along), "averaged": sum(len(group.runs) for group in groups),
     }  # fmt: skip
     return TemplateResponse(request, "runs/experiment.html", context)
@@ -40,7 +41,10 @@ def experiment_runs(request: SignedIn, pk: int) -> HttpResponse:
     """The runs table alone, for a page that is open while runs change."""
     found = visible_experiment(request, pk)
     table = runs_table(request, found)
-    context = {"experiment": found, "table": table, "watch": cursors(table.runs)}
+    context = {
+        "experiment": found, "table": table, "watch": cursors(table.runs),
+        "interrupted": len(interrupted_runs(request, found)),
+    }  # fmt: skip
     return TemplateResponse(request, "runs/experiment.html#runs", context)
 
 

@@ -17,7 +17,7 @@ from runs.access import may_launch
 from runs.forms import LaunchForm, initial_from
 from runs.models import Experiment, Run
 from runs.views.parameters import SignedIn, choice
-from runs.views.visible import visible_experiment
+from runs.views.visible import visible_experiment, visible_run
 from workers.config import ConfigError, preset, presets
 
 FIRST_PRESET = "es-tiny"
@@ -25,7 +25,7 @@ FIRST_PRESET = "es-tiny"
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def launch(request: SignedIn, pk: int) -> HttpResponse:
-    """GET fills the form from `preset`, and from any field that the address names; POST launches."""
+    """GET fills the form from `preset` and from any field that the address names, or from a run to `clone`."""
     experiment = visible_experiment(request, pk)
     if not may_launch(request.user, experiment):
         raise PermissionDenied
@@ -34,11 +34,19 @@ def launch(request: SignedIn, pk: int) -> HttpResponse:
         if form.is_valid() and (runs := _launch(request, experiment, form)):
             messages.success(request, f"Launched {len(runs)} run{'s' if len(runs) > 1 else ''}.")
             return redirect(runs[0] if len(runs) == 1 else experiment)
+    elif "clone" in request.GET:
+        form = LaunchForm.cloning(visible_run(request, request.GET["clone"]))
     else:
         form = LaunchForm(initial=_initial(request))
     named = form["preset"].value() or ""
-    context = {"experiment": experiment, "form": form, "preset": presets().get(named)}
-    return TemplateResponse(request, "runs/launch.html", context, status=400 if form.errors else 200)
+    context = {
+        "experiment": experiment,
+        "form": form,
+        "preset": presets().get(named),
+        "clone": request.GET.get("clone"),
+    }
+    status = 400 if form.errors and request.method == "POST" else 200
+    return TemplateResponse(request, "runs/launch.html", context, status=status)
 
 
 def _launch(request: SignedIn, experiment: Experiment, form: LaunchForm) -> list[Run]:

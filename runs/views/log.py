@@ -10,7 +10,7 @@ from django.http import FileResponse, Http404, HttpResponse
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
-from runs.models import Run
+from runs.models import Attempt, Run
 from runs.views.parameters import SignedIn
 from runs.views.visible import visible_run
 
@@ -37,14 +37,23 @@ def run_log(request: SignedIn, uid: str) -> HttpResponse:
 @require_safe
 def run_log_file(request: SignedIn, uid: str) -> FileResponse:
     """The newest attempt's whole log, as it was written."""
-    attempt = visible_run(request, uid).newest_attempt()
+    return _file(visible_run(request, uid).newest_attempt(), f"{uid}.log")
+
+
+@require_safe
+def attempt_log_file(request: SignedIn, uid: str, n: int) -> FileResponse:
+    """One attempt's whole log."""
+    return _file(visible_run(request, uid).attempts.filter(n=n).first(), f"{uid}-a{n}.log")
+
+
+def _file(attempt: Attempt | None, name: str) -> FileResponse:
     try:
         file = (attempt.directory / "log.txt").open("rb") if attempt else None
     except FileNotFoundError:
         file = None
     if file is None:
-        raise Http404("This run has written no log yet.")
-    return FileResponse(file, as_attachment=True, filename=f"{uid}.log", content_type="text/plain; charset=utf-8")
+        raise Http404("No log has been written yet.")
+    return FileResponse(file, as_attachment=True, filename=name, content_type="text/plain; charset=utf-8")
 
 
 def tail(path: Path, lines: int = TAIL_LINES) -> str:

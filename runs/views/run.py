@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.db.models import Prefetch
 from django.http import Http404, HttpResponse
-from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_safe
 
-from runs import jobs, series
-from runs.access import may_cancel, may_launch
+from runs import series
+from runs.access import may_cancel, may_launch, may_resume
 from runs.charts import Chart, Section, sections
 from runs.models import AttemptEvent, Run
 from runs.views.chart import chart_response
+from runs.views.checkpoints import checkpoints_context
 from runs.views.config import config_sections
 from runs.views.log import log_context
 from runs.views.parameters import Axes, SignedIn, axes
@@ -37,7 +35,8 @@ def run(request: SignedIn, uid: str) -> HttpResponse:
     watch = cursors([found])
     context = {
         "run": found, "watch": watch, **_curves_context(request, found), "population": population(found),
-        **_standing(request, found), **_past_context(found), **responses_context(request, found), **log_context(found),
+        **_standing(request, found), **_past_context(found), **checkpoints_context(request, found),
+        **responses_context(request, found), **log_context(found),
         "config": config_sections(found.config), "config_json": json.dumps(found.config, indent=2, ensure_ascii=False),
     }  # fmt: skip
     return TemplateResponse(request, "runs/run.html", context)
@@ -52,7 +51,7 @@ def run_state(request: SignedIn, uid: str) -> HttpResponse:
 
 @require_safe
 def run_past(request: SignedIn, uid: str) -> HttpResponse:
-    """Attempts, their events, and checkpoints, alone."""
+    """Attempts and their events, alone."""
     found = visible_run(request, uid)
     return TemplateResponse(request, "runs/run.html#past", {"run": found, **_past_context(found)})
 
@@ -74,23 +73,10 @@ def run_chart(request: SignedIn, uid: str) -> HttpResponse:
     return chart_response(request, chart, f"{found.name} {chart.slug}")
 
 
-@require_POST
-def run_cancel(request: SignedIn, uid: str) -> HttpResponse:
-    """Asks the run to stop."""
-    found = visible_run(request, uid)
-    if not may_cancel(request.user, found):
-        raise PermissionDenied
-    if found.is_open:
-        jobs.cancel_run(found, request.user)
-        messages.info(request, f"Asked {found.name} to stop. It saves a checkpoint first, if it has begun.")
-    else:
-        messages.warning(request, f"{found.name} has already ended: {found.state}.")
-    return redirect(found)
-
-
 def _standing(request: SignedIn, run: Run) -> dict[str, Any]:
     return standing(run) | {
         "may_cancel": may_cancel(request.user, run),
+        "may_resume": may_resume(request.user, run),
         "may_launch": may_launch(request.user, run.experiment),
     }
 
@@ -115,7 +101,4 @@ def _chart(request: SignedIn, run: Run, name: str, px: int | None) -> Chart:
 def _past_context(run: Run) -> dict[str, Any]:
     events = AttemptEvent.objects.order_by("at", "pk")
     attempts = run.attempts.select_related("cluster").prefetch_related(Prefetch("events", events)).order_by("-n")
-    return {
-        "attempts": list(attempts),
-        "checkpoints": list(run.checkpoint_set.select_related("attempt").order_by("-step", "-pk")),
-    }
+    return {"attempts": list(attempts)}

@@ -7,11 +7,12 @@ from typing import Any
 
 from django.utils import timezone
 
-from runs import series
+from runs import checkpoints, launch, series
 from runs.charts import number
 from runs.models import Attempt, Run
 from runs.series import Curve
 from runs.views.runs_table import steps_of
+from workers.executors.states import State
 
 TILES = (
     ("reward", "reward/mean", "Held-out reward"),
@@ -34,6 +35,23 @@ class Tile:
         return f"{self.title} {number(self.last)}, from {number(self.first)}."
 
 
+@dataclass(frozen=True)
+class Restart:
+    """The attempt that will be made by itself. `number` is its place in the budget, None where it takes nothing."""
+
+    seconds: int
+    number: int | None
+    budget: int
+
+
+@dataclass(frozen=True)
+class Resumption:
+    """What a resume would do now: attempt `n`, from a step, or from the beginning where `step` is None."""
+
+    n: int
+    step: int | None
+
+
 def standing(run: Run) -> dict[str, Any]:
     """What the state fragment shows."""
     curves = {c.key: c for c in series.read([run], [key for _, key, _ in TILES])}
@@ -43,9 +61,26 @@ def standing(run: Run) -> dict[str, Any]:
     return {
         "attempt": attempts[0] if attempts else None, "tiles": tiles, "step": step, "steps": steps,
         "share": _share(attempts, step, steps), "seconds": _seconds(attempts),
+        "restart": _restart(run, attempts), "resumption": _resumption(run, attempts),
         "in_words": f"{run.name} is {run.state.replace('_', ' ')}, step {step} of {steps}. "
         + " ".join(t.sentence for t in tiles),
     }  # fmt: skip
+
+
+def _restart(run: Run, attempts: list[Attempt]) -> Restart | None:
+    due = attempts[0].restart_at if attempts else None
+    if due is None:
+        return None
+    seconds = max(0, round((due - timezone.now()).total_seconds()))
+    is_free = run.state == State.PREEMPTED
+    return Restart(seconds, None if is_free else launch.restarts_made(run) + 1, launch.budget(run))
+
+
+def _resumption(run: Run, attempts: list[Attempt]) -> Resumption | None:
+    if launch.resume_refusal(run):
+        return None
+    saved = checkpoints.newest(run)
+    return Resumption(attempts[0].n + 1 if attempts else 1, saved.step if saved else None)
 
 
 def _tile(curve: Curve, chart: str, title: str) -> Tile:

@@ -1,0 +1,74 @@
+"""What a person does to a run: end it, or let it go on."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from runs import jobs, launch
+from runs.access import may_cancel, may_resume
+from runs.models import Attempt, Experiment, Run
+from runs.views.parameters import SignedIn
+from runs.views.visible import visible_experiment, visible_run
+from workers.executors.states import State
+
+
+@require_POST
+def run_cancel(request: SignedIn, uid: str) -> HttpResponse:
+    """Asks the run to stop, or calls off the restart that it waits for."""
+    found = visible_run(request, uid)
+    if not may_cancel(request.user, found):
+        raise PermissionDenied
+    if found.is_open:
+        jobs.cancel_run(found, request.user)
+        messages.info(request, f"Asked {found.name} to stop. It saves a checkpoint first, if it has begun.")
+    elif found.waits_to_restart:
+        jobs.cancel_run(found, request.user)
+        messages.info(request, f"{found.name} will not start again by itself.")
+    else:
+        messages.warning(request, f"{found.name} has already ended: {found.state}.")
+    return redirect(found)
+
+
+@require_POST
+def run_resume(request: SignedIn, uid: str) -> HttpResponse:
+    """Lets the run go on in a new attempt."""
+    found = visible_run(request, uid)
+    if not may_resume(request.user, found):
+        raise PermissionDenied
+    try:
+        messages.success(request, f"{found.name} {_what_comes(jobs.resume_run(found, request.user))}.")
+    except launch.CannotResume as error:
+        messages.warning(request, f"{error}.")
+    return redirect(found)
+
+
+@require_POST
+def experiment_resume(request: SignedIn, pk: int) -> HttpResponse:
+    """Lets all of its interrupted runs go on that this person may resume."""
+    found = visible_experiment(request, pk)
+    resumed = 0
+    for run in interrupted_runs(request, found):
+        try:
+            jobs.resume_run(run, request.user)
+            resumed += 1
+        except launch.CannotResume as error:
+            messages.warning(request, f"{error}.")
+    messages.success(request, f"Resumed {resumed} run{'' if resumed == 1 else 's'}, each from its newest checkpoint.")
+    return redirect(found)
+
+
+def interrupted_runs(request: SignedIn, experiment: Experiment) -> list[Run]:
+    """Runs of an experiment that were interrupted, will not go on by themselves, and may be resumed by this person."""
+    waiting = Attempt.objects.filter(restart_at__isnull=False).values("run")
+    interrupted = experiment.runs.filter(state=State.INTERRUPTED).exclude(pk__in=waiting)
+    runs = interrupted.select_related("experiment").order_by("pk")
+    return [run for run in runs if may_resume(request.user, run)]
+
+
+def _what_comes(attempt: Attempt) -> str:
+    where = "from the beginning" if attempt.resumed_step is None else f"from step {attempt.resumed_step}"
+    return f"goes on {where}, as attempt {attempt.n}"
