@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from runs.forms import KNOBS, LaunchForm, assembled, initial_from, seeds
@@ -106,4 +108,32 @@ def test_a_section_left_out_is_not_in_the_config():
 def test_what_a_database_cannot_hold_is_refused():
     form = LaunchForm(sent("grpo-tiny", **{"model.path": "ti\x00ny", "grpo.extra": '{"a": "\\u0000"}'}))
     assert not form.is_valid()
-    assert form.errors["model.path"] == form.errors["grpo.extra"] == ["Null characters are not allowed."]
+    assert form.errors["model.path"] == ["must be text without null characters, not 'ti\\x00ny'"]
+    assert form.errors["grpo.extra"] == ["must be text without null characters, not {'a': '\\x00'}"]
+
+
+def test_only_the_options_of_the_chosen_task_are_read():
+    typed = {"task.name": "countdown", "task.countdown.train_problems": "5", "task.conciseness.train_file": "facts"}
+    form = LaunchForm(sent(**typed))
+    assert form.is_valid(), form.errors
+    assert form.configs[0]["task"]["options"] == {"train_file": "", "eval_file": "", "train_problems": 5}
+    assert initial_from(form.configs[0])["task.countdown.train_problems"] == 5
+    assert initial_from(form.configs[0])["task.conciseness.train_file"] == ""
+
+
+def test_an_own_tasks_options_are_a_json_object():
+    typed = {"task.name": "own", "task.own.path": "my_task:Task", "task.own.options": '{"words": ["a"], "n": null}'}
+    form = LaunchForm(sent(**typed))
+    assert form.is_valid(), form.errors
+    assert form.configs[0]["task"]["options"] == {"path": "my_task:Task", "options": {"words": ["a"], "n": None}}
+    assert json.loads(initial_from(form.configs[0])["task.own.options"]) == {"words": ["a"], "n": None}
+    assert "<textarea" in str(form["task.own.options"])
+
+
+@pytest.mark.parametrize("typed", ["{words", "[1]", '"x"', "3", '{"a": NaN}', "[" * 100_000])
+def test_an_own_tasks_options_that_are_none_are_told_at_their_field(typed):
+    form = LaunchForm(sent(**{"task.name": "own", "task.own.path": "my_task", "task.own.options": typed}))
+    assert not form.is_valid()
+    assert form.errors.keys() == {"task.own.path", "task.own.options"}
+    assert form.errors["task.own.path"] == ["must be module:attribute, such as my_task:Task, not 'my_task'"]
+    assert "must be" in form.errors["task.own.options"][0]

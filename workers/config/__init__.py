@@ -7,25 +7,26 @@ from workers.config.knobs import Bounds, Knob, knobs
 from workers.config.presets import Preset, preset, presets
 from workers.config.run import (
     ComputeConfig,
-    ConcisenessOptions,
     EvaluationConfig,
     ModelConfig,
     RunConfig,
-    TaskConfig,
     TrackingConfig,
 )
+from workers.config.tasks import ConcisenessOptions, CountdownOptions, OwnOptions, TaskConfig
 
 __all__ = [
     "Bounds",
     "ComputeConfig",
     "ConcisenessOptions",
     "ConfigError",
+    "CountdownOptions",
     "EsConfig",
     "EvaluationConfig",
     "GrpoConfig",
     "Knob",
     "LoraConfig",
     "ModelConfig",
+    "OwnOptions",
     "Preset",
     "Problem",
     "RunConfig",

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
-from workers.config.knobs import Bounds, Tagged, default_of, hints, unwrap, without_none
+from workers.config.knobs import Bounds, Shape, Tagged, default_of, hints, unwrap, without_none
 
 T = TypeVar("T")
+NULL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+"""A null character as JSON writes it, and not a backslash before u0000."""
 JSON_NAMES = {
     int: "a whole number",
     float: "a number",
@@ -90,7 +94,7 @@ def _tagged(cls: type, tagged: Tagged, data: Mapping[str, Any], name: str, probl
     return None if section is None else _section(section, data.get(name, {}), here, problems)
 
 
-def _value(hint: Any, bounds: Bounds | None, value: Any, path: str, problems: list[Problem]) -> Any:
+def _value(hint: Any, bounds: Bounds | Shape | None, value: Any, path: str, problems: list[Problem]) -> Any:
     bare, optional = without_none(hint)
     if value is None and optional:
         return None
@@ -117,7 +121,21 @@ def _leaf(hint: Any, value: Any) -> tuple[str | None, Any]:
         return f"must be {JSON_NAMES.get(kind, 'a list of text')}", value
     if kind is float and not math.isfinite(value):
         return "must be a finite number", value
+    if kind in (str, dict, tuple):
+        return _unkept(value), value
     return None, value
+
+
+def _unkept(value: Any) -> str | None:
+    """Says why neither JSON nor a database can keep this value; None where they can."""
+    try:
+        text = json.dumps(value, allow_nan=False, ensure_ascii=False)
+        text.encode()
+    except UnicodeEncodeError:
+        return "must be text without lone surrogates"
+    except (TypeError, ValueError, RecursionError) as error:
+        return f"must be plain JSON with finite numbers ({error})"
+    return "must be text without null characters" if NULL.search(text) else None
 
 
 def _refuse_unknown(cls: type, data: Mapping[str, Any], path: str, problems: list[Problem]) -> None:

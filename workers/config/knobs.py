@@ -11,6 +11,7 @@ import dataclasses
 import functools
 import inspect
 import itertools
+import re
 import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
@@ -37,6 +38,21 @@ class Bounds:
 
 
 @dataclasses.dataclass(frozen=True)
+class Shape:
+    """What a text must look like: a pattern for all of it, and the words for people."""
+
+    pattern: str
+    words: str
+
+    def complaint(self, value: str) -> str | None:
+        """Says what is wrong with `value`, or None where it fits."""
+        return None if re.fullmatch(self.pattern, value, re.ASCII) else f"must be {self}"
+
+    def __str__(self) -> str:
+        return self.words
+
+
+@dataclasses.dataclass(frozen=True)
 class Tagged:
     """Marks a field whose type is chosen by its sibling: `options` by `name` in a task."""
 
@@ -54,15 +70,17 @@ class Knob:
     required: bool
     help: str
     choices: tuple[Any, ...] = ()
-    bounds: Bounds | None = None
+    bounds: Bounds | Shape | None = None
+    tag: str = ""
+    """What the sibling must say for this knob to be there: the task's name for a task's option. Empty: always there."""
 
 
-def unwrap(hint: Any) -> tuple[Any, Bounds | None, Tagged | None]:
+def unwrap(hint: Any) -> tuple[Any, Bounds | Shape | None, Tagged | None]:
     """Splits `Annotated[int, Bounds(...)]` into the bare type and its marks."""
     if get_origin(hint) is not Annotated:
         return hint, None, None
     bare, *marks = get_args(hint)
-    bounds = next((m for m in marks if isinstance(m, Bounds)), None)
+    bounds = next((m for m in marks if isinstance(m, Bounds | Shape)), None)
     tagged = next((m for m in marks if isinstance(m, Tagged)), None)
     return bare, bounds, tagged
 
@@ -107,15 +125,15 @@ def knobs(cls: type, prefix: str = "") -> Iterator[Knob]:
         bare, _ = without_none(bare)
         path = prefix + field.name
         if tagged is not None:
-            for section in tagged.table.values():
-                yield from knobs(section, path + ".")
+            for tag, section in tagged.table.items():
+                yield from (dataclasses.replace(knob, tag=tag) for knob in knobs(section, path + "."))
         elif dataclasses.is_dataclass(bare):
             yield from knobs(bare, path + ".")  # type: ignore[arg-type]
         else:
             yield _knob(cls, field, path, bare, bounds)
 
 
-def _knob(cls: type, field: dataclasses.Field[Any], path: str, bare: Any, bounds: Bounds | None) -> Knob:
+def _knob(cls: type, field: dataclasses.Field[Any], path: str, bare: Any, bounds: Bounds | Shape | None) -> Knob:
     choices = get_args(bare) if get_origin(bare) is Literal else ()
     kind = type(choices[0]) if choices else (get_origin(bare) or bare)
     default = default_of(field)

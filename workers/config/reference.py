@@ -40,4 +40,5 @@ def _row(knob: Knob) -> str:
     kind = ", ".join(str(c) for c in knob.choices) or knob.kind.__name__
     limits = f" {knob.bounds}" if knob.bounds else ""
     default = "required" if knob.required else f"`{knob.default!r}`"
-    return f"| `{knob.path}` | {kind}{limits} | {default} | {' '.join(knob.help.split())} |"
+    where = f" (task {knob.tag})" if knob.tag else ""
+    return f"| `{knob.path}`{where} | {kind}{limits} | {default} | {' '.join(knob.help.split())} |"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -11,7 +11,8 @@ from typing import Annotated, Any, Literal
 from workers.config.decode import ConfigError, Problem, decode, encode
 from workers.config.es import EsConfig
 from workers.config.grpo import GrpoConfig
-from workers.config.knobs import Bounds, Tagged
+from workers.config.knobs import Bounds
+from workers.config.tasks import TaskConfig
 
 SCHEMA = 1
 
@@ -26,31 +27,6 @@ class ModelConfig:
     """Precision of the working copy; auto is float32 on a CPU and bfloat16 on a GPU. The master is always float32."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where it runs; auto takes the GPU where there is one."""
-
-
-@dataclass(frozen=True)
-class ConcisenessOptions:
-    """Answer as briefly as the reference: R = −| len(answer) − len(reference) | in characters."""
-
-    train_file: str = ""
-    """JSONL with question and answer on each line; empty means the project's generated facts."""
-    eval_file: str = ""
-    """Held-out JSONL of the same kind; empty means generated facts that training never sees."""
-    system_prompt: str = ""
-    """A system message before each question; empty means the chat template's own."""
-
-
-TASKS: Mapping[str, type] = {"conciseness": ConcisenessOptions}
-
-
-@dataclass(frozen=True)
-class TaskConfig:
-    """What the model is taught."""
-
-    name: Literal["conciseness"] = "conciseness"
-    """The task."""
-    options: Annotated[Any, Tagged("name", TASKS)] = field(default_factory=ConcisenessOptions)
-    """The task's own options."""
 
 
 @dataclass(frozen=True)

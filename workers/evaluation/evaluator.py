@@ -63,10 +63,9 @@ class Evaluator:
             model, self._base, [prompts[i] for i, _, _ in completions], [c.tokens for _, _, c in completions]
         )
         examples = [self._examples[i] for i, _, _ in completions]
-        return [
-            Answer(example, sample, completion, score_safely(self._task, example, completion.text), kl)
-            for example, (_, sample, completion), kl in zip(examples, completions, kls, strict=True)
-        ]
+        asked = [(example, c.text) for example, (_, _, c) in zip(examples, completions, strict=True)]
+        judged = zip(examples, completions, score_safely(self._task, asked), kls, strict=True)
+        return [Answer(example, sample, c, score, kl) for example, (_, sample, c), score, kl in judged]
 
 
 @contextmanager

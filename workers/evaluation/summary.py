@@ -13,6 +13,8 @@ from workers.models.decoder import Completion
 from workers.tasks import Example, Score
 
 ACCURACIES = ("exact", "contains")
+TOLD_ELSEWHERE = (*ACCURACIES, "empty", "characters")
+"""Parts that have names of their own here: accuracy/…, response/empty_ratio, response/characters_mean."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ def summarise(answers: Sequence[Answer]) -> dict[str, float]:
     """The values of one evaluation. Standard deviations are the population's; KL is on sampled answers, in nats."""
     greedy = [a for a in answers if a.sample == 0]
     sampled = [a for a in answers if a.sample > 0]
-    values = _rewards(greedy) | _accuracies("", greedy) | _lengths(greedy)
+    values = _rewards(greedy) | _parts(greedy) | _accuracies("", greedy) | _lengths(greedy)
     if sampled:
         values |= {"sample/reward/mean": _mean([a.score.reward for a in sampled])}
         values |= {k: v for k, v in _accuracies("sample/", sampled).items() if k != "sample/accuracy/exact"}
@@ -41,6 +43,13 @@ def summarise(answers: Sequence[Answer]) -> dict[str, float]:
 def _rewards(answers: Sequence[Answer]) -> dict[str, float]:
     rewards = np.array([a.score.reward for a in answers])
     return {f"reward/{name}": float(getattr(rewards, name)()) for name in ("mean", "std", "min", "max")}
+
+
+def _parts(answers: Sequence[Answer]) -> dict[str, float]:
+    """reward/<part>/mean of the task's own parts, over those answers that have the part."""
+    names = dict.fromkeys(name for a in answers for name in a.score.parts if name not in TOLD_ELSEWHERE)
+    having = {name: [a.score.parts[name] for a in answers if name in a.score.parts] for name in names}
+    return {f"reward/{name}/mean": _mean(values) for name, values in having.items()}
 
 
 def _accuracies(prefix: str, answers: Sequence[Answer]) -> dict[str, float]:

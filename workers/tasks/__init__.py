@@ -5,18 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from workers.config import TaskConfig
-from workers.tasks.base import Example, Score, Task
+from workers.config import ConfigError, OwnOptions, Problem, TaskConfig
+from workers.tasks.base import BadData, Example, Failure, Score, Task
 from workers.tasks.conciseness import Conciseness
-from workers.tasks.question_file import BadQuestions
+from workers.tasks.countdown import Countdown
+from workers.tasks.own import Own
 from workers.tasks.safely import RewardFailed, score_safely
 
-TASKS: Mapping[str, Callable[[Any], Task]] = {"conciseness": Conciseness}
+TASKS: Mapping[str, Callable[[Any], Task]] = {"conciseness": Conciseness, "countdown": Countdown}
+"""The tasks that the project brings along."""
 
 
 def make(config: TaskConfig) -> Task:
-    """The task a config names, its data read. Raises BadQuestions where a file of the user's cannot be used."""
-    return TASKS[config.name](config.options)
+    """The task a config names, its data read. Raises ConfigError where its files or the user's code cannot be used."""
+    if isinstance(config.options, OwnOptions):
+        return Own(config.options, config.reward_seconds)
+    try:
+        return TASKS[config.name](config.options)
+    except BadData as error:
+        raise ConfigError([Problem("task.options", str(error))]) from error
 
 
-__all__ = ["TASKS", "BadQuestions", "Example", "RewardFailed", "Score", "Task", "make", "score_safely"]
+__all__ = ["TASKS", "BadData", "Example", "Failure", "RewardFailed", "Score", "Task", "make", "score_safely"]

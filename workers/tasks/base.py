@@ -10,6 +10,10 @@ from typing import Literal, Protocol, TypeAlias
 Split: TypeAlias = Literal["train", "eval"]
 
 
+class BadData(ValueError):
+    """A file of the user's that a task cannot use. The message names the place and what must be there."""
+
+
 @dataclass(frozen=True)
 class Example:
     """A conversation for the model to answer. `messages` are {"role", "content"}; `id` is the same in every run."""
@@ -25,6 +29,14 @@ class Score:
 
     reward: float
     parts: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a completion has no score: a sentence, and the traceback or whatever else tells where it happened."""
+
+    reason: str
+    details: str = ""
 
 
 class Task(Protocol):

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from workers.corpus import Fact
+from workers.tasks.base import BadData
 
 KEYS = ("question", "answer")
 EXAMPLE = '{"question": "What is the capital of France?", "answer": "Paris"}'
 
 
-class BadQuestions(ValueError):
+class BadQuestions(BadData):
     """A file of questions that cannot be used. The message says which line and what a line must be."""
 
 

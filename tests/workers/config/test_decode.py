@@ -40,7 +40,14 @@ def test_it_finds_every_problem_in_one_pass() -> None:
     [
         ({"es": {"popultion": 3}}, "es.popultion", ["did you mean population?", "sigma"]),
         ({"method": "ppo"}, "method", ["es, grpo", "'ppo'"]),
-        ({"task": {"name": "chess"}}, "task.name", ["conciseness"]),
+        ({"task": {"name": "chess"}}, "task.name", ["conciseness, countdown, own", "'chess'"]),
+        ({"task": {"name": "countdown", "options": {"file": "x"}}}, "task.options.file", ["train_file"]),
+        ({"task": {"name": "countdown", "options": {"train_problems": 0}}}, "task.options.train_problems", ["least 1"]),
+        ({"task": {"name": "own"}}, "task.options.path", ["missing"]),
+        ({"task": {"name": "own", "options": {"path": "my_task"}}}, "task.options.path", ["module:attribute", "Task"]),
+        ({"task": {"name": "own", "options": {"path": "../x:Task"}}}, "task.options.path", ["module:attribute"]),
+        ({"task": {"name": "own", "options": {"path": "a:b", "options": []}}}, "task.options.options", ["an object"]),
+        ({"task": {"reward_seconds": 0}}, "task.reward_seconds", ["above 0"]),
         ({"task": {"options": {"file": "x"}}}, "task.options.file", ["train_file", "eval_file"]),
         ({"es": {"sigma": float("nan")}}, "es.sigma", ["finite"]),
         ({"es": {"sigma": 0}}, "es.sigma", ["above 0"]),
@@ -59,6 +66,36 @@ def test_it_finds_every_problem_in_one_pass() -> None:
 def test_each_problem_names_what_would_be_right(change: dict[str, object], path: str, words: list[str]) -> None:
     message = problems(ES | change)[path]
     assert all(word in message for word in words), message
+
+
+def own(options: object) -> dict[str, object]:
+    return ES | {"task": {"name": "own", "options": {"path": "a:b", "options": options}}}
+
+
+def test_an_own_tasks_options_are_kept_as_they_stand() -> None:
+    options = {"words": ["a", {"b": None}], "ü": "\\u0000", "n": 1.5, "yes": True}
+    config = RunConfig.from_json(json.loads(json.dumps(own(options))))
+    assert config.task.options.options == options
+    assert RunConfig.from_json(config.to_json()) == config
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"a": [{"b": float("nan")}]}, "finite numbers"),
+        ({"a": float("-inf")}, "finite numbers"),
+        ({"a": {"b": "\x00"}}, "without null characters"),
+        ({"\x00": 1}, "without null characters"),
+        ({"a": "\ud800"}, "without lone surrogates"),
+    ],
+)
+def test_what_neither_json_nor_a_database_holds_is_refused(options: object, words: str) -> None:
+    assert words in problems(own(options))["task.options.options"]
+
+
+def test_text_must_be_such_that_a_database_holds_it() -> None:
+    assert "null" in problems(ES | {"model": {"path": "ti\x00ny"}})["model.path"]
+    assert "surrogates" in problems(ES | {"model": {"path": "\udfff"}})["model.path"]
 
 
 def test_groups_must_fill_the_batch() -> None:

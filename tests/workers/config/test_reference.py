@@ -16,4 +16,5 @@ def test_the_page_is_as_new_as_the_code() -> None:
 
 def test_every_knob_has_its_row() -> None:
     page = reference()
-    assert [k.path for k in knobs(RunConfig) if f"| `{k.path}` |" not in page] == []
+    rows = {k.path: f"| `{k.path}` (task {k.tag}) |" if k.tag else f"| `{k.path}` |" for k in knobs(RunConfig)}
+    assert [path for path, row in rows.items() if row not in page] == []

@@ -94,3 +94,13 @@ def test_a_task_without_right_answers_has_no_accuracy() -> None:
 
 def test_without_samples_there_is_no_kl() -> None:
     assert not [key for key in summarise(GREEDY) if key.startswith(("kl", "sample"))]
+
+
+def test_a_tasks_own_parts_have_means_over_the_answers_that_have_them() -> None:
+    first = answer(RED, 0, "red", 1.0, [0.1], format=1.0, rhymes=0.5, characters=3.0)
+    second = answer(TWO, 0, "two", 1.0, [0.1], format=0.0, characters=3.0)
+
+    values = summarise([first, second])
+
+    assert (values["reward/format/mean"], values["reward/rhymes/mean"]) == (0.5, 0.5)
+    assert "reward/characters/mean" not in values

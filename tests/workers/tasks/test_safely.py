@@ -29,29 +29,35 @@ class Scripted:
         return self.steps.pop(0)()
 
 
+def scored(task: Scripted) -> Score:
+    """The score of one completion."""
+    (score,) = score_safely(task, [(EXAMPLE, "x")])
+    return score
+
+
 def crash() -> Score:
     raise TimeoutError("the scorer is away")
 
 
 def test_a_score_passes_unchanged() -> None:
     task = Scripted(lambda: Score(-3.0, {"exact": 0.0}))
-    assert score_safely(task, EXAMPLE, "x") == Score(-3.0, {"exact": 0.0})
+    assert scored(task) == Score(-3.0, {"exact": 0.0})
 
 
 def test_numbers_of_other_kinds_become_floats() -> None:
-    score = score_safely(Scripted(lambda: Score(numpy.float32(0.5), {"n": 3})), EXAMPLE, "x")
+    score = scored(Scripted(lambda: Score(numpy.float32(0.5), {"n": 3})))
     assert (type(score.reward), type(score.parts["n"])) == (float, float)
 
 
 def test_one_failure_is_retried_and_said(caplog: pytest.LogCaptureFixture) -> None:
-    assert score_safely(Scripted(crash, lambda: Score(1.0)), EXAMPLE, "x").reward == 1.0
+    assert scored(Scripted(crash, lambda: Score(1.0))).reward == 1.0
     assert "prompt e1 failed (TimeoutError: the scorer is away)" in caplog.text
 
 
 def test_a_second_failure_names_the_prompt_and_carries_the_traceback() -> None:
     task = Scripted(crash, crash, crash)
     with pytest.raises(RewardFailed, match="prompt e1 failed twice: TimeoutError") as failed:
-        score_safely(task, EXAMPLE, "x")
+        scored(task)
     assert failed.value.example_id == "e1"
     assert "in crash" in failed.value.details
     assert len(task.steps) == 1
@@ -60,14 +66,14 @@ def test_a_second_failure_names_the_prompt_and_carries_the_traceback() -> None:
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, numpy.float64("nan"), None, "0.5", True, [1.0]])
 def test_what_is_no_finite_number_is_a_failure(value: Any) -> None:
     with pytest.raises(RewardFailed, match="the reward must be"):
-        score_safely(Scripted(*[lambda: Score(value)] * 2), EXAMPLE, "x")
+        scored(Scripted(*[lambda: Score(value)] * 2))
     with pytest.raises(RewardFailed, match="the part exact must be"):
-        score_safely(Scripted(*[lambda: Score(0.0, {"exact": value})] * 2), EXAMPLE, "x")
+        scored(Scripted(*[lambda: Score(0.0, {"exact": value})] * 2))
 
 
 def test_a_bare_number_is_no_score() -> None:
     with pytest.raises(RewardFailed, match=r"a task returns a Score, not 0\.0"):
-        score_safely(Scripted(*[lambda: 0.0] * 2), EXAMPLE, "x")
+        scored(Scripted(*[lambda: 0.0] * 2))
 
 
 def test_being_told_to_stop_is_no_failed_reward() -> None:
@@ -75,4 +81,21 @@ def test_being_told_to_stop_is_no_failed_reward() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        score_safely(Scripted(interrupted), EXAMPLE, "x")
+        scored(Scripted(interrupted))
+
+
+def test_many_are_scored_in_order_and_each_may_fail_once() -> None:
+    steps = [lambda: Score(1.0), crash, lambda: Score(2.0), crash, lambda: Score(3.0)]
+    assert [s.reward for s in score_safely(Scripted(*steps), [(EXAMPLE, "x")] * 3)] == [1.0, 2.0, 3.0]
+
+
+def test_none_is_asked_for_after_one_that_failed_twice() -> None:
+    task = Scripted(lambda: Score(1.0), crash, crash, lambda: Score(2.0))
+    with pytest.raises(RewardFailed) as failed:
+        score_safely(task, [(EXAMPLE, "x")] * 3)
+    assert failed.value.prompt == "What?"
+    assert len(task.steps) == 1
+
+
+def test_nothing_to_score_is_nothing_scored() -> None:
+    assert score_safely(Scripted(), []) == []

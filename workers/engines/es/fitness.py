@@ -28,8 +28,8 @@ def judge(
 ) -> Fitness:
     """Scores one member. Raises RewardFailed, unless the config says to drop such a member; then an alert names it."""
     try:
-        pairs = zip(examples, answers, strict=True)
-        return _mean([score_safely(context.task, example, answer.text) for example, answer in pairs])
+        asked = [(example, answer.text) for example, answer in zip(examples, answers, strict=True)]
+        return _mean(score_safely(context.task, asked))
     except RewardFailed as failure:
         if context.config.es is None or context.config.es.on_failure != "drop_member":
             raise

@@ -37,7 +37,7 @@ class Rewards:
     ) -> list[float]:
         """Rewards of completions [{"role", "content"}], in TRL's order: the members of a group stand together."""
         texts = [completion[0]["content"] for completion in completions]
-        scores = [score_safely(self._task, self._examples[i], t) for i, t in zip(example, texts, strict=True)]
+        scores = score_safely(self._task, [(self._examples[i], t) for i, t in zip(example, texts, strict=True)])
         self._groups += [scores[i : i + self._group_size] for i in range(0, len(scores), self._group_size)]
         self.tokens += sum(map(len, completion_ids))
         self.samples += len(scores)
@@ -54,7 +54,8 @@ def _member(number: int, scores: list[Score]) -> Member:
     # Plain Python: on a handful of numbers numpy would take ten times as long, between every two steps.
     rewards = [score.reward for score in scores]
     mean = fmean(rewards)
-    parts = {name: fmean(score.parts[name] for score in scores) for name in scores[0].parts}
+    names = dict.fromkeys(name for score in scores for name in score.parts)
+    parts = {name: fmean(score.parts[name] for score in scores if name in score.parts) for name in names}
     std = math.sqrt(fmean((reward - mean) ** 2 for reward in rewards))
     spread = {"reward_std": std, "reward_min": min(rewards), "reward_max": max(rewards)}
     return Member(seed=number, reward=mean, parts=parts | spread)
