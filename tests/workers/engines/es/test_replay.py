@@ -1,0 +1,193 @@
+"""Any step is rebuilt to the bit from the replay log: the folder that the run itself would have saved."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.workers.engines.es.runs import Conciseness, StopsAfter, run
+from workers.config import ModelConfig
+from workers.engines.context import Stopped, latest_checkpoint, step_of
+from workers.engines.es.rebuild import rebuild
+from workers.engines.es.state import State
+from workers.models import Loaded, load
+from workers.models.save import weights_sha256
+from workers.tasks import Example, Score
+
+ANSWERS_AN_ITERATION = 6 * 4
+LAST = 20
+KINDS: dict[str, dict[str, Any]] = {
+    "full": {"noise": "full"},
+    "low rank, antithetic": {"noise": "low_rank", "rank": 2, "antithetic": True},
+    "correlated, layer scale": {"noise": "correlated", "layer_scale": True, "sigma": 0.2, "alpha": 0.2},
+    "lora": {"lora": {"rank": 2}},
+}
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """Every file of a checkpoint, folders of it included."""
+    return {str(f.relative_to(folder)): f.read_bytes() for f in folder.rglob("*") if f.is_file()}
+
+
+def log_lines(directory: Path) -> list[Any]:
+    """The replay log's lines, parsed."""
+    return [json.loads(line) for line in (directory / "replay.jsonl").read_text().splitlines() if line]
+
+
+def checkpoint(directory: Path, step: int) -> Path:
+    return directory / "checkpoints" / f"step-{step:06d}"
+
+
+def stopped_and_resumed(micro: Loaded, root: Path, at: int, **options: Any) -> Path:
+    """A run of two attempts, the first of which was asked to stop after `at` iterations. Returns its root."""
+    # The evaluations at steps 0, 2, 4 … score two prompts, greedily and once sampled.
+    task = StopsAfter(ANSWERS_AN_ITERATION * at + 4 * (1 + at // 2) + 1)
+    with pytest.raises(Stopped, match=f"after iteration {at} of"):
+        run(micro, root / "esweb-x-a1", task, task.stop, **options)
+    run(micro, root / "esweb-x-a2", resume=latest_checkpoint(root / "esweb-x-a1"), **options)
+    return root
+
+
+@pytest.mark.parametrize("options", KINDS.values(), ids=KINDS.keys())
+def test_straight_is_stopped_and_resumed_is_rebuilt_with_one_thread_and_with_two(
+    micro: Loaded, tmp_path: Path, options: dict[str, Any]
+) -> None:
+    options = {"iterations": LAST, "checkpoint_every": 10, **options}
+    ends = {}
+    for count in (1, 2):
+        with threads(count):
+            straight, root = tmp_path / f"straight-{count}", tmp_path / f"cut-{count}"
+            run(micro, straight, **options)
+            stopped_and_resumed(micro, root, 10, **options)
+        with threads(3 - count):
+            rebuild(straight, LAST, tmp_path / f"from-base-{count}", from_base=True)
+            rebuild(root, LAST, tmp_path / f"cut-from-base-{count}", from_base=True)
+            rebuild(root, 13, tmp_path / f"thirteen-{count}")
+        ends |= {
+            f"straight-{count}": files(checkpoint(straight, LAST)),
+            f"resumed-{count}": files(checkpoint(root / "esweb-x-a2", LAST)),
+            f"rebuilt-{count}": files(tmp_path / f"from-base-{count}"),
+            f"rebuilt-from-two-attempts-{count}": files(tmp_path / f"cut-from-base-{count}"),
+        }
+    first = ends["straight-1"]
+    assert weights_sha256(tmp_path / "from-base-1") != weights_sha256(micro.path)
+    assert [name for name, end in ends.items() if end != first] == []
+    assert files(tmp_path / "thirteen-1") == files(tmp_path / "thirteen-2")
+
+
+def test_what_is_rebuilt_can_be_gone_on_from(micro: Loaded, tmp_path: Path) -> None:
+    run(micro, tmp_path / "straight", iterations=8)
+    rebuild(tmp_path / "straight", 5, tmp_path / "step-000005")
+    run(micro, tmp_path / "on", resume=tmp_path / "step-000005", iterations=8)
+    assert files(checkpoint(tmp_path / "on", 8)) == files(checkpoint(tmp_path / "straight", 8))
+
+
+@pytest.mark.parametrize("options", [{"noise": "full"}, {"lora": {"rank": 2}}], ids=str)
+def test_a_16_bit_run_keeps_its_master_apart_and_is_rebuilt_with_it(tmp_path: Path, options: dict[str, Any]) -> None:
+    half = load(ModelConfig(path="micro", device="cpu", dtype="bfloat16"))
+    options = {"iterations": 4, "checkpoint_every": 2, **options}
+    run(half, tmp_path / "straight", **options)
+    run(half, tmp_path / "on", resume=checkpoint(tmp_path / "straight", 2), **options)
+    rebuild(tmp_path / "straight", 4, tmp_path / "rebuilt", from_base=True)
+    straight = files(checkpoint(tmp_path / "straight", 4))
+    assert len([name for name in straight if name.endswith(".safetensors")]) == 2
+    assert files(tmp_path / "rebuilt") == files(checkpoint(tmp_path / "on", 4)) == straight
+
+
+class Alike(Conciseness):
+    """Every answer is worth the same."""
+
+    def score(self, example: Example, completion: str) -> Score:
+        return Score(1.0)
+
+
+class Fails(Conciseness):
+    """Some answers to training prompts have no reward."""
+
+    def score(self, example: Example, completion: str) -> Score:
+        if len(completion) % 10 == 3 and example in self.examples("train"):
+            raise ZeroDivisionError
+        return super().score(example, completion)
+
+
+def test_dead_iterations_and_dropped_members_are_rebuilt(micro: Loaded, tmp_path: Path) -> None:
+    run(micro, tmp_path / "run", Alike(), iterations=2, on_failure="drop_member")
+    run(micro, tmp_path / "run", Fails(), iterations=8, on_failure="drop_member")
+    updates = [line for line in log_lines(tmp_path / "run") if "step" in line]
+    sizes = [len(update["seeds"]) for update in updates]
+    assert sizes[:2] == [0, 0]
+    assert set(range(1, 6)) & set(sizes[2:]), f"a member must be dropped for this to say anything: {sizes}"
+    rebuild(tmp_path / "run", 8, tmp_path / "rebuilt", from_base=True)
+    assert files(tmp_path / "rebuilt") == files(checkpoint(tmp_path / "run", 8))
+
+
+def test_a_trajectory_that_was_left_is_not_mixed_with_the_one_that_was_taken(micro: Loaded, tmp_path: Path) -> None:
+    first, second = tmp_path / "esweb-x-a1", tmp_path / "esweb-x-a2"
+    run(micro, first, iterations=6, checkpoint_every=2)
+    # From step 2 on another way, and not as far.
+    run(micro, second, resume=checkpoint(first, 2), iterations=4, checkpoint_every=2, noise="low_rank")
+    for step, folder in {2: first, 4: second, 6: first}.items():
+        rebuild(tmp_path, step, tmp_path / f"rebuilt-{step}", from_base=True)
+        assert files(tmp_path / f"rebuilt-{step}") == files(checkpoint(folder, step))
+    rebuild(tmp_path, 5, tmp_path / "rebuilt-5")
+    assert State.load(tmp_path / "rebuilt-5").lineage != State.load(checkpoint(second, 4)).lineage
+
+
+def test_it_starts_from_the_nearest_whole_checkpoint(micro: Loaded, tmp_path: Path) -> None:
+    run(micro, tmp_path / "run", iterations=8, checkpoint_every=3)
+    said: list[tuple[int, int]] = []
+
+    def parts(step: int, **how: Any) -> int:
+        said.clear()
+        rebuild(tmp_path / "run", step, tmp_path / f"{len(list(tmp_path.iterdir()))}", progress=record, **how)
+        return said[-1][1]
+
+    def record(done: int, of: int) -> None:
+        said.append((done, of))
+
+    assert parts(7) == 1 + 1
+    assert said == [(0, 2), (1, 2)]
+    assert parts(7, from_base=True) == 7 + 1
+    assert parts(3) == 0 + 1
+    # One whose weights are not what the run recorded, and one that no record vouches for, are passed over.
+    with (checkpoint(tmp_path / "run", 6) / "model.safetensors").open("r+b") as weights:
+        weights.seek(-1, 2)
+        weights.write(b"\x01")
+    assert parts(7) == 4 + 1
+    (tmp_path / "run/records.0.jsonl").unlink()
+    assert parts(7) == 7 + 1
+
+
+def test_after_the_log_was_torn_by_a_kill_the_lines_of_the_resume_count(micro: Loaded, tmp_path: Path) -> None:
+    run(micro, tmp_path / "straight", iterations=6, checkpoint_every=2)
+    log = tmp_path / "straight/replay.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    run(micro, tmp_path / "cut", iterations=4, checkpoint_every=2)
+    torn = tmp_path / "cut/replay.jsonl"
+    torn.write_bytes(torn.read_bytes() + b'\n{"step":5,"parent":"' + b"\n\xff\xfe")
+    run(micro, tmp_path / "cut", iterations=6, checkpoint_every=2)
+    assert len(torn.read_bytes().splitlines()) > len(lines)
+    rebuild(tmp_path / "cut", 6, tmp_path / "rebuilt", from_base=True)
+    assert files(tmp_path / "rebuilt") == files(checkpoint(tmp_path / "straight", 6))
+
+
+def test_step_0_is_the_base_model(micro: Loaded, tmp_path: Path) -> None:
+    run(micro, tmp_path / "run", iterations=2)
+    assert rebuild(tmp_path / "run", 0, tmp_path / "step-000000") == weights_sha256(micro.path)
+    assert step_of(tmp_path / "step-000000") == State.load(tmp_path / "step-000000").step == 0

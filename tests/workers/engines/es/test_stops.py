@@ -1,0 +1,109 @@
+"""Asked to stop at any moment, a run saves what it has and, gone on with, is the run that was never stopped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.workers.engines.es.population import digest
+from tests.workers.engines.es.runs import StopsAfter, records_of, run
+from workers.engines.context import EVALUATION_DUE, Stopped, is_complete, latest_checkpoint, step_of
+from workers.engines.es.population import Population
+from workers.engines.es.trained import NotResumable
+from workers.engines.stopping import Stop
+from workers.models import Loaded
+from workers.records import Alert, Metric
+
+AN_EVALUATION = 2 * 2
+AN_ITERATION = 6 * 4
+
+
+@pytest.fixture(scope="module")
+def straight(micro: Loaded, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of three iterations, evaluated at 0, 2 and 3."""
+    directory = tmp_path_factory.mktemp("straight")
+    run(micro, directory)
+    return directory
+
+
+def evaluated(directory: Path, *epochs: int) -> list[tuple[int, dict[str, float]]]:
+    """(step, values) of each evaluation in the records, but for what depends on the clock."""
+    metrics = [m for epoch in epochs or (0,) for m in records_of(directory, Metric, epoch)]
+    return [(m.step, m.values) for m in metrics if "reward/mean" in m.values]
+
+
+@pytest.mark.parametrize(
+    ("answers", "step"),
+    [(1, 0), (AN_EVALUATION + 2 * AN_ITERATION + 1, 2), (2 * AN_EVALUATION + 3 * AN_ITERATION + 1, 3)],
+    ids=["before the first iteration", "in the middle", "at the end"],
+)
+def test_an_evaluation_that_was_cut_short_is_made_up_for(
+    micro: Loaded, tmp_path: Path, straight: Path, answers: int, step: int
+) -> None:
+    task = StopsAfter(answers)
+    with pytest.raises(Stopped, match=f"after iteration {step} of 3"):
+        run(micro, tmp_path, task, task.stop)
+    saved = latest_checkpoint(tmp_path)
+    assert saved is not None
+    assert step_of(saved) == step
+    assert (saved / EVALUATION_DUE).exists()
+    assert not is_complete(saved, 3)
+
+    end = digest(run(micro, tmp_path))
+
+    assert evaluated(tmp_path, 0, 1) == evaluated(straight)
+    assert end == digest(run(micro, straight)), "a run that is complete changes nothing"
+
+
+def test_an_iteration_that_was_cut_short_is_done_again(
+    micro: Loaded, tmp_path: Path, straight: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop, asked = Stop(), 0
+    answers = Population._alone
+
+    def alone(self: Population, seed: int, prompts: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        if asked == 9:
+            self._trained.write(self._perturbation.member(seed, self._trained.master))
+            stop.set()
+        return answers(self, seed, prompts)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Population, "_alone", alone)
+        with pytest.raises(Stopped, match="after iteration 1 of 3"):
+            run(micro, tmp_path, stop=stop, rows=1)
+    assert asked == 9, "no member is asked after the signal"
+    assert digest(run(micro, tmp_path)) == digest(run(micro, straight))
+    assert evaluated(tmp_path, 0, 1) == evaluated(straight)
+
+
+def test_going_on_is_told(micro: Loaded, tmp_path: Path) -> None:
+    run(micro, tmp_path, iterations=2)
+    run(micro, tmp_path, iterations=3)
+    (alert,) = records_of(tmp_path, Alert, 1)
+    assert (alert.level, alert.step) == ("info", 2)
+    assert alert.message.startswith("goes on from iteration 2 exactly")
+
+
+def test_going_on_from_another_base_model_is_refused(micro: Loaded, tmp_path: Path, straight: Path) -> None:
+    other = Loaded(micro.model, micro.tokenizer, straight / "checkpoints/step-000003", micro.device, micro.dtype)
+    with pytest.raises(NotResumable, match="was trained from another base model"):
+        run(other, tmp_path, resume=straight / "checkpoints/step-000003", iterations=4)
+
+
+def test_going_on_with_another_adapter_is_refused(micro: Loaded, tmp_path: Path) -> None:
+    run(micro, tmp_path, iterations=1, lora={"rank": 2})
+    with pytest.raises(NotResumable, match=r"was trained with es\.lora"):
+        run(micro, tmp_path, iterations=2, lora={"rank": 2, "alpha": 3.0})
+
+
+def test_a_damaged_adapter_is_refused(micro: Loaded, tmp_path: Path) -> None:
+    run(micro, tmp_path, iterations=1, lora={"rank": 2})
+    with (tmp_path / "checkpoints/step-000001/adapter/adapter_model.safetensors").open("r+b") as adapter:
+        adapter.seek(-1, 2)
+        adapter.write(b"\x01")
+    with pytest.raises(NotResumable, match="is damaged"):
+        run(micro, tmp_path, iterations=2, lora={"rank": 2})
