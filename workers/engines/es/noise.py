@@ -20,65 +20,61 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from workers.engines.es.philox import WORD, philox
+from workers.engines.es.philox import BITS_PER_BLOCK, Stream, halfwords
 from workers.engines.es.quantiles import normal_quantiles
 
-VERSION = 1
+VERSION = 2
 """Raised whenever the same seeds would give other noise. A replay log says which it was written with."""
 
-NORMALS_PER_BLOCK = 8
+NORMALS_PER_BLOCK = BITS_PER_BLOCK // 16
 # Small enough for the cache of a CPU, large enough to keep a GPU busy.
-BLOCKS_AT_ONCE = {"cpu": 1 << 15, "cuda": 1 << 22}
+BLOCKS_AT_ONCE = {"cpu": 1 << 13, "cuda": 1 << 21}
 ELEMENTS_AT_ONCE = 1 << 24
 
 
 def normals(seeds: Sequence[int], name: str, count: int, device: torch.device) -> Tensor:
     """Standard normal numbers [seeds, count], float32: the stream `name` of each seed, from its start."""
-    blocks = -(-count // NORMALS_PER_BLOCK)
-    out = torch.empty(len(seeds), blocks, NORMALS_PER_BLOCK, device=device)
-    step = max(1, BLOCKS_AT_ONCE[device.type] // len(seeds))
-    low, high = (torch.tensor(word, device=device) for word in _name_words(name))
-    for start in range(0, blocks, step):
-        position = torch.arange(start, min(blocks, start + step), device=device)
-        out[:, start : start + step] = _blocks(seeds, position, low, high)
-    out *= torch.tensor([1.0 if seed > 0 else -1.0 for seed in seeds], device=device)[:, None, None]
-    return out.view(len(seeds), -1)[:, :count]
+    out = torch.empty(len(seeds), count, device=device)
+    at_once, blocks = BLOCKS_AT_ONCE[device.type], _blocks(count)
+    group = max(1, at_once // blocks)
+    for first in range(0, len(seeds), group):
+        some = seeds[first : first + group]
+        for start in range(0, blocks, at_once):
+            stream = Stream(*_name_words(name), start, min(at_once, blocks - start))
+            cut = slice(start * NORMALS_PER_BLOCK, (start + stream.blocks) * NORMALS_PER_BLOCK)
+            into = out[first : first + group, cut]
+            into.copy_(_unsigned(some, [stream], device)[:, : into.shape[1]])
+    return out if all(seed > 0 for seed in seeds) else out.mul_(_signs(seeds, device).unsqueeze(1))
 
 
 def unsigned_normals(seeds: Sequence[int], counts: Mapping[str, int], device: torch.device) -> dict[str, Tensor]:
     """The starts of many short streams at once, name -> [seeds, count]: as `normals` gives for the seeds without sign.
 
-    A block costs a few operations on tensors; for short streams those are far cheaper made together.
+    Every draw costs a few operations; for short streams those are far cheaper made together.
     """
-    blocks = [-(-count // NORMALS_PER_BLOCK) for count in counts.values()]
-    words = torch.tensor([_name_words(name) for name in counts], device=device)
-    low, high = words.repeat_interleave(torch.tensor(blocks, device=device), dim=0).unbind(1)
-    position = torch.cat([torch.arange(n, device=device) for n in blocks])
-    out = torch.empty(len(seeds), len(position), NORMALS_PER_BLOCK, device=device)
-    step = max(1, BLOCKS_AT_ONCE[device.type] // len(seeds))
-    for start in range(0, len(position), step):
-        some = slice(start, start + step)
-        out[:, some] = _blocks(seeds, position[some], low[some], high[some])
-    parts = torch.split(out, blocks, dim=1)
-    return {name: part.flatten(1)[:, :count] for (name, count), part in zip(counts.items(), parts, strict=True)}
+    streams = [Stream(*_name_words(name), 0, _blocks(count)) for name, count in counts.items()]
+    drawn = _unsigned(seeds, streams, device)
+    parts = torch.split(drawn, [s.blocks * NORMALS_PER_BLOCK for s in streams], dim=1)
+    return {name: part[:, :count] for (name, count), part in zip(counts.items(), parts, strict=True)}
 
 
-def _blocks(seeds: Sequence[int], position: Tensor, low: Tensor, high: Tensor) -> Tensor:
-    """[seeds, blocks, 8]: the 16-bit halves of each block's four words, looked up. The sign of a seed is not heeded.
+def _unsigned(seeds: Sequence[int], streams: Sequence[Stream], device: torch.device) -> Tensor:
+    """[seeds, 16 Σ blocks]: 16 random bits each, looked up. The sign of a seed is not heeded."""
+    bits = halfwords([abs(seed) for seed in seeds], streams, device)
+    return normal_quantiles(device).index_select(0, bits.flatten()).view(bits.shape)
 
-    `position` [blocks] counts within a stream, `low` and `high` (one or [blocks]) are the words of the stream's name.
-    """
-    key = torch.tensor([abs(seed) for seed in seeds], dtype=torch.int64, device=position.device).unsqueeze(1)
-    shape = len(seeds), len(position)
-    first, second, third, fourth = (word.expand(shape) for word in (position & WORD, position >> 32, low, high))
-    words = torch.stack(philox((first, second, third, fourth), (key & WORD, key >> 32)), dim=-1)
-    halves = torch.stack((words & 0xFFFF, words >> 16), dim=-1)
-    return normal_quantiles(position.device).index_select(0, halves.flatten()).view(*shape, NORMALS_PER_BLOCK)
+
+def _signs(seeds: Sequence[int], device: torch.device) -> Tensor:
+    return torch.tensor([1.0 if seed > 0 else -1.0 for seed in seeds], device=device)
+
+
+def _blocks(count: int) -> int:
+    return -(-count // NORMALS_PER_BLOCK)
 
 
 def _name_words(name: str) -> tuple[int, int]:
     digest = hashlib.sha256(name.encode()).digest()
-    return int.from_bytes(digest[:4], "little"), int.from_bytes(digest[4:8], "little")
+    return int.from_bytes(digest[:8], "little"), int.from_bytes(digest[8:16], "little")
 
 
 @dataclass(frozen=True)
@@ -100,8 +96,9 @@ class Noise:
             for name, like in likes.items()
             for side, n in zip("AB", like.shape, strict=True)
         }
-        drawn = {name: x.view(len(seeds), -1, self.rank) for name, x in unsigned_normals(seeds, counts, device).items()}
-        signs = torch.tensor([1.0 if seed > 0 else -1.0 for seed in seeds], device=device)[:, None, None]
+        normal = unsigned_normals(seeds, counts, device)
+        drawn = {name: x.reshape(len(seeds), -1, self.rank) for name, x in normal.items()}
+        signs = _signs(seeds, device)[:, None, None]
         return {n: (drawn[f"{n}#A"] * signs * self.rank**-0.5, drawn[f"{n}#B"]) for n in likes}
 
     def of(self, seeds: Sequence[int], name: str, like: Tensor) -> Tensor:
