@@ -119,6 +119,7 @@ def _loaded(config: RunConfig, records: RecordWriter, stop: Stop, resume: Path |
     from workers.evaluation import Evaluator
 
     logging.disable_progress_bar()
+    models.keep_freed_memory()
     torch.set_num_threads(config.compute.cores)
     torch.manual_seed(config.seed)
     random.seed(config.seed)

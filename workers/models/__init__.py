@@ -5,8 +5,9 @@ python -m workers.models.tiny --out DIR     makes the tiny model into a folder o
 
 from workers.models.chat import chat_text
 from workers.models.load import Loaded, load
+from workers.models.memory import keep_freed_memory
 from workers.models.resolve import ModelMissing, resolve
 from workers.models.save import save
 from workers.models.tiny.build import Progress
 
-__all__ = ["Loaded", "ModelMissing", "Progress", "chat_text", "load", "resolve", "save"]
+__all__ = ["Loaded", "ModelMissing", "Progress", "chat_text", "keep_freed_memory", "load", "resolve", "save"]
