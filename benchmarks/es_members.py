@@ -3,9 +3,10 @@
     python -m benchmarks.es_members
 
 The case: the tiny model, a population of 30, 16 prompts, answers of at most 40 tokens, greedy, σ = 0.01, one torch
-thread. All ways are measured in one process, turn about, so that a busy machine slows each alike; CPU time, not wall
-time. A round makes the noise, answers every prompt with every member and turns the answers into text; scoring and
-update, the same for all, are left out. Exits 1 where the median ratio of the rounds misses a goal.
+thread, memory kept as in training. All ways are measured in one process, turn about, so that a busy machine slows each
+alike; CPU time, not wall time. A round makes the noise, answers every prompt with every member and turns the answers
+into text; scoring and update, the same for all, are left out. Exits 1 where the median ratio of the rounds misses a
+goal.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from workers.engines.es.perturbation import Perturbation, scales_of
 from workers.engines.es.population import Population
 from workers.engines.es.seeds import member_seeds, prompt_subset
 from workers.engines.es.trained import trained
-from workers.models import Loaded, chat_text, load
+from workers.models import Loaded, chat_text, keep_freed_memory, load
 from workers.models.decoder import Decoder
 
 GOALS = {"low_rank": 5.0, "full": 3.0}
@@ -40,6 +41,7 @@ Round = Callable[[int], list[list[str]]]
 def main() -> int:
     """Measures, prints, and says by its exit code whether the goals are met."""
     torch.set_num_threads(1)
+    keep_freed_memory()
     loaded = load(ModelConfig(path="tiny", device="cpu"))
     ways: dict[str, Round] = {"reference": reference(loaded), **{kind: ours(loaded, kind) for kind in GOALS}}
     for way in ways.values():

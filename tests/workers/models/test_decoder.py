@@ -54,6 +54,22 @@ def test_the_order_and_number_of_rows_do_not_matter(micro: Loaded) -> None:
     assert in_sevens[::-1] == at_once
 
 
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["<|im_start|>system\nBe brief.<|im_end|>\n" + text for text in prompts(6)],
+        ["a b c d", "a b c d e f g", "a b c d"],
+        ["x", "a b", "a c"],
+        ["the same"] * 3,
+    ],
+    ids=["a system message", "one ends where the others go on", "nothing shared", "all the same"],
+)
+def test_it_does_not_matter_what_prompts_share_at_their_beginning(micro: Loaded, texts: list[str]) -> None:
+    decoder = Decoder(micro.model, micro.tokenizer)
+    together = [c.tokens for c in decoder.greedy(texts, 12)]
+    assert together == [decoder.greedy([text], 12)[0].tokens for text in texts]
+
+
 def test_an_answer_is_cut_after_its_end_and_says_when_it_had_none(micro: Loaded) -> None:
     whole, cut = (Decoder(micro.model, micro.tokenizer).greedy(prompts(1), n)[0] for n in (64, 3))
     assert whole.tokens[-1] == micro.tokenizer.eos_token_id

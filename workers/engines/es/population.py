@@ -15,6 +15,8 @@ from workers.models.decoder import Completion, Decoder
 # another size rounds otherwise, and a run must be the same run whoever shares its machine.
 MEMBERS_BYTES_CPU = 2 * 1024**3
 MEMBERS_SHARE_CUDA = 0.25
+# Every token reads all weights of all members in the batch: copies of a small model are to stay in a CPU's cache.
+COPIES_BYTES_CPU = 12 * 1024**2
 
 
 class Population:
@@ -38,7 +40,10 @@ class Population:
         """Members in one batch. 1 for an architecture that the decoder does not know."""
         if self._decoder.shape is None:
             return 1
-        fit = _bytes_for_members(self._decoder.ends.device) // self._trained.bytes_per_member(self._perturbation)
+        copies = self._es.lora is None and self._es.noise != "low_rank"
+        fit = _bytes_for_members(self._decoder.ends.device, copies) // self._trained.bytes_per_member(
+            self._perturbation
+        )
         return max(1, min(self._es.rows // prompts, fit, self._es.population))
 
     def _together(self, seeds: Sequence[int], prompts: Sequence[str]) -> list[list[Completion]]:
@@ -54,7 +59,7 @@ class Population:
             self._trained.write(self._trained.master.__getitem__)
 
 
-def _bytes_for_members(device: torch.device) -> int:
+def _bytes_for_members(device: torch.device, copies: bool) -> int:
     if device.type != "cuda":
-        return MEMBERS_BYTES_CPU
+        return COPIES_BYTES_CPU if copies else MEMBERS_BYTES_CPU
     return int(MEMBERS_SHARE_CUDA * torch.cuda.get_device_properties(device).total_memory)

@@ -1,7 +1,8 @@
 """The forward pass of a Qwen2- or Llama-shaped decoder, for one model or a population (see `weights.py`).
 
 Prompts are read packed, end to end without padding; their keys and values go into the cache flush right, so that all
-answers write their next token into the same column. No autograd, no dropout, no output of attention weights.
+answers write their next token into the same column. What all prompts begin with (a chat template's first tokens, a
+system message) is read once. No autograd, no dropout, no output of attention weights.
 """
 
 from __future__ import annotations
@@ -19,11 +20,15 @@ from workers.models.decoder.shape import Layer, Shape
 from workers.models.decoder.weights import Weights
 
 Attend = Callable[[int, Tensor], Tensor]
+Heads = tuple[Tensor, Tensor, Tensor]
 
 
 @dataclass(frozen=True)
 class Prompts:
-    """Prompts packed end to end, sorted by length. `groups`: (first prompt, prompts, first token, tokens in each)."""
+    """Prompts without what all begin with, packed end to end, sorted by length.
+
+    `groups`: (first prompt, prompts, first token, tokens in each); `last`: where each prompt's last token stands.
+    """
 
     tokens: Tensor
     positions: Tensor
@@ -31,13 +36,16 @@ class Prompts:
     groups: tuple[tuple[int, int, int, int], ...]
 
     @classmethod
-    def pack(cls, prompts: Sequence[Sequence[int]], first: int, device: torch.device) -> Prompts:
-        """Packs token lists sorted by length; `first` is the place of the first one in the batch."""
+    def pack(cls, prompts: Sequence[Sequence[int]], first: int, device: torch.device, begin: int = 0) -> Prompts:
+        """Packs token lists sorted by length, which stand at position `begin`, behind what all prompts begin with.
+
+        `first` is the place of the first one in the batch.
+        """
         lengths = [len(p) for p in prompts]
         ends = torch.tensor(lengths).cumsum(0)
         return cls(
             tokens=torch.tensor([t for p in prompts for t in p], device=device),
-            positions=torch.cat([torch.arange(n) for n in lengths]).to(device),
+            positions=torch.cat([torch.arange(begin, begin + n) for n in lengths]).to(device),
             last=(ends - 1).to(device),
             groups=tuple(_groups(lengths, first)),
         )
@@ -77,34 +85,54 @@ def rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 class Forward:
     """Runs `weights` of the given shape.
 
-    Of the rows it uses k0, v0, k1, … [R, kv heads, columns, hd], and mask [R, 1, 1, columns] where there is one.
+    Of the rows it uses the caches k0, v0, k1, …, and mask [R, 1, columns] where there is one.
     """
 
     def __init__(self, shape: Shape, weights: Weights, rotary: Rotary) -> None:
         self._shape = shape
         self._weights = weights
         self._rotary = rotary
+        self._beginnings: dict[int, tuple[Tensor, Tensor]] = {}
+
+    def read_beginning(self, tokens: Sequence[int], device: torch.device) -> None:
+        """Reads what all prompts begin with, once for all that `read` is given afterwards."""
+
+        def attend(layer: int, heads: Heads) -> Tensor:
+            q, k, v = (_by_prompt(t, 1) for t in heads)
+            self._beginnings[layer] = k, v
+            return _attend_to_prompt(q, k, v)
+
+        self._read(Prompts.pack([tokens], 0, device), attend)
 
     def read(self, prompts: Prompts, rows: Rows, width: int) -> Tensor:
         """Reads prompts into the columns up to `width`; gives the logits after each one, [M, prompts, vocabulary]."""
         members, deepest = self._weights.members, len(self._shape.layers) - 1
-        cos, sin = (t.repeat(members, 1, 1) for t in self._rotary.at(prompts.positions))
 
-        def attend(layer: int, qkv: Tensor) -> Tensor:
-            q, k, v = (t.view(members, -1, *t.shape[1:]) for t in self._heads(qkv, cos, sin))
-            keys, values = (t.view(members, -1, *t.shape[1:]) for t in (rows[f"k{layer}"], rows[f"v{layer}"]))
+        def attend(layer: int, heads: Heads) -> Tensor:
+            caches = [_of_members(rows.caches[f"{kind}{layer}"][:width], 1, members) for kind in "kv"]
             outs = []
             for place, count, start, length in prompts.groups:
-                qq, kk, vv = (_by_prompt(t[:, start : start + count * length], count) for t in (q, k, v))
-                keys[:, place : place + count, :, width - length : width] = kk
-                values[:, place : place + count, :, width - length : width] = vv
-                outs.append(_attend_to_prompt(qq, kk, vv, only_last=layer == deepest))
-            return torch.cat(outs, dim=1).flatten(0, 1)
+                q, k, v = (_by_prompt(t[:, start : start + count * length], count) for t in heads)
+                begun = self._beginnings.get(layer, (k[:, :1, :, :0], v[:, :1, :, :0]))
+                into = (cache[:, :, place : place + count] for cache in caches)
+                k, v = (_put(*parts) for parts in zip(begun, (k, v), into, strict=True))
+                outs.append(_attend_to_prompt(q[..., -1:, :] if layer == deepest else q, k, v))
+            return torch.cat(outs, dim=1)
+
+        logits = self._logits(self._read(prompts, attend, keep=prompts.last), Even(members))
+        return logits.view(members, len(prompts.last), -1)
+
+    def _read(self, prompts: Prompts, attend: Callable[[int, Heads], Tensor], keep: Tensor | None = None) -> Tensor:
+        """All layers over packed prompts. `attend` takes and gives [M, tokens, …]."""
+        members = self._weights.members
+        cos, sin = (t.repeat(members, 1, 1) for t in self._rotary.at(prompts.positions))
+
+        def of_layer(layer: int, qkv: Tensor) -> Tensor:
+            q, k, v = (_of_members(t, 0, members) for t in self._heads(qkv, cos, sin))
+            return attend(layer, (q, k, v)).flatten(0, 1)
 
         even = Even(members)
-        x = self._weights.embed(prompts.tokens.repeat(members), even)
-        logits = self._logits(self._layers(x, even, attend, keep=prompts.last), even)
-        return logits.view(members, len(prompts.last), -1)
+        return self._layers(self._weights.embed(prompts.tokens.repeat(members), even), even, of_layer, keep)
 
     def write(self, tokens: Tensor, positions: Tensor, rows: Rows, column: int) -> Tensor:
         """Takes each answer's newest token [R] into `column`; gives the logits after it, [R, vocabulary]."""
@@ -113,11 +141,11 @@ class Forward:
 
         def attend(layer: int, qkv: Tensor) -> Tensor:
             q, k, v = self._heads(qkv, cos, sin)
-            keys, values = rows[f"k{layer}"], rows[f"v{layer}"]
-            keys[:, :, column] = k
-            values[:, :, column] = v
+            keys, values = rows.caches[f"k{layer}"], rows.caches[f"v{layer}"]
+            keys[column] = k
+            values[column] = v
             grouped = q.reshape(len(q), self._shape.kv_heads, -1, q.shape[-1])
-            return _attend_to_cache(grouped, keys[:, :, : column + 1], values[:, :, : column + 1], mask).flatten(1)
+            return _attend_to_cache(grouped, keys[: column + 1], values[: column + 1], mask).flatten(1)
 
         x = self._weights.embed(tokens, rows.placement)
         return self._logits(self._layers(x, rows.placement, attend), rows.placement)
@@ -151,29 +179,48 @@ class Forward:
         return turned[:, :heads], turned[:, heads:], split[:, heads + kv :]
 
 
+def _of_members(x: Tensor, dim: int, members: int) -> Tensor:
+    """[…, R, …] -> […, M, R / M, …]."""
+    return x.view(*x.shape[:dim], members, -1, *x.shape[dim + 1 :])
+
+
 def _by_prompt(x: Tensor, count: int) -> Tensor:
     """[M, count·L, heads, hd] -> [M, count, heads, L, hd]."""
     return x.view(len(x), count, -1, *x.shape[2:]).transpose(2, 3)
 
 
-def _attend_to_prompt(q: Tensor, k: Tensor, v: Tensor, only_last: bool) -> Tensor:
-    """Causal attention inside prompts of one length: [M, p, heads, L, hd] -> [M, p·L, h·hd].
+def _put(begun: Tensor, own: Tensor, cache: Tensor) -> Tensor:
+    """Fills the cache's columns [width, M, p, kv, hd] flush right with what all prompts begin with, [M, 1, kv, B, hd],
+    and each one's own, [M, p, kv, L, hd]. Gives what was written, [M, p, kv, B + L, hd]."""
+    columns, length = cache.permute(1, 2, 3, 0, 4), own.shape[3]
+    start = columns.shape[3] - length - begun.shape[3]
+    # Nothing is ever written before; the mask hides numbers there, but not a NaN.
+    columns[..., :start, :] = 0
+    columns[..., start:-length, :] = begun
+    columns[..., -length:, :] = own
+    return columns[..., start:, :]
 
-    With `only_last` the last token of each prompt alone looks back: [M, p, h·hd].
-    """
-    members, prompts = q.shape[:2]
-    q = q[..., -1:, :] if only_last else q
-    q, k, v = (t.reshape(-1, *t.shape[2:]) for t in (q, k, v))
-    out = functional.scaled_dot_product_attention(q, k, v, is_causal=not only_last, enable_gqa=True)
-    return out.transpose(1, 2).reshape(members, prompts * q.shape[2], -1)
+
+def _attend_to_prompt(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Causal attention of the last L tokens of prompts: q [M, p, heads, L, hd] to k, v [M, p, kv, T, hd]
+    -> [M, p·L, heads·hd]."""
+    members, length, before = len(q), q.shape[3], k.shape[3] - q.shape[3]
+    q, k, v = (t.flatten(0, 1) for t in (q, k, v))
+    mask = None
+    if before and length > 1:
+        mask = torch.ones(length, before + length, dtype=torch.bool, device=q.device).tril(before)
+    causal = not before and length > 1
+    out = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal, enable_gqa=True)
+    return out.transpose(1, 2).reshape(members, -1, out.shape[1] * out.shape[3])
 
 
 def _attend_to_cache(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
-    """Attention of one new token to all before it: q [R, kv, h/kv, hd] to k, v [R, kv, T, hd]."""
+    """Attention of one new token to all before it: q [R, kv, h/kv, hd] to k, v [T, R, kv, hd], mask [R, 1, T]."""
     if q.is_cuda or q.dtype != torch.float32:
-        return functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        k, v, wide = k.permute(1, 2, 0, 3), v.permute(1, 2, 0, 3), None if mask is None else mask.unsqueeze(1)
+        return functional.scaled_dot_product_attention(q, k, v, attn_mask=wide)
     # Two small batched products: on a CPU faster than its fused kernel, which is made for long queries.
-    scores = torch.matmul(q * q.shape[-1] ** -0.5, k.transpose(-1, -2))
-    if mask is not None:
-        scores += mask
-    return torch.matmul(scores.softmax(dim=-1), v)
+    first = q.new_zeros(1, 1, 1) if mask is None else mask.repeat_interleave(q.shape[1], dim=0)
+    keys, values = k.flatten(1, 2).permute(1, 2, 0), v.flatten(1, 2).transpose(0, 1)
+    scores = torch.baddbmm(first, q.flatten(0, 1), keys, alpha=q.shape[-1] ** -0.5, beta=0 if mask is None else 1)
+    return torch.bmm(scores.softmax(dim=-1), values).view(q.shape)

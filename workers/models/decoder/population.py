@@ -17,8 +17,8 @@ from workers.models.decoder.shape import Map, Shape
 from workers.models.decoder.weights import Plain, matrices, side_by_side
 
 Factors = tuple[Tensor, Tensor]
-Term = tuple[slice, Tensor, Tensor]
-"""One outer product of a difference: the outputs that it adds to, its a [M, out] and b [M, in]."""
+Terms = tuple[Tensor, list[tuple[slice, Tensor]]]
+"""A difference as a sum of outer products: all b [M, in, terms]; of each, the outputs it adds to and its a [M, out]."""
 
 # On a CPU a batched product with an inner dimension this small is slower than as many multiply-adds by row.
 FEW = 4
@@ -45,7 +45,7 @@ class LowRank(Plain):
         self._vectors = vectors
         rank = next(iter(factors.values()))[0].shape[2]
         by_terms = rank <= FEW and not next(iter(factors.values()))[0].is_cuda
-        self._terms = {over: self._terms_of(over, factors) if by_terms else [] for over in shape.maps}
+        self._terms = {over: self._terms_of(over, factors) if by_terms else None for over in shape.maps}
         self._factors = {over: None if by_terms else self._joined_factors(over, factors) for over in shape.maps}
         self._biases = {over: self._joined_biases(over) for over in shape.maps}
 
@@ -68,19 +68,22 @@ class LowRank(Plain):
         if (factors := self._factors[over]) is not None:
             a, b = factors
             y += rows.gather(torch.bmm(torch.bmm(rows.spread(x), b), a))
-        for cut, a, b in self._terms[over]:
-            rows.add_outer(y, cut, rows.dot(x, b), a)
+        if (terms := self._terms[over]) is not None:
+            dots = torch.split(rows.gather(torch.bmm(rows.spread(x), terms[0])), 1, dim=1)
+            for dot, (cut, of_member) in zip(dots, terms[1], strict=True):
+                rows.add_outer(y, cut, dot, of_member)
         return y
 
-    def _terms_of(self, over: Map, factors: Mapping[str, Factors]) -> list[Term]:
+    def _terms_of(self, over: Map, factors: Mapping[str, Factors]) -> Terms | None:
         """Every rank of every part as a term of its own."""
-        terms = []
-        for name, start in zip(over.weights, self._starts(over), strict=True):
-            a, b = factors.get(name, (None, None))
-            if a is not None and b is not None:
-                cut = slice(start, start + a.shape[1])
-                terms += [(cut, x.contiguous(), y.contiguous()) for x, y in zip(a.unbind(2), b.unbind(2), strict=True)]
-        return terms
+        starts = zip(over.weights, self._starts(over), strict=True)
+        present = [(*factors[name], start) for name, start in starts if name in factors]
+        if not present:
+            return None
+        cuts = [
+            (slice(start, start + a.shape[1]), one) for a, _, start in present for one in a.movedim(2, 0).contiguous()
+        ]
+        return torch.cat([b for _, b, _ in present], dim=2), cuts
 
     def _joined_factors(self, over: Map, factors: Mapping[str, Factors]) -> Factors | None:
         """(A [M, Σr, Σout] with a block for each part, B [M, in, Σr])."""

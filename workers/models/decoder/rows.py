@@ -1,7 +1,8 @@
 """The answers that are still being written, one row each; and which member each row belongs to.
 
-Everything kept for an answer lies in dimension 0 of some tensor. Finished answers leave the batch: rows of the tail
-move into their places, so that what is copied is at most what left.
+Everything kept for an answer lies in dimension 0 of some tensor; keys and values lie in dimension 1, behind the columns
+(tokens), so that those in use lie close together. Finished answers leave the batch: rows of the tail move into their
+places, so that what is copied is at most what left.
 """
 
 from __future__ import annotations
@@ -29,17 +30,14 @@ class Even:
         return x.reshape(-1, x.shape[-1])
 
     def times(self, x: Tensor, per_member: Tensor) -> Tensor:
-        """[R, n] times the factor [M, n] of each row's member."""
-        return self.gather(self.spread(x) * per_member.unsqueeze(1))
+        """[R, n] times the factor [M, n] of each row's member, in place."""
+        self.spread(x).mul_(per_member.unsqueeze(1))
+        return x
 
     def plus(self, x: Tensor, per_member: Tensor) -> Tensor:
-        """[R, n] plus the summand [M, n] of each row's member."""
-        return self.gather(self.spread(x) + per_member.unsqueeze(1))
-
-    def dot(self, x: Tensor, per_member: Tensor) -> Tensor:
-        """[R, n] and the vector [M, n] of each row's member -> [R, 1]."""
-        dots: Tensor = torch.linalg.vecdot(self.spread(x), per_member.unsqueeze(1))
-        return dots.view(-1, 1)
+        """[R, n] plus the summand [M, n] of each row's member, in place."""
+        self.spread(x).add_(per_member.unsqueeze(1))
+        return x
 
     def add_outer(self, y: Tensor, cut: slice, weight: Tensor, per_member: Tensor) -> None:
         """y[:, cut] += weight [R, 1] times the vector [M, n] of each row's member, in place."""
@@ -69,14 +67,10 @@ class Ragged:
         return x.reshape(-1, x.shape[-1]).index_select(0, self._place)
 
     def times(self, x: Tensor, per_member: Tensor) -> Tensor:
-        return x * per_member.index_select(0, self._member)
+        return x.mul_(per_member.index_select(0, self._member))
 
     def plus(self, x: Tensor, per_member: Tensor) -> Tensor:
-        return x + per_member.index_select(0, self._member)
-
-    def dot(self, x: Tensor, per_member: Tensor) -> Tensor:
-        dots: Tensor = torch.linalg.vecdot(x, per_member.index_select(0, self._member))
-        return dots.unsqueeze(-1)
+        return x.add_(per_member.index_select(0, self._member))
 
     def add_outer(self, y: Tensor, cut: slice, weight: Tensor, per_member: Tensor) -> None:
         y[:, cut].addcmul_(weight, per_member.index_select(0, self._member))
@@ -102,21 +96,32 @@ def _slots(member: Places, members: int) -> tuple[Places, Places, int]:
 
 
 class Rows(dict[str, Tensor]):
-    """Named tensors [R, …], kept in step with each other; "member" [R] is one of them."""
+    """Named tensors [R, …], kept in step with each other; "member" [R] is one of them.
+
+    `caches`: keys and values by name, [columns, R, kv heads, hd], kept in step too.
+    """
 
     def __init__(self, members: int, prompts: int, device: torch.device) -> None:
         self.placement: Placement = Even(members)
+        self.caches: dict[str, Tensor] = {}
         self._members = members
         self["member"] = torch.arange(members, device=device).repeat_interleave(prompts)
 
-    def drop(self, finished: Tensor) -> None:
-        """Lets the answers leave where `finished` [R] is true."""
+    def drop(self, finished: Tensor, columns: int) -> None:
+        """Lets the answers leave where `finished` [R] is true; so many columns of the caches are in use."""
         gone = finished.cpu().numpy()
         count = int((~gone).sum())
         holes = torch.from_numpy(np.flatnonzero(gone[:count])).to(finished.device)
         movers = torch.from_numpy(count + np.flatnonzero(~gone[count:])).to(finished.device)
         for name, tensor in self.items():
-            if len(holes):
-                tensor.index_copy_(0, holes, tensor.index_select(0, movers))
-            self[name] = tensor[:count]
+            self[name] = _closed_up(tensor, tensor, 0, holes, movers, count)
+        for name, tensor in self.caches.items():
+            self.caches[name] = _closed_up(tensor, tensor[:columns], 1, holes, movers, count)
         self.placement = Ragged(self["member"], self._members) if self._members > 1 else Even(1)
+
+
+def _closed_up(whole: Tensor, used: Tensor, dim: int, holes: Tensor, movers: Tensor, count: int) -> Tensor:
+    """Moves rows into the holes before row `count` and cuts there. `used` is the part of the whole worth moving."""
+    if len(holes):
+        used.index_copy_(dim, holes, used.index_select(dim, movers))
+    return whole.narrow(dim, 0, count)
