@@ -159,6 +159,8 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 # Ticks have their own queue, so that a slow cluster, given its own worker, cannot starve submits.
 CELERY_TASK_DEFAULT_QUEUE = "jobs"
 CELERY_TASK_ROUTES = {"runs.jobs.tick_*": {"queue": "ticks"}}
+# Never asleep for longer, so that a clock that was set back is noticed.
+CELERY_BEAT_MAX_LOOP_INTERVAL = TICK_SECONDS
 CELERY_BEAT_SCHEDULE = {
     "tick-clusters": {
         "task": "runs.jobs.tick_clusters",

@@ -22,7 +22,7 @@ def parts_of_esweb(data: Path, listening: socket.socket, manage_py: Path) -> lis
     argvs = {
         "web": (python, "-m", "esweb.web", str(listening.fileno())),
         "worker": (*celery, "worker", *worker, *quiet),
-        "beat": (*celery, "beat", "--scheduler", "celery.beat.Scheduler", "--pidfile", "", *quiet),
+        "beat": (*celery, "beat", "--scheduler", "esweb.beat.Scheduler", "--pidfile", "", *quiet),
         "follow": (python, manage, "follow"),
     }
     env = environment(data, manage_py.parent)

@@ -1,0 +1,50 @@
+"""Ticks come every few seconds, whatever the machine's date does."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from celery import Celery
+
+from esweb.beat import Scheduler
+
+NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
+EVERY = timedelta(seconds=2)
+
+
+class Recording(Scheduler):
+    """Notes when it sends, instead of asking a broker."""
+
+    producer = None
+
+    def __init__(self, app: Celery) -> None:
+        super().__init__(app, {"a": {"task": "a", "schedule": EVERY}}, max_interval=EVERY.total_seconds())
+        self.update_from_dict(self.data)
+        self.sent: list[datetime] = []
+
+    def setup_schedule(self) -> None:
+        """None but the one above."""
+
+    def apply_async(self, entry: Any, *args: Any, **kwargs: Any) -> None:
+        self.sent.append(self.app.now())
+
+
+@pytest.mark.parametrize("jump", [timedelta(0), timedelta(hours=-3), timedelta(seconds=-90), timedelta(hours=3)])
+def test_it_sends_again_within_two_intervals(monkeypatch: pytest.MonkeyPatch, jump: timedelta) -> None:
+    app, clock = Celery("test"), [NOON]
+    monkeypatch.setattr(app, "now", lambda: clock[0])
+    scheduler = Recording(app)
+
+    def passes(time: timedelta) -> int:
+        """How often it sends meanwhile."""
+        before, end = len(scheduler.sent), clock[0] + time
+        while clock[0] < end:
+            assert scheduler.tick() <= EVERY.total_seconds()
+            clock[0] += EVERY / 10
+        return len(scheduler.sent) - before
+
+    assert passes(5 * EVERY) in (4, 5)
+    clock[0] += jump
+    assert passes(2 * EVERY) in (1, 2, 3)
