@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from django.apps import AppConfig
+from django.contrib.admin.apps import AdminConfig
 
 
 class EswebConfig(AppConfig):
@@ -14,3 +15,9 @@ class EswebConfig(AppConfig):
 
     def ready(self) -> None:
         import_module("esweb.celery")
+
+
+class EswebAdminConfig(AdminConfig):
+    """Django's admin, signed in to as everything else is."""
+
+    default_site = "esweb.admin.Site"

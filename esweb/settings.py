@@ -74,6 +74,7 @@ CONTENT_SECURITY_POLICY = {
 ROOT_URLCONF = "esweb.urls"
 ASGI_APPLICATION = "esweb.asgi.application"
 INSTALLED_APPS = [
+    "esweb.apps.EswebAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -82,7 +83,7 @@ INSTALLED_APPS = [
     "channels",
     "csp",
     "django_htmx",
-    "esweb",
+    "esweb.apps.EswebConfig",
     "runs",
     "judging",
 ]

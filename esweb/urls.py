@@ -1,7 +1,8 @@
-"""Every address: pages at the top, the API under /api/v1/, signing in and out, and a word on health."""
+"""Every address: pages at the top, the API under /api/v1/, the admin, signing in and out, and a word on health."""
 
 from __future__ import annotations
 
+from django.contrib import admin
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
 
@@ -12,6 +13,7 @@ from esweb.sign_in import sign_in
 urlpatterns = [
     path("", include("runs.urls")),
     path("api/v1/", api.urls),
+    path("admin/", admin.site.urls),
     path("login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("sign-in/<str:token>/", sign_in, name="sign-in"),

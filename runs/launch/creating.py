@@ -10,6 +10,7 @@ from django.db import transaction
 from runs import checkpoints
 from runs.checkpoints import Saved
 from runs.launch.changes import tell
+from runs.launch.own_tasks import check_own_task
 from runs.models import Attempt, Cluster, Experiment, Origin, Run, key_of
 from workers.config import ConfigError, Problem, RunConfig, preset
 from workers.executors.states import State
@@ -26,6 +27,7 @@ def create_run(
     """
     decoded = RunConfig.from_json(config)
     cluster = cluster_of(decoded)
+    check_own_task(decoded, cluster)
     _check_words(name, preset)
     with transaction.atomic():
         run = Run.objects.create(

@@ -17,6 +17,7 @@ from django.utils import timezone
 from runs.launch.changes import mark, move, since
 from runs.launch.clusters import executor_for, waits_of
 from runs.launch.fencing import shut_out
+from runs.launch.own_tasks import task_folders
 from runs.models import Attempt, Job, Rebuild
 from workers.attempt import write_json
 from workers.executors.base import Ambiguous, Executor, Rejected, Spec, Unreachable
@@ -50,6 +51,8 @@ def spec_of(job: Job) -> Spec:
     env = {"ESWEB_CACHE": str(settings.CACHE_DIR)}
     if "HF_HUB_OFFLINE" in os.environ:
         env["HF_HUB_OFFLINE"] = os.environ["HF_HUB_OFFLINE"]
+    if folders := task_folders(job.cluster):
+        env["ESWEB_TASK_PATHS"] = os.pathsep.join(folders)
     return Spec(
         key=job.key,
         directory=job.directory,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -28,7 +29,8 @@ def routes(
 
 def example(pattern: URLPattern | URLResolver) -> str:
     """The pattern's route with something that fits in place of each <parameter>."""
-    route = str(pattern.pattern)
+    # A route of a regular expression: the first of the words that it allows.
+    route = re.sub(r"\(\?P<\w+>(\w+)[^)]*\)", r"\1", str(pattern.pattern)).strip("^$")
     for name, converter in pattern.pattern.converters.items():
         fit = "1" if isinstance(converter, IntConverter) else "abcdefghjk"
         for written in (f"<{name}>", f"<int:{name}>", f"<str:{name}>", f"<slug:{name}>", f"<path:{name}>"):

@@ -1,0 +1,62 @@
+"""What may stand in a cluster's config, and the sentences where something else does."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from runs.launch.clusters import Waits
+
+KEYS = ("cores", "gpus", "waits", "task_paths")
+EXAMPLE = '{"cores": 4, "gpus": ["0", "1"], "task_paths": ["/srv/esweb-tasks"]}'
+
+
+def complaints(config: Any) -> Iterator[str]:
+    """Everything that is wrong with the config of a local cluster, each with what would be right."""
+    if not isinstance(config, dict):
+        yield f"must be an object such as {EXAMPLE}"
+        return
+    for key in sorted(config.keys() - set(KEYS)):
+        yield f"{key!r} is not a known key; the keys are {', '.join(KEYS)}"
+    if not _is_count(config.get("cores", 1)):
+        yield f"cores must be a whole number from 1, not {config['cores']!r}"
+    gpus = config.get("gpus", [])
+    if not isinstance(gpus, list) or not all(isinstance(gpu, str) for gpu in gpus):
+        yield f'gpus must be a list of device names such as ["0", "1"], not {gpus!r}'
+    yield from _waits(config.get("waits", {}))
+    yield from _folders(config.get("task_paths", []))
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _waits(waits: Any) -> Iterator[str]:
+    names = [field.name for field in dataclasses.fields(Waits)]
+    if not isinstance(waits, dict):
+        yield f"waits must be an object of seconds; the names are {', '.join(names)}"
+        return
+    for name, seconds in waits.items():
+        if name not in names:
+            yield f"waits: {name!r} is not a known name; the names are {', '.join(names)}"
+        elif isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds < 0:
+            yield f"waits: {name} must be a number of seconds, not {seconds!r}"
+
+
+def _folders(folders: Any) -> Iterator[str]:
+    if not isinstance(folders, list) or not all(isinstance(folder, str) for folder in folders):
+        yield f'task_paths must be a list of folders such as ["/srv/esweb-tasks"], not {folders!r}'
+        return
+    for folder in folders:
+        path = Path(folder)
+        if not path.is_absolute() or ".." in path.parts:
+            yield f"task_paths: {folder!r} must be absolute and without .."
+        elif os.pathsep in folder or "\x00" in folder:
+            yield f"task_paths: {folder!r} must hold no {os.pathsep}"
+        elif path == path.parent:
+            yield "task_paths: the whole file system is too much; name the folder that holds the tasks"
+        elif not path.is_dir():
+            yield f"task_paths: {folder} is no folder on this machine"

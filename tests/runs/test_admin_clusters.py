@@ -1,0 +1,75 @@
+"""Administrators edit clusters, and are told what is wrong with a config; nobody else gets there."""
+
+import json
+
+import pytest
+from django.test import Client
+
+from runs.launch.cluster_config import complaints
+from runs.models import Cluster
+
+
+@pytest.fixture
+def admin_client(ada):
+    ada.is_staff = ada.is_superuser = True
+    ada.save()
+    client = Client()
+    client.force_login(ada)
+    return client
+
+
+def saved(client, cluster, config):
+    """The answer to the admin's form with this config, as text or as JSON."""
+    text = config if isinstance(config, str) else json.dumps(config)
+    form = {"name": cluster.name, "kind": cluster.kind, "config": text}
+    return client.post(f"/admin/runs/cluster/{cluster.pk}/change/", form)
+
+
+def test_an_administrator_allows_a_folder_for_tasks(admin_client, local, tmp_path):
+    page = admin_client.get(f"/admin/runs/cluster/{local.pk}/change/").content.decode()
+    assert "task_paths: the folders in which tasks of users" in page
+    assert saved(admin_client, local, {"task_paths": [str(tmp_path)], "cores": 2}).status_code == 302
+    assert Cluster.objects.get(pk=local.pk).config == {"task_paths": [str(tmp_path)], "cores": 2}
+
+
+def test_an_empty_config_is_one(admin_client, local):
+    assert saved(admin_client, local, {}).status_code == 302
+
+
+def test_every_problem_is_told_at_once_and_nothing_is_saved(admin_client, local):
+    answer = saved(admin_client, local, {"task_paths": ["tasks"], "coers": 2})
+    page = answer.content.decode()
+    assert answer.status_code == 200
+    assert "must be absolute and without .." in page
+    assert "is not a known key; the keys are cores, gpus, waits, task_paths" in page
+    assert Cluster.objects.get(pk=local.pk).config == {}
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ([], "must be an object such as"),
+        ({"cores": 0}, "cores must be a whole number from 1, not 0"),
+        ({"cores": True}, "cores must be a whole number"),
+        ({"gpus": "0"}, "gpus must be a list of device names"),
+        ({"gpus": [0]}, "gpus must be a list of device names"),
+        ({"waits": 3}, "waits must be an object of seconds; the names are grace, beat"),
+        ({"waits": {"grce": 3}}, "'grce' is not a known name; the names are grace"),
+        ({"waits": {"grace": "3"}}, "grace must be a number of seconds, not '3'"),
+        ({"task_paths": "/srv"}, "task_paths must be a list of folders"),
+        ({"task_paths": [3]}, "task_paths must be a list of folders"),
+        ({"task_paths": ["/srv/../etc"]}, "must be absolute and without .."),
+        ({"task_paths": ["/a:b"]}, "must hold no :"),
+        ({"task_paths": ["/"]}, "the whole file system is too much"),
+        ({"task_paths": ["/no/such/folder"]}, "/no/such/folder is no folder on this machine"),
+    ],
+)
+def test_what_is_wrong_is_named(config, said):
+    (complaint,) = complaints(config)
+    assert said in complaint
+
+
+def test_whoever_is_no_administrator_is_refused(bo_client, local, client):
+    assert bo_client.get("/admin/", follow=True).status_code == 403
+    assert bo_client.post(f"/admin/runs/cluster/{local.pk}/change/", {}, follow=True).status_code == 403
+    assert client.get("/admin/")["Location"] == "/login/?next=/admin/"
