@@ -70,6 +70,6 @@ def metrics(out: Path, key: str) -> list[Metric]:
     return [metric for metric in records(out, Metric) if key in metric.values]
 
 
-def weights(out: Path) -> dict[int, str]:
+def weights(out: Path, epoch: int = 0) -> dict[int, str]:
     """sha256 of the weights by step, for each checkpoint recorded."""
-    return {checkpoint.step: checkpoint.sha256 for checkpoint in records(out, Checkpoint)}
+    return {checkpoint.step: checkpoint.sha256 for checkpoint in records(out, Checkpoint, epoch)}

@@ -14,6 +14,7 @@ from workers.engines.context import Context
 from workers.engines.grpo.arguments import section
 from workers.engines.grpo.checkpoint import Progress
 from workers.engines.grpo.rewards import Rewards
+from workers.engines.stopping import Interrupted
 from workers.records import Population
 
 
@@ -34,6 +35,12 @@ class RecordsCallback(TrainerCallback):  # type: ignore[misc]
         self._centre = centre
         self._save = save
         self._began = time.perf_counter()
+        self.stopped = False
+
+    def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        """Makes up for the evaluation of the checkpoint, where that was cut short."""
+        if self._context.is_evaluation_due():
+            self._context.evaluate(state.global_step, self._centre(), self.axes())
 
     def on_step_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         """Generation, reward, backward and update lie between this and the end of the step."""
@@ -43,12 +50,12 @@ class RecordsCallback(TrainerCallback):  # type: ignore[misc]
         """Records the step; then evaluates, saves and stops where it is time to."""
         seconds = time.perf_counter() - self._began
         self._record(state.global_step, seconds)
-        if self._context.due(state.global_step):
-            self._context.evaluate(state.global_step, self._centre(), self.axes())
-        stopping = self._context.stop.is_set() and state.global_step < self._context.config.steps
-        if stopping or self._is_checkpoint(state.global_step):
+        self.stopped = not self._evaluated(state.global_step) or (
+            self._context.stop.is_set() and state.global_step < self._context.config.steps
+        )
+        if self.stopped or self._is_checkpoint(state.global_step):
             self._save(state.global_step)
-        control.should_training_stop |= stopping
+        control.should_training_stop |= self.stopped
 
     def on_log(
         self,
@@ -69,9 +76,19 @@ class RecordsCallback(TrainerCallback):  # type: ignore[misc]
         seconds = self._progress.seconds if on_gpu else 0.0
         return {"tokens": self._progress.tokens, "samples": self._progress.samples, "gpu_seconds": seconds}
 
+    def _evaluated(self, step: int) -> bool:
+        """Evaluates where that is due. False where the run was asked to stop amid it."""
+        try:
+            if self._context.due(step):
+                self._context.evaluate(step, self._centre(), self.axes())
+        except Interrupted:
+            return False
+        return True
+
     def _record(self, step: int, seconds: float) -> None:
         progress, context = self._progress, self._context
         progress.tokens, progress.samples = self._rewards.tokens, self._rewards.samples
+        progress.reward = self._rewards.mean
         progress.seconds += seconds
         if groups := self._rewards.take_groups():
             context.records.write(Population(step, groups))

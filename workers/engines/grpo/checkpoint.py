@@ -2,6 +2,9 @@
 
 The files lie in the checkpoint's Hugging Face folder under the names that Trainer gives them, so that its
 `resume_from_checkpoint` reads them. With LoRA the folder holds merged weights; adapter and state lie in `adapter/`.
+
+TRL keeps in memory alone the completions that several steps share and its count of passes over them. Both are kept
+here: a resume amid such steps would otherwise draw new completions, and pair later ones with other prompts.
 """
 
 from __future__ import annotations
@@ -11,7 +14,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import trl
+from safetensors.torch import load_file, save_file
+from torch import Tensor
 
+COMPLETIONS = "generation/completions.safetensors"
 STATE = "trainer_state.json"
 PROGRESS = "progress.json"
 
@@ -22,10 +28,12 @@ class NotResumable(ValueError):
 
 @dataclass
 class Progress:
-    """How far training has come: completion tokens generated, completions scored, seconds spent in steps."""
+    """How far training has come: completion tokens generated, completions scored, their mean reward last time, seconds
+    spent in steps."""
 
     tokens: int = 0
     samples: int = 0
+    reward: float = 0.0
     seconds: float = 0.0
 
 
@@ -42,6 +50,8 @@ def write_state(trainer: trl.GRPOTrainer, progress: Progress, checkpoint: Path, 
     # Trainer writes these itself only under its own folder names and without the record of what was saved.
     trainer._save_optimizer_and_scheduler(str(folder))
     trainer._save_rng_state(str(folder))
+    trainer._save_scaler(str(folder))
+    _write_completions(trainer, checkpoint / COMPLETIONS)
     (folder / PROGRESS).write_text(json.dumps(asdict(progress)), encoding="utf-8")
     trainer.state.save_to_json(str(folder / STATE))
 
@@ -55,3 +65,39 @@ def read_progress(checkpoint: Path, *, lora: bool) -> Progress:
             "to start a new run from its weights, give it as model.path"
         )
     return Progress(**json.loads((folder / PROGRESS).read_text(encoding="utf-8")))
+
+
+def take_up(trainer: trl.GRPOTrainer, checkpoint: Path, *, lora: bool) -> bool:
+    """Puts TRL's count of passes, and the completions in use, back before the training goes on.
+
+    False where completions that were in use could not be kept, so that new ones will be drawn.
+    """
+    folder = state_folder(checkpoint, lora=lora)
+    step = int(json.loads((folder / STATE).read_text(encoding="utf-8"))["global_step"])
+    trainer._step = step * trainer.args.gradient_accumulation_steps
+    if not _in_use(trainer):
+        return True
+    if not (checkpoint / COMPLETIONS).is_file():
+        return False
+    batches: list[dict[str, Tensor]] = [{} for _ in range(trainer.args.steps_per_generation)]
+    for name, tensor in load_file(checkpoint / COMPLETIONS).items():
+        number, _, key = name.partition("/")
+        batches[int(number)][key] = tensor.to(trainer.args.device)
+    trainer._buffered_inputs = batches
+    return True
+
+
+def _in_use(trainer: trl.GRPOTrainer) -> bool:
+    """Whether the next step uses completions that an earlier one has drawn."""
+    return bool(trainer._step % (trainer.args.steps_per_generation * trainer.num_iterations))
+
+
+def _write_completions(trainer: trl.GRPOTrainer, file: Path) -> None:
+    """Nothing where they are not plain tensors, as with images: `take_up` will say so."""
+    if not _in_use(trainer):
+        return
+    tensors = {f"{i}/{key}": value for i, batch in enumerate(trainer._buffered_inputs) for key, value in batch.items()}
+    if all(isinstance(value, Tensor) for value in tensors.values()):
+        file.parent.mkdir()
+        # Copies: the batches are views of one tensor, which safetensors does not store.
+        save_file({name: value.detach().clone() for name, value in tensors.items()}, file)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import peft
@@ -11,11 +12,12 @@ from datasets import Dataset
 from transformers import PrinterCallback
 
 from workers.config import LoraConfig
-from workers.engines.context import Context, Stopped
+from workers.engines.context import Context, Stopped, step_of
 from workers.engines.grpo.arguments import arguments, prompts_needed, section
 from workers.engines.grpo.callback import RecordsCallback
 from workers.engines.grpo.centre import Centre
-from workers.engines.grpo.checkpoint import Progress, read_progress, state_folder, write_state
+from workers.engines.grpo.checkpoint import Progress, read_progress, state_folder, take_up, write_state
+from workers.engines.grpo.exactness import inexact, resumed
 from workers.engines.grpo.rewards import Rewards
 from workers.tasks import Example
 
@@ -27,7 +29,7 @@ def train(context: Context) -> None:
     examples = context.task.examples("train")
     progress = read_progress(context.resume, lora=lora is not None) if context.resume else Progress()
     rewards = Rewards(context.task, examples, args.num_generations)
-    rewards.tokens, rewards.samples = progress.tokens, progress.samples
+    rewards.tokens, rewards.samples, rewards.mean = progress.tokens, progress.samples, progress.reward
 
     centre = Centre(context.loaded, lora=lora is not None)
     trainer = _trainer(context, args, rewards, examples, lora)
@@ -41,9 +43,11 @@ def train(context: Context) -> None:
     trainer.add_callback(callback)
     if context.resume is None:
         context.evaluate(0, centre.of(trainer.model), callback.axes())
+    else:
+        _take_up(context, context.resume, trainer, lora=lora is not None)
     context.status("training", progress=0.0 if context.resume is None else None)
     trainer.train(resume_from_checkpoint=_resume_from(context, lora=lora is not None))
-    if trainer.state.global_step < context.config.steps:
+    if callback.stopped:
         raise Stopped(f"stopped after step {trainer.state.global_step} of {context.config.steps}")
 
 
@@ -91,6 +95,14 @@ def _save(
     """Without an adapter the float32 master is kept, from which a resume goes on; with one, the merged weights."""
     model = centre.of(trainer.model) if lora else trainer.model
     context.checkpoint(step, model, lambda folder: write_state(trainer, progress, folder, lora=lora))
+
+
+def _take_up(context: Context, checkpoint: Path, trainer: trl.GRPOTrainer, *, lora: bool) -> None:
+    """Puts back what TRL itself does not, and says how exactly the run goes on."""
+    reasons = [*inexact(trainer.args)]
+    if not take_up(trainer, checkpoint, lora=lora):
+        reasons.append("the completions that several steps share are drawn anew")
+    context.alert("info", resumed(step_of(checkpoint), reasons), step_of(checkpoint))
 
 
 def _resume_from(context: Context, *, lora: bool) -> str | None:

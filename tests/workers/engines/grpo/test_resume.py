@@ -1,0 +1,134 @@
+"""A GRPO run that was stopped after any step and goes on ends with the bits of one that was never stopped."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.workers.engines.es.runs import Conciseness, StopsAfter, records_of
+from workers.config import RunConfig
+from workers.engines import grpo
+from workers.engines.context import EVALUATION_DUE, Context, Stopped, latest_checkpoint, step_of
+from workers.engines.grpo.exactness import resumed
+from workers.engines.stopping import Interrupted, Stop
+from workers.evaluation import Evaluator
+from workers.models import Loaded
+from workers.models.save import weights_sha256
+from workers.records import Alert, Metric, RecordWriter, next_epoch
+
+# What TRL asks of transformers, and peft of its configs, is theirs to mend.
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning")
+STEPS = 5
+SMALL = {
+    "max_steps": STEPS,
+    "learning_rate": 0.002,
+    "num_generations": 4,
+    "per_device_train_batch_size": 8,
+    "max_completion_length": 8,
+    "save_steps": 0,
+}
+AN_EVALUATION = 2 * 2
+PLANS: dict[str, dict[str, Any]] = {
+    "a generation a step": {},
+    "two passes over each generation": {"num_iterations": 2, "beta": 0.02},
+    "a generation for four passes, two a step": {
+        "gradient_accumulation_steps": 2,
+        "extra": {"steps_per_generation": 4},
+    },
+    "three passes, a linear schedule, lora": {
+        "num_iterations": 3,
+        "lr_scheduler_type": "linear",
+        "lora": {"rank": 2},
+    },
+}
+
+
+def run(
+    micro: Loaded, directory: Path, task: Any = None, stop: Stop | None = None, every: int = 0, **options: Any
+) -> None:
+    """Trains in `directory`, going on from its latest checkpoint."""
+    plan = {"every": every, "prompts": 2, "samples": 1, "responses": False}
+    config = RunConfig.from_json({"method": "grpo", "seed": 3, "grpo": SMALL | options, "evaluation": plan})
+    loaded = replace(micro, model=copy.deepcopy(micro.model))
+    task = task or Conciseness()
+    evaluator = Evaluator(loaded, task, config.evaluation, config.max_new_tokens)
+    torch.manual_seed(config.seed)
+    with RecordWriter(directory, next_epoch(directory)) as records:
+        resume = latest_checkpoint(directory)
+        grpo.train(Context(config, directory, records, loaded, task, evaluator, stop or Stop(), resume))
+
+
+def end(directory: Path) -> str:
+    return weights_sha256(directory / f"checkpoints/step-{STEPS:06d}")
+
+
+def stream(directory: Path, *epochs: int) -> list[tuple[int, dict[str, float]]]:
+    """TRL's metrics by step, but for what depends on the clock."""
+    metrics = [m for epoch in epochs for m in records_of(directory, Metric, epoch) if "train/loss" in m.values]
+    return [(m.step, {k: v for k, v in m.values.items() if "time" not in k} | m.axes) for m in metrics]
+
+
+@pytest.mark.parametrize("options", PLANS.values(), ids=PLANS.keys())
+def test_stopped_where_a_generation_ends_and_amid_its_steps_it_ends_with_the_same_bits(
+    micro: Loaded, tmp_path: Path, options: dict[str, Any]
+) -> None:
+    run(micro, tmp_path / "straight", save_steps=1, **options)
+    for step in (2, 3):
+        cut = tmp_path / f"cut-{step}"
+        (cut / "checkpoints").mkdir(parents=True)
+        saved = tmp_path / f"straight/checkpoints/step-{step:06d}"
+        (cut / "checkpoints" / saved.name).symlink_to(saved)
+        run(micro, cut, **options)
+        assert end(cut) == end(tmp_path / "straight"), f"stopped after step {step}"
+        assert stream(cut, 0) == stream(tmp_path / "straight", 0)[step:]
+        (alert,) = records_of(cut, Alert)
+        assert (alert.level, alert.step, alert.message) == ("info", step, resumed(step, []))
+
+
+def test_asked_to_stop_it_saves_at_the_end_of_the_step(micro: Loaded, tmp_path: Path) -> None:
+    task = StopsAfter(AN_EVALUATION + 2 * 8 + 1)
+    with pytest.raises(Stopped, match="after step 3 of 5"):
+        run(micro, tmp_path / "cut", task, task.stop)
+    run(micro, tmp_path / "cut")
+    run(micro, tmp_path / "straight")
+    assert end(tmp_path / "cut") == end(tmp_path / "straight")
+    assert stream(tmp_path / "cut", 0, 1) == stream(tmp_path / "straight", 0)
+
+
+@pytest.mark.parametrize("step", [2, STEPS])
+def test_an_evaluation_that_was_cut_short_is_made_up_for(micro: Loaded, tmp_path: Path, step: int) -> None:
+    before = sum(1 for s in (0, 2, 4) if s < step) * AN_EVALUATION
+    task = StopsAfter(before + step * 8 + 1)
+    with pytest.raises(Stopped, match=f"after step {step} of 5"):
+        run(micro, tmp_path / "cut", task, task.stop, every=2)
+    saved = latest_checkpoint(tmp_path / "cut")
+    assert saved is not None
+    assert step_of(saved) == step
+    assert (saved / EVALUATION_DUE).exists()
+
+    run(micro, tmp_path / "cut", every=2)
+
+    evaluated = [m for epoch in (0, 1) for m in records_of(tmp_path / "cut", Metric, epoch) if "kl" in m.values]
+    assert [m.step for m in evaluated] == [0, 2, 4, 5]
+    run(micro, tmp_path / "straight", every=2)
+    assert end(tmp_path / "cut") == end(tmp_path / "straight")
+    straight = [m for m in records_of(tmp_path / "straight", Metric) if "kl" in m.values]
+    assert [m.values for m in evaluated] == [m.values for m in straight]
+
+
+def test_before_the_first_step_there_is_nothing_to_save(micro: Loaded, tmp_path: Path) -> None:
+    task = StopsAfter(1)
+    with pytest.raises(Interrupted):
+        run(micro, tmp_path, task, task.stop)
+    assert latest_checkpoint(tmp_path) is None
+
+
+def test_what_trl_keeps_to_itself_is_named() -> None:
+    assert resumed(7, ["the sea is rough", "it rains"]) == (
+        "goes on from step 7, but not bit for bit: the sea is rough; it rains."
+    )
