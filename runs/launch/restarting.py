@@ -10,6 +10,7 @@ from datetime import timedelta
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from runs.launch.changes import tell
@@ -39,10 +40,15 @@ def restarts_made(run: Run) -> int:
     return run.attempts.filter(origin=Origin.RESTART).count()
 
 
+def calls_for_restart(attempt: Attempt) -> bool:
+    """False where a person wanted this end: who stops esweb decides, when it is started, what goes on."""
+    return State(attempt.state) in RESTARTED_AFTER and attempt.native_state != STOPPED_BY_ESWEB
+
+
 def plan_restart(attempt: Attempt) -> None:
     """To be called with an attempt's end, in one transaction: writes down when the next one is due, or why none is."""
     allowed = budget(attempt.run)
-    if not allowed or not _calls_for_another(attempt):
+    if not allowed or not calls_for_restart(attempt):
         return
     made = restarts_made(attempt.run)
     if attempt.exit_code == BAD_CONFIG:
@@ -55,7 +61,10 @@ def plan_restart(attempt: Attempt) -> None:
 
 def restart_due(cluster: Cluster) -> list[Attempt]:
     """Makes the attempts that are due on a cluster, and returns them. Safe to repeat, and to run twice at once."""
-    due = Attempt.objects.filter(cluster=cluster, restart_at__lte=Now()).select_related("run", "cluster").order_by("pk")
+    # A time farther off than any wait was written before the clock was set back.
+    longest = timedelta(seconds=waits_of(cluster).restart_longest)
+    is_due = Q(restart_at__lte=Now()) | Q(restart_at__gt=Now() + longest)
+    due = Attempt.objects.filter(is_due, cluster=cluster).select_related("run", "cluster").order_by("pk")
     return [made for attempt in due if (made := _restart(attempt)) is not None]
 
 
@@ -69,11 +78,6 @@ def call_off_restart(run: Run, person: User | None = None) -> bool:
         waiting.note("restart called off" + (f" by {person.get_username()}" if person else ""))
         tell(waiting)
     return True
-
-
-def _calls_for_another(attempt: Attempt) -> bool:
-    """False where a person wanted this end: who stops esweb decides, when it is started, what goes on."""
-    return State(attempt.state) in RESTARTED_AFTER and attempt.native_state != STOPPED_BY_ESWEB
 
 
 def _wait(attempt: Attempt, made: int, allowed: int) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import chain
 
+from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
@@ -23,6 +24,8 @@ from workers.executors.states import State
 log = logging.getLogger(__name__)
 
 TICK_LOCK = 0x7469636B
+LATE_TICKS = 5
+WAITED_FROM = ("gone_since_at", "final_since_at", "heartbeat_seen_at")
 NOT_SUBMITTED = (State.CREATED.value, State.SUBMITTING.value)
 
 
@@ -60,6 +63,8 @@ def settle(jobs: Sequence[Job], seen: Mapping[str, Observation | None], trust_ru
 def _tick(cluster: Cluster) -> None:
     launch.restart_due(cluster)
     jobs = open_jobs(cluster)
+    cluster.refresh_from_db(fields=["ticked_at"])
+    _count_only_what_was_watched(jobs, cluster.ticked_at)
     for job in jobs:
         if job.state in NOT_SUBMITTED:
             submit(job)
@@ -73,6 +78,15 @@ def _tick(cluster: Cluster) -> None:
         return
     Cluster.objects.filter(pk=cluster.pk).update(ticked_at=timezone.now(), unreachable_since_at=None)
     settle(known, seen, executor.trust_running)
+
+
+def _count_only_what_was_watched(jobs: Sequence[Job], ticked_at: datetime | None) -> None:
+    """Moves what is waited from: while nobody looked, or where the clock was set forward, nothing was seen missing."""
+    regular = timedelta(seconds=settings.TICK_SECONDS)
+    if ticked_at is None or (since_then := timezone.now() - ticked_at) < LATE_TICKS * regular:
+        return
+    for job in jobs:
+        mark(job, **{name: at + since_then - regular for name in WAITED_FROM if (at := getattr(job, name)) is not None})
 
 
 def _settle(job: Job, seen: Observation | None, trust_running: bool, now: datetime) -> None:

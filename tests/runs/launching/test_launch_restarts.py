@@ -203,3 +203,9 @@ def test_a_clock_of_this_machine_that_is_wrong_changes_nothing(
         assert launch.restart_due(local) == []
     due = attempt_of(run).restart_at
     assert due is not None and due < ahead
+
+
+def test_a_clock_that_was_set_back_holds_up_no_restart(experiment: Experiment, small: Small) -> None:
+    run = failed(experiment)
+    run.attempts.update(restart_at=timezone.now() + timedelta(days=1))
+    assert ticked(run).n == 2

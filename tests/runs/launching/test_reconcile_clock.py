@@ -1,0 +1,78 @@
+"""The machine's date is moved, or nobody ticks for a while: what has not been watched is not held against a job."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from runs import launch
+from runs.models import Cluster, Experiment, Run
+from tests.runs.clusters import Small, attempt_of, quicken, run_of, tick_until, ticked
+from tests.workers.attempts import RUNS_LONG, until
+from workers.attempt import owner
+from workers.executors.base import Observation
+from workers.executors.states import State
+
+WAITS = ("gone_since_at", "final_since_at", "heartbeat_seen_at")
+
+
+def pass_unwatched(run: Run, time: timedelta) -> None:
+    """All that was noted is so much longer ago, as after a jump of the clock, or a night without a worker."""
+    attempt = attempt_of(run)
+    then = {name: at - time for name in WAITS if (at := getattr(attempt, name)) is not None}
+    launch.mark(attempt, **then)
+    Cluster.objects.update(ticked_at=timezone.now() - time)
+
+
+@pytest.fixture
+def running(experiment: Experiment, small: Small, local: Cluster) -> Iterator[Run]:
+    """A run whose heart beats so seldom that the next ticks do not hear it."""
+    quicken(local, gone=5.0, beat_lost=60.0)
+    small.program, small.beat_seconds = RUNS_LONG, 60.0
+    run = run_of(experiment)
+    tick_until(run, State.RUNNING.value)
+    until(lambda: ticked(run).heartbeat > 0)
+    agent = owner(attempt_of(run).directory)
+    assert agent is not None
+    yield run
+    # Its cluster may have forgotten it by now.
+    agent.send(signal.SIGKILL)
+
+
+@pytest.mark.parametrize("hours", [3, -3])
+def test_a_heart_between_two_beats_is_not_silent(running: Run, small: Small, hours: int) -> None:
+    small.trust_running = False
+    pass_unwatched(running, timedelta(hours=hours))
+    found = ticked(running)
+    assert (found.state, found.reason) == (State.RUNNING.value, "")
+
+
+@pytest.mark.parametrize("hours", [3, -3])
+def test_a_job_that_was_missing_for_a_moment_is_not_lost(running: Run, small: Small, hours: int) -> None:
+    shutil.rmtree(small.root)
+    assert ticked(running).gone_since_at is not None
+    pass_unwatched(running, timedelta(hours=hours))
+    assert ticked(running).state == State.RUNNING.value
+
+
+def test_an_exit_record_may_still_be_on_its_way(
+    running: Run, small: Small, local: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quicken(local, exit_record=60.0)
+    ended = Observation(State.FAILED, "1", "exit 1")
+    monkeypatch.setattr(small, "poll", lambda keys: dict.fromkeys(keys, ended))
+    assert ticked(running).final_since_at is not None
+    pass_unwatched(running, timedelta(hours=3))
+    assert ticked(running).state == State.RUNNING.value
+
+
+def test_an_absence_that_is_watched_is_an_end(running: Run, small: Small) -> None:
+    shutil.rmtree(small.root)
+    ticked(running)
+    pass_unwatched(running, timedelta(hours=3))
+    tick_until(running, State.LOST.value, seconds=30)
