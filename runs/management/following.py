@@ -10,11 +10,9 @@ import logging
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import timedelta
 from pathlib import Path
 
 from django.db import InterfaceError, OperationalError
-from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerAway
 
 from runs import jobs, live
@@ -29,7 +27,7 @@ LOG_TOLD_SECONDS = 1.0
 SULK_SECONDS = 10.0
 PIECES_A_PASS = 8
 # An attempt that ended without an exit record may have a writer left, which stops within a few heartbeats.
-LINGER = timedelta(seconds=10)
+LINGER_SECONDS = 10.0
 
 
 @dataclass
@@ -41,6 +39,7 @@ class Progress:
     log_told_at: float = 0.0
     ended: bool = False
     sulks_until: float = 0.0
+    over_since: float | None = None
     behind: set[int] = field(default_factory=set)
 
 
@@ -79,7 +78,7 @@ class Follower:
         lines = sum(_read_on(attempt, epoch, progress) for epoch in _epochs(attempt.directory))
         _tell_of_log(attempt, progress)
         _tell_of_end(attempt, progress)
-        if _is_over(attempt) and not progress.behind:
+        if _is_over(attempt, progress) and not progress.behind:
             close_files(attempt, _cut_off(attempt, progress))
         return lines
 
@@ -135,13 +134,15 @@ def _tell_of_end(attempt: Attempt, progress: Progress) -> None:
         log.warning("No tick was asked for, the regular one comes later: %s", error)
 
 
-def _is_over(attempt: Attempt) -> bool:
+def _is_over(attempt: Attempt, progress: Progress) -> bool:
     """True where nothing more will be written. The state was read before the files were."""
     if not State(attempt.state).is_final:
         return False
     if not attempt.directory.exists() or (attempt.directory / "exit.json").exists():
         return True
-    return attempt.ended_at is None or timezone.now() - attempt.ended_at > LINGER
+    # Not since `ended_at`: the machine's date may be set while it waits.
+    progress.over_since = progress.over_since or time.monotonic()
+    return time.monotonic() - progress.over_since > LINGER_SECONDS
 
 
 def _cut_off(attempt: Attempt, progress: Progress) -> dict[int, int]:

@@ -18,6 +18,7 @@ from django.utils import timezone
 
 from runs import series
 from runs.live.publishing import CHANNEL
+from runs.management import following
 from runs.management.commands.follow import follow
 from runs.management.following import Follower
 from runs.models import Attempt, AttemptEvent, RecordFile
@@ -60,6 +61,8 @@ def end(attempt, state="succeeded", seconds_ago=60):
     attempt.state = state
     attempt.ended_at = timezone.now() - timedelta(seconds=seconds_ago)
     attempt.save()
+    if state != "lost" and attempt.directory.exists():
+        (attempt.directory / "exit.json").write_text("{}")
 
 
 def values(attempt):
@@ -141,6 +144,18 @@ def test_a_writer_that_may_be_left_over_is_waited_for(attempt):
     assert Attempt.objects.undrained().exists()
     (attempt.directory / "exit.json").write_text("{}")
     Follower().look()
+    assert not Attempt.objects.undrained().exists()
+
+
+@pytest.mark.parametrize("hours_ago", [-3, 3])
+def test_a_clock_that_is_moved_neither_hurries_that_wait_nor_holds_it_up(attempt, monkeypatch, hours_ago):
+    write(attempt, 1)
+    end(attempt, "lost", seconds_ago=hours_ago * 3600)
+    follower = Follower()
+    follower.look()
+    assert Attempt.objects.undrained().exists()
+    monkeypatch.setattr(following, "LINGER_SECONDS", 0.0)
+    follower.look()
     assert not Attempt.objects.undrained().exists()
 
 
