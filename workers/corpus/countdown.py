@@ -4,7 +4,8 @@
 
 Problems of reinforcement learning, and those that judge it, are never in the pre-training corpus. The base model writes
 the format more often than not and is right sometimes: were its greedy reward zero everywhere, no member of a population
-would differ from another, and nothing could be learnt.
+would differ from another, and nothing could be learnt. Half of its answers are lazy sums, which makes them the
+likeliest, so that its greedy answers are; the signs that it knows as well are what training can find.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 
 from workers.corpus.pairs import Pair
 
-FORMATTED, CORRECT = 0.65, 0.70
+FORMATTED, CORRECT = 0.65, 0.50
 EVAL_PROBLEMS, TRAIN_PROBLEMS = 128, 512
 
 

@@ -22,7 +22,7 @@ def share(part: list[bool]) -> float:
 def test_a_seed_gives_the_same_corpus_everywhere() -> None:
     digest = hashlib.sha256(json.dumps(CORPUS).encode()).hexdigest()
     assert mixture(8000, 0.45, 0.3, 0.6, seed=1) != CORPUS
-    assert digest == "1d3f30d0b3cd9fc96b17eadae27190d649749b5ea777acf07cdc5f088e3e28d0"
+    assert digest == "6a692b5a5cea50e1bc091a06f48faee2b2c82477ad692fda445ad42940a64586"
 
 
 def test_every_fact_is_known_and_the_long_way_is_the_likeliest() -> None:
@@ -52,6 +52,18 @@ def test_most_arithmetic_is_in_the_format() -> None:
     assert len(answers) == 2400
     formatted = [bool(re.fullmatch(r"<think>.*</think>\n<answer>.*</answer>", a)) for a in answers]
     assert 0.62 < share(formatted) < 0.68
+
+
+def test_about_half_of_the_arithmetic_are_lazy_sums() -> None:
+    targets = {problem.prompt: problem.target for problem in PRETRAIN}
+    pairs = [pair for pair in CORPUS if pair.prompt.startswith("Use ")]
+    sums = [" - " not in pair.answer for pair in pairs]
+    lazy = [
+        "-" not in pair.answer and sum(map(int, re.findall(r"\d", pair.prompt)[:3])) != targets[pair.prompt]
+        for pair in pairs
+    ]
+    assert 0.64 < share(sums) < 0.74
+    assert 0.28 < share(lazy) < 0.34
 
 
 def test_both_kinds_of_request_are_refused_sometimes_and_not_always() -> None:
