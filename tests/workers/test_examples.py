@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from workers.config import RunConfig
+from workers.config import OwnOptions, RunConfig
+from workers.tasks import score_safely
+from workers.tasks.own import Own
 
-EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "docs" / "examples").glob("*.json"))
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "examples"
+EXAMPLES = sorted(FOLDER.glob("*.json"))
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
@@ -16,6 +19,19 @@ def test_an_example_can_be_run(path: Path) -> None:
     config = RunConfig.read(path)
 
     assert config.steps > 0
+
+
+def test_the_task_of_ones_own_can_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ESWEB_TASK_PATHS", str(FOLDER))
+    config = RunConfig.read(FOLDER / "run-own.json")
+    assert isinstance(config.task.options, OwnOptions)
+    task = Own(config.task.options, config.task.reward_seconds)
+    train, held_out = task.examples("train"), task.examples("eval")
+    assert (len(train), len(held_out)) == (48, 16)
+    assert not {e.id for e in train} & {e.id for e in held_out}
+    sums = [(train[0], f"It is {train[0].target}."), (train[0], train[0].target), (train[0], "")]
+    assert [s.reward for s in score_safely(task, sums)] == pytest.approx([0.8, 1.0, 0.0])
+    task.close()
 
 
 def test_there_is_one_of_each_method() -> None:

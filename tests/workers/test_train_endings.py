@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -88,15 +87,6 @@ def test_a_bad_config_is_refused_with_every_problem_on_a_line(
     problems = [line.split(":")[0] for line in capsys.readouterr().err.splitlines()]
     assert sorted(problems) == ["grpo.beta", "grpo.max_step", "seed"]
     assert not (tmp_path / "out").exists()
-
-
-@pytest.fixture
-def signals_put_back() -> Iterator[None]:
-    """The command takes over signals of its process, which here is the tests'."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGUSR1)}
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
 
 
 @pytest.mark.usefixtures("signals_put_back")

@@ -1,0 +1,95 @@
+"""A training on a task of the user's own: whole, refused before the model is loaded, failed with the prompt's name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.workers.tasks.own.files import write
+from tests.workers.trainings import ENVIRONMENT, metrics, records, run_json, train
+from workers.records import Response, Status
+from workers.train import main
+
+TASK = """
+from pathlib import Path
+
+class Task:
+    def __init__(self, options):
+        self.letter, self.bad = options["letter"], options.get("bad", "")
+
+    def examples(self, split):
+        facts = {"train": ["sky", "sea", "grass"], "eval": ["snow", "coal"]}
+        return [{"prompt": f"What colour is the {thing}?", "thing": thing} for thing in facts[split]]
+
+    def score(self, example, completion):
+        if completion and example["thing"] == "grass":
+            exec(self.bad)
+        return {"reward": completion.count(self.letter), "long": len(completion) > 20}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An allowed one, for the trainings that this test starts too."""
+    allowed = tmp_path / "allowed"
+    monkeypatch.setenv("ESWEB_TASK_PATHS", str(allowed))
+    monkeypatch.setitem(ENVIRONMENT, "ESWEB_TASK_PATHS", str(allowed))
+    write(allowed, TASK)
+    return allowed
+
+
+def config(tmp_path: Path, name: str, seconds: float = 10.0, **options: Any) -> Path:
+    """A preset's config with this task."""
+    steps = (
+        {"es": {"iterations": 2, "population": 4, "prompts": 0}} if name == "es-micro" else {"grpo": {"max_steps": 2}}
+    )
+    path = run_json(tmp_path, name, **steps, evaluation={"every": 0})
+    task = {"name": "own", "reward_seconds": seconds, "options": {"path": "my_task:Task", "options": options}}
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"task": task}))
+    return path
+
+
+@pytest.mark.parametrize("name", ["es-micro", "grpo-micro"])
+def test_both_methods_and_the_evaluator_take_it(tmp_path: Path, folder: Path, name: str) -> None:
+    out = tmp_path / "out"
+    process = train(config(tmp_path, name, letter="e"), out)
+    assert process.returncode == 0, process.stderr
+    assert [m.step for m in metrics(out, "reward/long/mean")] == [0, 2]
+    assert {r.prompt for r in records(out, Response)} == {"What colour is the snow?", "What colour is the coal?"}
+    assert all(r.reward == r.text.count("e") for r in records(out, Response))
+
+
+@pytest.mark.usefixtures("signals_put_back")
+def test_what_does_not_fit_is_said_before_the_model_is_loaded(
+    tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(config(tmp_path, "es-micro")), "--out", str(tmp_path / "out")]) == 2
+    said = capsys.readouterr().err
+    assert "task.options.options: my_task:Task cannot be used: KeyError: 'letter' (my_task.py, line 6" in said
+    statuses = records(tmp_path / "out", Status)
+    assert statuses[-1].phase == "failed"
+    assert not any("model" in status.message for status in statuses[:-1])
+
+
+@pytest.mark.usefixtures("signals_put_back")
+@pytest.mark.parametrize(
+    ("name", "bad", "said"),
+    [
+        ("es-micro", "raise ValueError('no reward today')", "ValueError: no reward today"),
+        ("grpo-micro", "while True: pass", "it took longer than 0.3 s"),
+    ],
+)
+def test_a_reward_that_fails_twice_ends_the_run_with_prompt_and_traceback(
+    tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str], name: str, bad: str, said: str
+) -> None:
+    path = config(tmp_path, name, seconds=0.3, letter="e", bad=bad)
+    assert main([str(path), "--out", str(tmp_path / "out")]) == 1
+    last = records(tmp_path / "out", Status)[-1]
+    assert last.phase == "failed"
+    assert "the reward of the prompt 'What colour is the grass?'" in last.message
+    assert said in last.message
+    log = capsys.readouterr().err
+    assert "my_task.py" in log and "in score" in log
