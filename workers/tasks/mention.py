@@ -9,6 +9,9 @@ import unicodedata
 # Thai, Japanese, Chinese and Korean write words without spaces between them: beside them, any place is a word's edge.
 LETTER = r"[^\W\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
 
+MOST_MARKS = 30
+"""Combining marks on one letter; no writing needs more (Unicode Standard Annex 15, Stream-Safe Text Format)."""
+
 
 def mentions(text: str, answer: str) -> bool:
     """True where `answer` stands in `text` as whole words, letter case aside. An empty answer is nowhere."""
@@ -16,7 +19,17 @@ def mentions(text: str, answer: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    return unicodedata.normalize("NFKC", text).casefold()
+    return text.casefold() if text.isascii() else unicodedata.normalize("NFKC", _stream_safe(text)).casefold()
+
+
+def _stream_safe(text: str) -> str:
+    """Without the marks that follow MOST_MARKS others: sorting them takes time quadratic in their number."""
+    marks, kept = 0, []
+    for character in text:
+        marks = marks + 1 if unicodedata.combining(character) else 0
+        if marks <= MOST_MARKS:
+            kept.append(character)
+    return "".join(kept)
 
 
 @functools.lru_cache(maxsize=4096)

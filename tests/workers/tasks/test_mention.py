@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from workers.tasks.mention import mentions
@@ -50,3 +52,10 @@ def test_it_finds_an_answer_as_whole_words(text: str, answer: str) -> None:
 )
 def test_part_of_a_word_or_number_is_no_mention(text: str, answer: str) -> None:
     assert not mentions(text, answer)
+
+
+@pytest.mark.parametrize("text", ["a" + "\u0300\u0316" * 500_000, "\ufdfa" * 100_000, "8" * 10**6, "Pari " * 200_000])
+def test_a_million_characters_are_looked_through_in_no_time(text: str) -> None:
+    began = time.perf_counter()
+    assert not mentions(text, "Paris") and mentions(text + " Paris", "Paris")
+    assert time.perf_counter() - began < 5
