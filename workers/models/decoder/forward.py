@@ -2,7 +2,8 @@
 
 Prompts are read packed, end to end without padding; their keys and values go into the cache flush right, so that all
 answers write their next token into the same column. What all prompts begin with (a chat template's first tokens, a
-system message) is read once. No autograd, no dropout, no output of attention weights.
+system message) is read once. The last token of a prompt is taken like those of the answer, so that reading is done when
+the deepest layer has its keys and values. No autograd, no dropout, no output of attention weights.
 """
 
 from __future__ import annotations
@@ -19,20 +20,20 @@ from workers.models.decoder.rows import Even, Placement, Rows
 from workers.models.decoder.shape import Layer, Shape
 from workers.models.decoder.weights import Weights
 
-Attend = Callable[[int, Tensor], Tensor]
-Heads = tuple[Tensor, Tensor, Tensor]
+KeysValues = tuple[Tensor, Tensor]
+Keep = Callable[[int, Tensor, Tensor], Sequence[KeysValues]]
+"""(layer, keys, values [M, tokens, kv, hd]) -> of each group what its prompts look at, [M, p, kv, T, hd]."""
 
 
 @dataclass(frozen=True)
 class Prompts:
     """Prompts without what all begin with, packed end to end, sorted by length.
 
-    `groups`: (first prompt, prompts, first token, tokens in each); `last`: where each prompt's last token stands.
+    `groups`: (first prompt, prompts, first token, tokens in each).
     """
 
     tokens: Tensor
     positions: Tensor
-    last: Tensor
     groups: tuple[tuple[int, int, int, int], ...]
 
     @classmethod
@@ -42,11 +43,9 @@ class Prompts:
         `first` is the place of the first one in the batch.
         """
         lengths = [len(p) for p in prompts]
-        ends = torch.tensor(lengths).cumsum(0)
         return cls(
             tokens=torch.tensor([t for p in prompts for t in p], device=device),
             positions=torch.cat([torch.arange(begin, begin + n) for n in lengths]).to(device),
-            last=(ends - 1).to(device),
             groups=tuple(_groups(lengths, first)),
         )
 
@@ -92,74 +91,67 @@ class Forward:
         self._shape = shape
         self._weights = weights
         self._rotary = rotary
-        self._beginnings: dict[int, tuple[Tensor, Tensor]] = {}
+        self._beginnings: dict[int, KeysValues] = {}
 
     def read_beginning(self, tokens: Sequence[int], device: torch.device) -> None:
         """Reads what all prompts begin with, once for all that `read` is given afterwards."""
 
-        def attend(layer: int, heads: Heads) -> Tensor:
-            q, k, v = (_by_prompt(t, 1) for t in heads)
-            self._beginnings[layer] = k, v
-            return _attend_to_prompt(q, k, v)
+        def keep(layer: int, k: Tensor, v: Tensor) -> Sequence[KeysValues]:
+            self._beginnings[layer] = _by_prompt(k, 1), _by_prompt(v, 1)
+            return [self._beginnings[layer]]
 
-        self._read(Prompts.pack([tokens], 0, device), attend)
+        self._read(Prompts.pack([tokens], 0, device), keep)
 
-    def read(self, prompts: Prompts, rows: Rows, width: int) -> Tensor:
-        """Reads prompts into the columns up to `width`; gives the logits after each one, [M, prompts, vocabulary]."""
-        members, deepest = self._weights.members, len(self._shape.layers) - 1
-
-        def attend(layer: int, heads: Heads) -> Tensor:
-            caches = [_of_members(rows.caches[f"{kind}{layer}"][:width], 1, members) for kind in "kv"]
-            outs = []
-            for place, count, start, length in prompts.groups:
-                q, k, v = (_by_prompt(t[:, start : start + count * length], count) for t in heads)
-                begun = self._beginnings.get(layer, (k[:, :1, :, :0], v[:, :1, :, :0]))
-                into = (cache[:, :, place : place + count] for cache in caches)
-                k, v = (_put(*parts) for parts in zip(begun, (k, v), into, strict=True))
-                outs.append(_attend_to_prompt(q[..., -1:, :] if layer == deepest else q, k, v))
-            return torch.cat(outs, dim=1)
-
-        logits = self._logits(self._read(prompts, attend, keep=prompts.last), Even(members))
-        return logits.view(members, len(prompts.last), -1)
-
-    def _read(self, prompts: Prompts, attend: Callable[[int, Heads], Tensor], keep: Tensor | None = None) -> Tensor:
-        """All layers over packed prompts. `attend` takes and gives [M, tokens, …]."""
+    def read(self, prompts: Prompts, rows: Rows, width: int) -> None:
+        """Reads prompts into the caches' columns up to `width`."""
         members = self._weights.members
-        cos, sin = (t.repeat(members, 1, 1) for t in self._rotary.at(prompts.positions))
 
-        def of_layer(layer: int, qkv: Tensor) -> Tensor:
-            q, k, v = (_of_members(t, 0, members) for t in self._heads(qkv, cos, sin))
-            return attend(layer, (q, k, v)).flatten(0, 1)
+        def keep(layer: int, k: Tensor, v: Tensor) -> Sequence[KeysValues]:
+            k_cache, v_cache = (rows.of_members(f"{kind}{layer}", members, width) for kind in "kv")
+            k_begun, v_begun = self._beginnings.get(layer, (None, None))
+            kept = []
+            for place, count, start, length in prompts.groups:
+                own, here = slice(start, start + count * length), slice(place, place + count)
+                kk = _put(k_begun, _by_prompt(k[:, own], count), k_cache[:, :, here])
+                kept.append((kk, _put(v_begun, _by_prompt(v[:, own], count), v_cache[:, :, here])))
+            return kept
 
-        even = Even(members)
-        return self._layers(self._weights.embed(prompts.tokens.repeat(members), even), even, of_layer, keep)
+        self._read(prompts, keep)
+
+    def _read(self, prompts: Prompts, keep: Keep) -> None:
+        even = Even(self._weights.members)
+        cos, sin = (t.repeat(even.members, 1, 1) for t in self._rotary.at(prompts.positions))
+        x = self._weights.embed(prompts.tokens.repeat(even.members), even)
+        *layers, deepest = self._shape.layers
+        for index, layer in enumerate(layers):
+            qkv = self._weights.linear(layer.qkv, self._normed(layer.norm_in, x, even), even)
+            q, k, v = (t.view(even.members, len(prompts.tokens), *t.shape[1:]) for t in self._heads(qkv, cos, sin))
+            x = self._onward(layer, x, _attend_to_prompts(q, keep(index, k, v), prompts), even)
+        kv = self._weights.linear(deepest.kv, self._normed(deepest.norm_in, x, even), even)
+        _, k, v = (t.view(even.members, len(prompts.tokens), *t.shape[1:]) for t in self._heads(kv, cos, sin))
+        keep(len(layers), k, v)
 
     def write(self, tokens: Tensor, positions: Tensor, rows: Rows, column: int) -> Tensor:
         """Takes each answer's newest token [R] into `column`; gives the logits after it, [R, vocabulary]."""
         cos, sin = self._rotary.at(positions)
         mask = rows["mask"][..., : column + 1] if "mask" in rows else None
-
-        def attend(layer: int, qkv: Tensor) -> Tensor:
-            q, k, v = self._heads(qkv, cos, sin)
-            keys, values = rows.caches[f"k{layer}"], rows.caches[f"v{layer}"]
-            keys[column] = k
-            values[column] = v
-            grouped = q.reshape(len(q), self._shape.kv_heads, -1, q.shape[-1])
-            return _attend_to_cache(grouped, keys[: column + 1], values[: column + 1], mask).flatten(1)
-
-        x = self._weights.embed(tokens, rows.placement)
-        return self._logits(self._layers(x, rows.placement, attend), rows.placement)
-
-    def _layers(self, x: Tensor, rows: Placement, attend: Attend, keep: Tensor | None = None) -> Tensor:
-        """All layers and the last norm. With `keep`, the deepest layer goes on with those tokens of each member alone:
-        it has no later layer that would look at the others."""
+        placement = rows.placement
+        x = self._weights.embed(tokens, placement)
         for index, layer in enumerate(self._shape.layers):
-            qkv = self._weights.linear(layer.qkv, self._normed(layer.norm_in, x, rows), rows)
-            if keep is not None and index == len(self._shape.layers) - 1:
-                x = rows.gather(rows.spread(x).index_select(1, keep))
-            x = x + self._weights.linear(layer.out, attend(index, qkv), rows)
-            x += self._mlp(layer, x, rows)
-        return self._normed(self._shape.norm, x, rows)
+            qkv = self._weights.linear(layer.qkv, self._normed(layer.norm_in, x, placement), placement)
+            q, k, v = self._heads(qkv, cos, sin)
+            keys, values = rows.caches[f"k{index}"], rows.caches[f"v{index}"]
+            keys[column], values[column] = k, v
+            grouped = q.reshape(len(q), self._shape.kv_heads, -1, q.shape[-1])
+            attended = _attend_to_cache(grouped, keys[: column + 1], values[: column + 1], mask)
+            x = self._onward(layer, x, attended.flatten(1), placement)
+        return self._weights.linear(self._shape.head, self._normed(self._shape.norm, x, placement), placement)
+
+    def _onward(self, layer: Layer, x: Tensor, attended: Tensor, rows: Placement) -> Tensor:
+        """The rest of a layer, behind its attention."""
+        x = x + self._weights.linear(layer.out, attended, rows)
+        x += self._mlp(layer, x, rows)
+        return x
 
     def _mlp(self, layer: Layer, x: Tensor, rows: Placement) -> Tensor:
         gate, up = self._weights.linear(layer.gate_up, self._normed(layer.norm_post, x, rows), rows).chunk(2, dim=-1)
@@ -168,20 +160,13 @@ class Forward:
     def _normed(self, name: str, x: Tensor, rows: Placement) -> Tensor:
         return self._weights.scaled(functional.rms_norm(x, x.shape[-1:], eps=self._shape.eps), name, rows)
 
-    def _logits(self, x: Tensor, rows: Placement) -> Tensor:
-        return self._weights.linear(self._shape.head, x, rows)
-
-    def _heads(self, qkv: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """[R, (h + 2 kv)·hd] -> turned q [R, h, hd], turned k and plain v [R, kv, hd]."""
-        heads, kv = self._shape.heads, self._shape.kv_heads
-        split = qkv.view(len(qkv), heads + 2 * kv, self._shape.head_dim)
-        turned = rotated(split[:, : heads + kv], cos, sin)
-        return turned[:, :heads], turned[:, heads:], split[:, heads + kv :]
-
-
-def _of_members(x: Tensor, dim: int, members: int) -> Tensor:
-    """[…, R, …] -> […, M, R / M, …]."""
-    return x.view(*x.shape[:dim], members, -1, *x.shape[dim + 1 :])
+    def _heads(self, projected: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """[R, (h + 2 kv)·hd] -> turned q [R, h, hd], turned k and plain v [R, kv, hd]; without q where it has none."""
+        split = projected.view(len(projected), -1, self._shape.head_dim)
+        values_from = split.shape[1] - self._shape.kv_heads
+        keys_from = values_from - self._shape.kv_heads
+        turned = rotated(split[:, :values_from], cos, sin)
+        return turned[:, :keys_from], turned[:, keys_from:], split[:, values_from:]
 
 
 def _by_prompt(x: Tensor, count: int) -> Tensor:
@@ -189,28 +174,34 @@ def _by_prompt(x: Tensor, count: int) -> Tensor:
     return x.view(len(x), count, -1, *x.shape[2:]).transpose(2, 3)
 
 
-def _put(begun: Tensor, own: Tensor, cache: Tensor) -> Tensor:
+def _put(begun: Tensor | None, own: Tensor, cache: Tensor) -> Tensor:
     """Fills the cache's columns [width, M, p, kv, hd] flush right with what all prompts begin with, [M, 1, kv, B, hd],
     and each one's own, [M, p, kv, L, hd]. Gives what was written, [M, p, kv, B + L, hd]."""
     columns, length = cache.permute(1, 2, 3, 0, 4), own.shape[3]
-    start = columns.shape[3] - length - begun.shape[3]
+    start = columns.shape[3] - length - (0 if begun is None else begun.shape[3])
     # Nothing is ever written before; the mask hides numbers there, but not a NaN.
     columns[..., :start, :] = 0
-    columns[..., start:-length, :] = begun
+    if begun is not None:
+        columns[..., start:-length, :] = begun
     columns[..., -length:, :] = own
     return columns[..., start:, :]
 
 
+def _attend_to_prompts(q: Tensor, kept: Sequence[KeysValues], prompts: Prompts) -> Tensor:
+    """Causal attention inside prompts: q [M, tokens, heads, hd] -> [M · tokens, heads · hd]."""
+    outs = []
+    for (_, count, start, length), (k, v) in zip(prompts.groups, kept, strict=True):
+        outs.append(_attend_to_prompt(_by_prompt(q[:, start : start + count * length], count), k, v))
+    return torch.cat(outs, dim=1).flatten(0, 1)
+
+
 def _attend_to_prompt(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Causal attention of the last L tokens of prompts: q [M, p, heads, L, hd] to k, v [M, p, kv, T, hd]
+    """The last L tokens of each prompt look back: q [M, p, heads, L, hd] to k, v [M, p, kv, T, hd]
     -> [M, p·L, heads·hd]."""
     members, length, before = len(q), q.shape[3], k.shape[3] - q.shape[3]
     q, k, v = (t.flatten(0, 1) for t in (q, k, v))
-    mask = None
-    if before and length > 1:
-        mask = torch.ones(length, before + length, dtype=torch.bool, device=q.device).tril(before)
-    causal = not before and length > 1
-    out = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal, enable_gqa=True)
+    mask = torch.ones(length, before + length, dtype=torch.bool, device=q.device).tril(before) if before else None
+    out = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=not before, enable_gqa=True)
     return out.transpose(1, 2).reshape(members, -1, out.shape[1] * out.shape[3])
 
 

@@ -60,7 +60,7 @@ def decode(
     `prompts` are token lists, the same for all members; `rotary` is the model's rotary module, `ends` [E] end tokens.
     """
     batch = _Batch(weights, shape, rotary, prompts, max_new, ends)
-    batch.read(choose)
+    batch.read()
     batch.write(choose)
     return batch.answers()
 
@@ -87,7 +87,7 @@ class _Batch:
         rows["place"] = rows["member"] * len(self._prompts) + self._of_prompts(self._order)
         rows["length"] = self._of_prompts([len(p) for p in self._prompts])
         rows["ended"] = torch.zeros(count, dtype=torch.bool, device=self._device)
-        rows["token"] = torch.zeros(count, dtype=torch.long, device=self._device)
+        rows["token"] = self._of_prompts([p[-1] for p in self._prompts])
         for name in (f"{kind}{layer}" for kind in "kv" for layer in range(len(shape.layers))):
             rows.caches[name] = like.new_empty(columns, count, shape.kv_heads, shape.head_dim)
         if len(self._prompts[0]) < self._width:
@@ -99,17 +99,19 @@ class _Batch:
         """One number a prompt -> one a row."""
         return torch.tensor(numbers, device=self._device).repeat(self._members)
 
-    def read(self, choose: Choose) -> None:
-        """Reads the prompts and chooses each answer's first token."""
+    def read(self) -> None:
+        """Reads the prompts, each but for its last token."""
         if self._begin:
             self._forward.read_beginning(self._prompts[0][: self._begin], self._device)
-        logits, start = [], 0
+        start = sum(len(prompt) == 1 for prompt in self._prompts)
+        for cache in self._rows.caches if start else ():
+            # There is nothing to read, and the mask would not hide a NaN.
+            self._rows.of_members(cache, self._members, self._width - 1)[:, :, :start] = 0
         while start < len(self._prompts):
             piece = self._piece(start)
-            packed = Prompts.pack([p[self._begin :] for p in piece], start, self._device, self._begin)
-            logits.append(self._forward.read(packed, self._rows, self._width))
+            packed = Prompts.pack([p[self._begin : -1] for p in piece], start, self._device, self._begin)
+            self._forward.read(packed, self._rows, self._width - 1)
             start += len(piece)
-        self._take(choose(torch.cat(logits, dim=1).flatten(0, 1), self._rows["place"], 0), 0)
 
     def _piece(self, start: int) -> list[Sequence[int]]:
         room = READ_TOKENS[self._device.type] // self._members
@@ -122,15 +124,16 @@ class _Batch:
         return piece
 
     def write(self, choose: Choose) -> None:
-        """Writes the rest of the answers."""
+        """Writes the answers."""
         rows = self._rows
-        for number in range(1, self._max_new):
-            if number % ASK_EVERY[self._device.type] == 0:
+        for number in range(self._max_new):
+            if number and number % ASK_EVERY[self._device.type] == 0:
                 ended = int(rows["ended"].sum())
                 if ended == len(rows["ended"]):
                     return
                 if ended * WORTH_DROPPING >= len(rows["ended"]):
                     rows.drop(rows["ended"], self._width + number - 1)
+            # The first answer token follows the prompt's last, the next that one, and so on.
             logits = self._forward.write(rows["token"], rows["length"] + (number - 1), rows, self._width + number - 1)
             self._take(choose(logits, rows["place"], number), number)
 
@@ -149,8 +152,8 @@ class _Batch:
 
 
 def _common_beginning(prompts: Sequence[Sequence[int]]) -> int:
-    """Tokens that all prompts begin with, leaving each at least one of its own; 0 where there is one prompt alone."""
+    """Tokens that all prompts begin with, leaving each two of its own; 0 where there is one prompt alone."""
     if len(prompts) == 1:
         return 0
-    most = min(len(p) for p in prompts) - 1
+    most = max(0, min(len(p) for p in prompts) - 2)
     return next((i for i in range(most) if len({p[i] for p in prompts}) > 1), most)

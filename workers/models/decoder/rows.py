@@ -107,6 +107,11 @@ class Rows(dict[str, Tensor]):
         self._members = members
         self["member"] = torch.arange(members, device=device).repeat_interleave(prompts)
 
+    def of_members(self, cache: str, members: int, columns: int) -> Tensor:
+        """The first columns of a cache, [columns, M, R / M, kv heads, hd], as long as no answer has left."""
+        whole = self.caches[cache][:columns]
+        return whole.view(columns, members, whole.shape[1] // members, *whole.shape[2:])
+
     def drop(self, finished: Tensor, columns: int) -> None:
         """Lets the answers leave where `finished` [R] is true; so many columns of the caches are in use."""
         gone = finished.cpu().numpy()

@@ -44,6 +44,11 @@ class Layer:
     gate_up: Map
     down: Map
 
+    @property
+    def kv(self) -> Map:
+        """Keys and values alone, all that is asked of the deepest layer where a token is only read."""
+        return Map(self.qkv.parts[1:])
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -60,9 +65,9 @@ class Shape:
 
     @property
     def maps(self) -> tuple[Map, ...]:
-        """Every linear map of the model, the head last."""
+        """Every linear map that the forward pass asks for."""
         inner = (m for layer in self.layers for m in (layer.qkv, layer.out, layer.gate_up, layer.down))
-        return (*inner, self.head)
+        return (*inner, self.layers[-1].kv, self.head)
 
 
 def shape_of(model: Any) -> Shape:
