@@ -30,8 +30,8 @@ check: .venv/.installed-dev ## Everything that must hold: lint, format, types, c
 bench: .venv/.installed-dev ## Measure, side by side with a named peer; prints ratios
 	$(PY) -m benchmarks
 
-soak: .venv/.installed-dev ## Repeat the tests that use chance, 20 times
-	for i in $$(seq 20); do $(PY) -m pytest -q -m "not browser" tests/runs tests/workers/executors || exit 1; done
+soak: .venv/.installed-dev ## Kill everything, 200 times, and look whether anything was lost (ESWEB_CHAOS_SEED repeats one)
+	ESWEB_CHAOS_KILLS=$${ESWEB_CHAOS_KILLS:-200} ESWEB_CHAOS_SEED=$${ESWEB_CHAOS_SEED:-$$(date +%s)} $(PY) -m pytest -s tests/chaos
 
 fix: .venv/.installed-dev ## Format and mend what can be mended
 	$(PY) -m ruff check --fix .

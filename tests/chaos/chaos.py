@@ -1,0 +1,151 @@
+"""The whole of it: a house with four runs going, blow after blow, then rest."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import psycopg
+
+from tests.chaos.books import Books
+from tests.chaos.clock import Clock
+from tests.chaos.house import STARTS_SECONDS, House, until
+from tests.chaos.launching import Launcher
+from tests.chaos.moments import Moments
+from tests.chaos.plan import CLOCK, Blow
+from tests.chaos.residents import Resident
+from tests.chaos.watch import Watch
+from workers.executors.states import State
+
+GOING = 4
+JOBS = frozenset({"agent", "training"})
+MOMENT_SECONDS = 5.0
+APPEARS_SECONDS = 40.0
+RESTS_SECONDS = 300.0
+LOOK_SECONDS = 0.01
+
+
+class Chaos:
+    """Strikes one house. `hit`: the attempts whose agent or program was killed."""
+
+    def __init__(self, house: House, clock: Clock | None, tell: Callable[[str], None]) -> None:
+        self.house, self.clock, self.tell = house, clock, tell
+        self.hit: set[Path] = set()
+        self.kills = 0
+        self.moments = Moments(house.data / "runs")
+        self.watch = Watch(house)
+        self.launcher: Launcher | None = None
+        self._began = time.monotonic()
+
+    @property
+    def launched(self) -> list[str]:
+        """The names of all runs so far. None of what was asked for may have been refused."""
+        assert self.launcher is not None and not self.launcher.refused, self.launcher and self.launcher.refused
+        return self.launcher.launched
+
+    def begin(self) -> None:
+        """Opens the house and launches the first runs."""
+        self.house.open()
+        until(lambda: "ready at" in self.house.console.read_text(), STARTS_SECONDS)
+        with Books(self.house.data) as books:
+            books.hasten_restarts()
+        self.launcher = Launcher(self.house, GOING)
+        self.launcher.start()
+        self.watch.start()
+
+    def strike(self, blow: Blow) -> None:
+        """Waits for its moment, then lets it fall; what must be opened again is."""
+        self._pass(blow.wait)
+        if blow.victim == CLOCK:
+            assert self.clock is not None
+            self.clock.move(blow.shift)
+            self._say(f"{blow}; it is {self.clock.moved:+d} s off now")
+            return
+        chosen = self._await(blow)
+        before = {path for path, moment in self.moments.now().items() if moment != "ending"}
+        if blow.victim == "everything":
+            self.house.kill_everything()
+            self.hit |= before | set(self.moments.now())
+        elif chosen is not None:
+            chosen.process.send(signal.SIGKILL)
+            self.hit |= {chosen.folder} if chosen.role in JOBS else set()
+        self.kills += 1
+        self._say(f"{blow}: {_who(chosen)}")
+        self._open_again(blow)
+
+    def rest(self) -> None:
+        """Returns once every run has ended and is read to its end. Nothing is launched any more, but for the last."""
+        assert self.launcher is not None
+        self.launcher.one_more()
+        self._say("resting")
+        give_up_at = time.monotonic() + RESTS_SECONDS
+        while open_ones := self._unsettled():
+            assert time.monotonic() < give_up_at, f"not at rest after {RESTS_SECONDS} s: {open_ones}"
+            assert self.house.is_open, self.house.console.read_text()
+            time.sleep(0.5)
+        self.end()
+
+    def end(self) -> None:
+        """Stops what this started, whatever happened."""
+        for helper in (self.launcher, self.watch):
+            if helper is not None and helper.is_alive():
+                helper.stop()
+
+    def _pass(self, seconds: float) -> None:
+        until_at = time.monotonic() + seconds
+        while time.monotonic() < until_at:
+            self._tend()
+            time.sleep(LOOK_SECONDS)
+
+    def _tend(self) -> None:
+        """A start that a blow cut short is made again, as a person would."""
+        if not self.house.is_open:
+            self._say("up has ended by itself, and is started again")
+            self.house.await_ruin()
+            self.house.open()
+
+    def _await(self, blow: Blow) -> Resident | None:
+        """The victim, once it lives and some attempt is at that moment; where none comes to it, any moment will do."""
+        give_up_at, take_any_at = time.monotonic() + APPEARS_SECONDS, time.monotonic() + MOMENT_SECONDS
+        while True:
+            at_it = {path for path, moment in self.moments.now().items() if moment == blow.moment}
+            is_time = at_it or not blow.moment or time.monotonic() > take_any_at
+            if is_time and blow.victim == "everything":
+                return None
+            if is_time and (chosen := self._choose(blow, at_it)):
+                return chosen
+            assert time.monotonic() < give_up_at, f"no {blow.victim} lives after {APPEARS_SECONDS} s"
+            self._tend()
+            time.sleep(LOOK_SECONDS)
+
+    def _choose(self, blow: Blow, at_it: set[Path]) -> Resident | None:
+        living = self.house.living(blow.victim)
+        if blow.victim in JOBS:
+            living = [resident for resident in living if resident.folder in at_it] or living
+        return living[int(blow.which * len(living))] if living else None
+
+    def _open_again(self, blow: Blow) -> None:
+        if blow.victim in ("up", "everything"):
+            self.house.await_ruin()
+            self.house.open()
+
+    def _unsettled(self) -> Sequence[str]:
+        try:
+            with Books(self.house.data) as books:
+                attempts = books.attempts()
+        except psycopg.OperationalError as error:
+            return [str(error)]
+        launched = {attempt["name"] for attempt in attempts}
+        waiting = [a for a in attempts if not State(a["state"]).is_final or not a["drained_at"] or a["restart_at"]]
+        return [f"{a['key']}: {a['state']}, {a['reason']}" for a in waiting] + sorted(set(self.launched) - launched)
+
+    def _say(self, what: str) -> None:
+        self.tell(f"{time.monotonic() - self._began:7.1f} s | {what}")
+
+
+def _who(chosen: Resident | None) -> str:
+    if chosen is None:
+        return "all of it"
+    return f"process {chosen.process.pid}" + (f" of {chosen.folder.name}" if chosen.role in JOBS else "")

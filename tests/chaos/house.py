@@ -1,0 +1,94 @@
+"""One `manage.py up` on a folder of its own: opened, hit, opened again, closed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from tests.chaos.residents import Resident, residents
+
+ROOT = Path(__file__).resolve().parents[2]
+PARTS = frozenset({"up", "web", "worker", "beat", "follow", "other"})
+SLOTS = 3
+STARTS_SECONDS = 120.0
+DIES_SECONDS = 30.0
+# They would name the servers and the data of the tests around us.
+OTHERS = frozenset({"DATABASE_URL", "REDIS_URL", "ESWEB_DATA", "DJANGO_SETTINGS_MODULE"})
+
+
+class House:
+    """esweb on `data`. Its port stays the same over all starts, as an address that people know does."""
+
+    def __init__(self, data: Path, env: Mapping[str, str]) -> None:
+        self.data, self.console = data, data.with_suffix(".console")
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = int(free.getsockname()[1])
+        self.env = {k: v for k, v in os.environ.items() if k not in OTHERS}
+        self.env |= {"ESWEB_LOCAL_SLOTS": str(SLOTS), **env}
+        self.up: subprocess.Popen[bytes] | None = None
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def is_open(self) -> bool:
+        """True while `up` itself lives."""
+        return self.up is not None and self.up.poll() is None
+
+    def open(self) -> None:
+        """Starts it, and does not wait for it."""
+        argv = [sys.executable, str(ROOT / "manage.py"), "up", "--data", str(self.data), "--port", str(self.port)]
+        with self.console.open("ab") as console:
+            self.up = subprocess.Popen(argv, stdout=console, stderr=console, env=self.env, start_new_session=True)
+
+    def manage(self, *words: str) -> str:
+        """What a command of the project prints."""
+        argv = [sys.executable, str(ROOT / "manage.py"), *words, "--data", str(self.data)]
+        done = subprocess.run(argv, stdout=subprocess.PIPE, text=True, env=self.env, check=True, timeout=STARTS_SECONDS)
+        return done.stdout.strip()
+
+    def living(self, *roles: str) -> list[Resident]:
+        """Its processes, of these roles or all."""
+        return [resident for resident in residents(self.data) if not roles or resident.role in roles]
+
+    def kill_everything(self) -> None:
+        """SIGKILL to all that lives there, the supervisor first, and to what was being born meanwhile."""
+        until(lambda: not self._hit_all(), DIES_SECONDS)
+
+    def await_ruin(self) -> None:
+        """Returns once all that the supervisor held is gone with it. Jobs live on."""
+        if self.up is not None:
+            self.up.wait(DIES_SECONDS)
+        until(lambda: not self.living(*PARTS), DIES_SECONDS)
+
+    def close(self) -> int:
+        """SIGTERM, as Ctrl-C would; the exit code."""
+        assert self.up is not None
+        self.up.terminate()
+        return self.up.wait(STARTS_SECONDS)
+
+    def _hit_all(self) -> list[Resident]:
+        hit = sorted(self.living(), key=lambda resident: resident.role != "up")
+        for resident in hit:
+            resident.process.send(signal.SIGKILL)
+        self._reap()
+        return hit
+
+    def _reap(self) -> None:
+        if self.up is not None:
+            self.up.poll()
+
+
+def until(holds: Callable[[], object], seconds: float, every: float = 0.05) -> None:
+    """Waits until it holds."""
+    give_up_at = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < give_up_at, f"still not so after {seconds} s: {holds}"
+        time.sleep(every)
