@@ -167,7 +167,7 @@ def _words(lines: Sequence[tuple[Curve, str]], said_as: Callable[[float], str]) 
     )
     others = [f"{n} {said_as(c.y[~c.overwritten][-1])}" for c, n in lines[1:]]
     again = int(curve.overwritten.sum())
-    note = f" {again} points were overwritten by a resume (grey)." if again else ""
+    note = f" {again} point{' was' if again == 1 else 's were'} overwritten by a resume (grey)." if again else ""
     return f"{said}{'; ' if others else ''}{', '.join(others)}.{note}"
 
 

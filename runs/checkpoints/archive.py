@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from django.db import close_old_connections
+from django.db import connection
 from django.http import StreamingHttpResponse
 
 BLOCK = 512
@@ -25,7 +25,8 @@ def download(folder: Path, name: str) -> StreamingHttpResponse:
     """The folder as `name`.tar, in which it is called `name`. Raises FileNotFoundError where it is not there."""
     archive = Archive(folder, name)
     # It may take an hour, which is too long to hold one of a few connections to the database.
-    close_old_connections()
+    if not connection.in_atomic_block:
+        connection.close()
     headers = {
         "Content-Disposition": f'attachment; filename="{name}.tar"',
         "Content-Length": str(len(archive)),

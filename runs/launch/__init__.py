@@ -18,7 +18,7 @@ from runs.launch.rebuilding import (
     throw_away_old,
 )
 from runs.launch.rebuilding import refusal as rebuild_refusal
-from runs.launch.restarting import budget, plan_restart, restart_due, restarts_made
+from runs.launch.restarting import budget, calls_for_restart, plan_restart, restart_due, restarts_made
 from runs.launch.resuming import CannotResume, resume
 from runs.launch.resuming import refusal as resume_refusal
 from runs.launch.submitting import submit
@@ -30,6 +30,7 @@ __all__ = [
     "CannotResume",
     "Waits",
     "budget",
+    "calls_for_restart",
     "cancel",
     "checkpoint_at",
     "create_run",

@@ -92,7 +92,8 @@ def _check(run: Run, step: int) -> None:
     if why := refusal(run):
         saved = ", ".join(map(str, checkpoints.by_step(run))) or "none yet"
         raise CannotRebuild(f"{why} Saved steps: {saved}.")
-    if not 0 <= step <= (last := last_step(run)):
+    last = last_step(run)
+    if not 0 <= step <= last:
         raise CannotRebuild(f"step must be a whole number from 0 to {last}, the last that {run.name} has reached")
     try:
         cluster_of(run.run_config)

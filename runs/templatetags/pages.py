@@ -122,6 +122,12 @@ def state_badge(state: str, count: int | None = None) -> SafeString:
 
 
 @register.simple_tag
+def reason_tone(state: str) -> str:
+    """The colour of why a run ended: that of the end."""
+    return f"tone-{SIGNS.get(State(state), ('bad', ''))[0]}"
+
+
+@register.simple_tag
 def method_badge(method: str) -> SafeString:
     """ES or GRPO, in its colour."""
     tone = method if method in METHODS else "other"

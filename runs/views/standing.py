@@ -59,6 +59,7 @@ def standing(run: Run) -> dict[str, Any]:
     attempts = list(run.attempts.order_by("-n"))
     steps, step = steps_of(run), _last_step(run)
     return {
+        "used_up": _used_up(run, attempts),
         "attempt": attempts[0] if attempts else None, "tiles": tiles, "step": step, "steps": steps,
         "share": _share(attempts, step, steps), "seconds": _seconds(attempts),
         "restart": _restart(run, attempts), "resumption": _resumption(run, attempts),
@@ -74,6 +75,13 @@ def _restart(run: Run, attempts: list[Attempt]) -> Restart | None:
     seconds = max(0, round((due - timezone.now()).total_seconds()))
     is_free = run.state == State.PREEMPTED
     return Restart(seconds, None if is_free else launch.restarts_made(run) + 1, launch.budget(run))
+
+
+def _used_up(run: Run, attempts: list[Attempt]) -> int:
+    """The budget of restarts, where it is why the run stays as it is; else 0."""
+    allowed = launch.budget(run)
+    would_restart = attempts and attempts[0].restart_at is None and launch.calls_for_restart(attempts[0])
+    return allowed if allowed and would_restart and launch.restarts_made(run) >= allowed else 0
 
 
 def _resumption(run: Run, attempts: list[Attempt]) -> Resumption | None:

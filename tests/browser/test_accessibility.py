@@ -1,14 +1,34 @@
 import json
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from django.utils import timezone
 from playwright.sync_api import expect
 
+from runs import launch
 from tests.browser.charts import look_at
+from tests.runs.checkpointing import fill, save
 from tests.runs.pages import a_bit_of_everything, evaluation, make_run, record
+from tests.runs.recording import make_attempt
+from workers.executors.states import State
 
 AXE = (Path(__file__).parent / "vendor" / "axe-4.14.1.min.js").read_text(encoding="utf-8")
-PAGES = ("login", "experiments", "nothing", "experiment", "empty", "run", "waiting", "launch", "problems", "missing")
+PAGES = (
+    "login",
+    "experiments",
+    "nothing",
+    "experiment",
+    "empty",
+    "run",
+    "waiting",
+    "launch",
+    "problems",
+    "missing",
+    "attempts",
+    "restart",
+    "clone",
+)
 WIDTHS = (1440, 390)
 
 
@@ -22,13 +42,33 @@ def addresses(address, experiment, ada, runs_dir):
     record(run, a_bit_of_everything())
     empty = type(experiment).objects.create(name="An experiment with a very long name" * 3, owner=ada)
     waiting = make_run(experiment, "grpo-tiny-reckless", 3, "queued")
-    launch = f"{experiment.get_absolute_url()}launch/"
+    attempts, restart = many_attempts(experiment), make_run(experiment, "es-tiny", 5, "failed")
+    restart.attempts.update(restart_at=timezone.now() + timedelta(hours=1), reason="no memory")
+    form = f"{experiment.get_absolute_url()}launch/"
     paths = {
         "login": "/login/", "experiments": "/", "nothing": "/?q=nosuch", "experiment": experiment.get_absolute_url(),
         "empty": empty.get_absolute_url(), "run": run.get_absolute_url(), "waiting": waiting.get_absolute_url(),
-        "launch": launch, "problems": launch, "missing": "/nosuch/",
+        "launch": form, "problems": form, "missing": "/nosuch/",
+        "attempts": attempts.get_absolute_url(), "restart": restart.get_absolute_url(),
+        "clone": f"{form}?clone={attempts.uid}",
     }  # fmt: skip
     return {name: address + path for name, path in paths.items()}
+
+
+def many_attempts(experiment):
+    """An interrupted run with three attempts, a saved checkpoint, and rebuilds that run, failed and are ready."""
+    run = make_run(experiment, "es-tiny", 4, "lost")
+    record(run, a_bit_of_everything((0, 40)))
+    save(run, 20)
+    make_attempt(run, 2, "failed")
+    make_attempt(run, 3, "interrupted")
+    run.attempts.filter(n__gt=1).update(resumed_attempt=1, resumed_step=20, origin="restart", reason="no memory")
+    type(run).objects.filter(pk=run.pk).update(state="interrupted")
+    for step, state in ((7, State.RUNNING), (8, State.FAILED), (9, State.SUCCEEDED)):
+        rebuild = launch.rebuild(run, step, experiment.owner)
+        fill(rebuild.folder)
+        launch.move(rebuild, state, "the base model has changed", progress=0.4, bytes=7002, sha256="ab" * 32)
+    return run
 
 
 def visit(page, addresses, name):

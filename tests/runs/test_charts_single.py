@@ -40,7 +40,7 @@ def test_overwritten_points_are_grey_and_apart():
     grey, line = chart.figure["data"]
     assert (grey["meta"]["colour"], grey["x"], grey["y"]) == ("muted", [5], [0.5])
     assert line["y"] == [0, 0.3]
-    assert chart.summary.endswith("1 points were overwritten by a resume (grey).")
+    assert chart.summary.endswith("1 point was overwritten by a resume (grey).")
     assert [row[3] for row in chart.table.rows] == ["", "yes", ""]
 
 

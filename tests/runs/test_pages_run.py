@@ -96,7 +96,7 @@ def test_what_a_resume_has_overwritten_is_grey(ada_client, told):
     make_attempt(told, n=2)
     record(told, [Metric(5, {"kl": 0.9})])
     text = page(ada_client, told)
-    assert "1 points were overwritten by a resume (grey)." in text
+    assert "1 point was overwritten by a resume (grey)." in text
 
 
 def test_a_key_that_nobody_foresaw_gets_its_chart(ada_client, told):

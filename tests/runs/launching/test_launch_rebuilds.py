@@ -1,0 +1,196 @@
+"""A checkpoint that was not saved is rebuilt by a job of its own: once, through kills, and thrown away in the end."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from runs import launch, reconcile
+from runs.ingest import ingest
+from runs.launch.submitting import spec_of
+from runs.models import Cluster, Experiment, Rebuild, Run
+from tests.runs.clusters import Small, attempt_of, tick_until
+from tests.runs.launching.test_launch_resumes import ended
+from tests.runs.recording import lines
+from tests.workers.attempts import RUNS_LONG, until
+from workers import records
+from workers.attempt import owner
+from workers.config import preset
+from workers.executors.states import State
+from workers.models.save import weights_sha256
+from workers.records import Member, Population
+
+MAKES = """
+import json, os, pathlib, sys, time
+key = pathlib.Path.cwd().name
+step = int(key.split("-r")[1].split("-")[0])
+folder = pathlib.Path(f"step-{step:06d}")
+pathlib.Path(f"{folder}.progress.json").write_text(json.dumps({"done": 1, "of": 4}))
+while not pathlib.Path("go").exists() and pathlib.Path("../wait").exists(): time.sleep(0.01)
+folder.mkdir()
+(folder / "model.safetensors").write_bytes(b"w" * 100)
+print("sha256 " + "ab" * 32)
+"""
+
+
+@pytest.fixture
+def run(experiment: Experiment, small: Small) -> Run:
+    """An ES run that has reached step 40 and ended."""
+    small.program = MAKES
+    run = ended(experiment)
+    ingest(attempt_of(run), 0, lines([Population(40, (Member(0, 1.0, z=1.0),))]))
+    return run
+
+
+def ticked(rebuild: Rebuild) -> Rebuild:
+    assert reconcile.tick(rebuild.cluster)
+    return Rebuild.objects.select_related("run", "cluster").get(pk=rebuild.pk)
+
+
+def tick_rebuild(rebuild: Rebuild, state: State) -> Rebuild:
+    found: Rebuild = until(lambda: (now := ticked(rebuild)).state == state.value and now)
+    return found
+
+
+def rebuilt(run: Run, step: int) -> Rebuild:
+    return tick_rebuild(launch.rebuild(run, step, run.created_by), State.SUCCEEDED)
+
+
+def test_the_job_is_the_replay_of_that_step_without_a_gpu(run: Run, small: Small) -> None:
+    run.config["compute"] |= {"gpus": 4, "cores": 2, "time_limit_seconds": 5}
+    spec = spec_of(launch.rebuild(run, 33, run.created_by))
+    out = "step-000033"
+    assert spec.argv[1:] == (
+        "-m", "workers.engines.es.replay", str(run.root), "--step", "33", "--out", out, "--device", "cpu",
+    )  # fmt: skip
+    assert (spec.cores, spec.gpus, spec.time_limit_seconds) == (2, 0, 0)
+    assert spec.directory.parent == run.root and spec.directory.name.startswith(f"esweb-{run.uid}-r33-")
+
+
+def test_it_tells_how_far_it_is_and_what_came_of_it(run: Run, small: Small) -> None:
+    (run.root / "wait").mkdir(parents=True)
+    rebuild = launch.rebuild(run, 33, run.created_by)
+    until(lambda: ticked(rebuild).progress == 0.25)
+    assert not launch.is_ready(ticked(rebuild))
+    (rebuild.directory / "go").touch()
+    done = tick_rebuild(rebuild, State.SUCCEEDED)
+    assert (done.sha256, done.bytes, done.progress) == ("ab" * 32, 100, 1.0)
+    assert launch.checkpoint_at(run, 33) == done.folder
+    assert small.submitted == [done.key]
+    run.refresh_from_db()
+    assert run.state == State.INTERRUPTED.value and run.attempts.count() == 1
+
+
+def test_asked_twice_it_is_one_job(run: Run, small: Small) -> None:
+    first = launch.rebuild(run, 33, run.created_by)
+    assert launch.rebuild(run, 33, run.created_by) == first
+    tick_rebuild(first, State.SUCCEEDED)
+    assert launch.rebuild(run, 33, run.created_by) == first
+    assert small.submitted == [first.key]
+
+
+def test_a_replay_that_cannot_says_why_and_may_be_tried_again(run: Run, small: Small) -> None:
+    small.program = "import sys; sys.exit('the base model has changed since')"
+    first = tick_rebuild(launch.rebuild(run, 33, run.created_by), State.FAILED)
+    assert first.reason == "ended with exit code 1: the base model has changed since"
+    assert launch.checkpoint_at(run, 33) is None
+    small.program = MAKES
+    again = rebuilt(run, 33)
+    assert again.key != first.key and not first.directory.exists()
+    assert Rebuild.objects.count() == 1
+
+
+def test_a_replay_that_leaves_no_folder_has_failed(run: Run, small: Small) -> None:
+    small.program = "pass"
+    failed = tick_rebuild(launch.rebuild(run, 33, run.created_by), State.FAILED)
+    assert failed.reason == "the replay ended without leaving step-000033"
+
+
+def test_a_manager_that_is_killed_starts_it_once(run: Run, small: Small) -> None:
+    rebuild = launch.rebuild(run, 33, run.created_by)
+    for _ in range(2):
+        launch.submit(Rebuild.objects.select_related("run", "cluster").get(pk=rebuild.pk))
+    tick_rebuild(rebuild, State.SUCCEEDED)
+    assert small.submitted == [rebuild.key]
+
+
+def test_an_agent_that_is_killed_makes_it_lost(run: Run, small: Small) -> None:
+    small.program = RUNS_LONG
+    rebuild = tick_rebuild(launch.rebuild(run, 33, run.created_by), State.RUNNING)
+    agent = owner(rebuild.directory)
+    assert agent is not None
+    agent.send(signal.SIGKILL)
+    assert tick_rebuild(rebuild, State.LOST).reason == "its agent is gone and left no exit record"
+
+
+def test_it_can_be_stopped_and_ends_with_esweb(run: Run, small: Small) -> None:
+    small.program = RUNS_LONG
+    first = tick_rebuild(launch.rebuild(run, 33, run.created_by), State.RUNNING)
+    launch.wish_to_end(first, run.created_by)
+    tick_rebuild(first, State.CANCELLED)
+    second = tick_rebuild(launch.rebuild(run, 34, run.created_by), State.RUNNING)
+    assert reconcile.interrupt_local(5.0) == [second.key]
+    assert Rebuild.objects.get(step=34).state == State.INTERRUPTED.value
+
+
+def test_only_the_newest_are_kept(run: Run, small: Small) -> None:
+    made = [rebuilt(run, step) for step in range(launch.KEPT_A_RUN + 2)]
+    kept = set(Rebuild.objects.values_list("step", flat=True))
+    assert kept == set(range(2, launch.KEPT_A_RUN + 2))
+    assert [r.directory.exists() for r in made] == [r.step in kept for r in made]
+
+
+@pytest.mark.parametrize("step", [-1, 41, 2**70])
+def test_a_step_that_it_has_not_reached_is_refused(run: Run, step: int) -> None:
+    with pytest.raises(launch.CannotRebuild, match="a whole number from 0 to 40"):
+        launch.rebuild(run, step, run.created_by)
+
+
+def test_a_run_whose_checkpoints_are_rebuilt_may_go_on(run: Run, small: Small) -> None:
+    """A rebuild is no attempt: it takes nothing from the run, and the run takes nothing from it."""
+    small.program = RUNS_LONG
+    rebuild = tick_rebuild(launch.rebuild(run, 33, run.created_by), State.RUNNING)
+    launch.resume(run)
+    tick_until(run, State.RUNNING.value)
+    assert ticked(rebuild).state == State.RUNNING.value
+
+
+def test_what_the_trainer_saved_is_rebuilt_to_the_bit(
+    experiment: Experiment, local: Cluster, tmp_path: Path, settings: Settings
+) -> None:
+    """With the real trainer: stopped by a cancel, resumed, and a step in the middle of each attempt rebuilt."""
+    settings.DATA_DIR, settings.RUNS_DIR = tmp_path, tmp_path / "runs"
+    micro = preset("es-micro").config
+    es = {**micro["es"], "iterations": 4, "population": 2, "checkpoint_every": 1}
+    config = {**micro, "es": es, "evaluation": {"every": 0, "prompts": 2}}
+    run = launch.create_run(experiment=experiment, person=experiment.owner, config=config)
+    first = tick_until(run, State.SUCCEEDED.value, State.FAILED.value, seconds=120)
+    assert first.state == State.SUCCEEDED.value, first.reason
+    # As if it had been lost after step 2: what came later is gone, and the next attempt makes it again.
+    saved = {step: first.directory / "checkpoints" / f"step-{step:06d}" for step in (2, 3, 4)}
+    straight = {step: weights_sha256(folder) for step, folder in saved.items()}
+    for step in (3, 4):
+        shutil.rmtree(saved[step])
+    _forget_the_end(run)
+    second = launch.resume(Run.objects.get(pk=run.pk))
+    assert second.resumed_step == 2
+    assert tick_until(run, State.SUCCEEDED.value, State.FAILED.value, seconds=120).state == State.SUCCEEDED.value
+    resumed = {step: weights_sha256(second.directory / "checkpoints" / f"step-{step:06d}") for step in (3, 4)}
+    assert resumed == {step: straight[step] for step in (3, 4)}
+    shutil.rmtree(second.directory / "checkpoints" / "step-000003")
+    ingest(second, 0, records.read(second.directory / "records.0.jsonl").lines)
+    rebuild = launch.rebuild(run, 3, run.created_by)
+    done: Rebuild = until(lambda: (r := ticked(rebuild)).state in ("succeeded", "failed") and r, 120)
+    assert done.state == State.SUCCEEDED.value, done.reason
+    assert done.sha256 == straight[3] == weights_sha256(done.folder)
+    assert json.loads((done.folder / "es-state.json").read_text())["step"] == 3
+
+
+def _forget_the_end(run: Run) -> None:
+    run.attempts.update(state=State.LOST.value)
+    Run.objects.filter(pk=run.pk).update(state=State.LOST.value)
