@@ -24,7 +24,8 @@ LOG_TAIL = 16_000
 PASSED_ON = 256_000
 """Bytes of output that go on to the trainer's log; what follows is left out."""
 CHUNK = 65536
-DEATH_SECONDS = 5.0
+DEATH_SECONDS, CLOSED_SECONDS = 5.0, 1.0
+"""How long a killed process may take to be gone; and one whose pipe is closed, before it is taken to go on without."""
 TRACEBACK_SECONDS, QUIET_SECONDS = 1.0, 0.2
 """How long a process that hangs has to say where, and after what silence it has said it."""
 CURRENT, FRAME = "Current thread", re.compile(r'File "([^"\n]+)", line (\d+) in (\S+)')
@@ -135,7 +136,7 @@ class Child:
 
     def _how_it_ended(self) -> str:
         try:
-            code = self._process.wait(DEATH_SECONDS)
+            code = self._process.wait(CLOSED_SECONDS)
         except subprocess.TimeoutExpired:
             return "the process of the task closed its pipe"
         if code < 0:

@@ -1,0 +1,44 @@
+"""The launch form shows the options of the chosen task; an administrator's page is drawn whole."""
+
+from runs.models import Cluster, Run
+
+
+def test_a_task_brings_its_own_options(signed_in, address, experiment, complaints):
+    page = signed_in
+    page.goto(f"{address}{experiment.get_absolute_url()}launch/?preset=es-micro")
+    page.locator("[name='task.name']").select_option("own")
+    assert page.locator("textarea[name='task.own.options']").is_visible()
+    page.get_by_text("More of Task").click()
+    assert page.locator("[name='task.reward_seconds']").is_visible()
+    assert page.locator("[name='task.countdown.train_file']").is_hidden()
+    page.locator("[name='task.name']").select_option("countdown")
+    assert page.locator("[name='task.countdown.train_file']").is_visible()
+    assert page.locator("[name='task.own.path']").is_hidden()
+
+
+def test_an_own_task_that_cannot_run_is_told_at_its_field(signed_in, address, experiment, complaints):
+    page = signed_in
+    page.goto(f"{address}{experiment.get_absolute_url()}launch/?preset=es-micro")
+    page.locator("[name='task.name']").select_option("own")
+    page.locator("[name='task.own.path']").fill("my_task:Task")
+    page.locator("[name='task.own.options']").fill("{words")
+    page.get_by_role("button", name="Launch").click()
+    page.get_by_text("must be an object, not '{words'").last.wait_for()
+    page.locator("[name='task.own.options']").fill('{"words": 3}')
+    page.get_by_role("button", name="Launch").click()
+    page.get_by_text("allows no folder for tasks of your own").last.wait_for()
+    assert page.locator("[name='task.own.options']").input_value() == '{"words": 3}'
+    assert not Run.objects.exists()
+    # The form is answered with 400, and the browser's console says so.
+    assert [c for c in complaints if "400" not in c] == []
+    complaints.clear()
+
+
+def test_the_admins_pages_work_under_the_sites_policy(signed_in, address, ada, complaints):
+    ada.is_staff = ada.is_superuser = True
+    ada.save()
+    page = signed_in
+    page.goto(f"{address}/admin/runs/cluster/{Cluster.objects.get().pk}/change/")
+    page.locator("[name='config']").fill('{"task_paths": ["tasks"]}')
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.get_by_text("must be absolute and without ..").wait_for()
