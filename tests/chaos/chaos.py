@@ -21,6 +21,7 @@ from workers.executors.states import State
 
 GOING = 4
 JOBS = frozenset({"agent", "training"})
+PARENTS = 0.5
 MOMENT_SECONDS = 5.0
 APPEARS_SECONDS = 40.0
 RESTS_SECONDS = 300.0
@@ -121,9 +122,12 @@ class Chaos:
             time.sleep(LOOK_SECONDS)
 
     def _choose(self, blow: Blow, at_it: set[Path]) -> Resident | None:
+        """One of its processes; of a server every second time the one that all others come from."""
         living = self.house.living(blow.victim)
         if blow.victim in JOBS:
             living = [resident for resident in living if resident.folder in at_it] or living
+        elif blow.which < PARENTS:
+            living = living[:1]
         return living[int(blow.which * len(living))] if living else None
 
     def _open_again(self, blow: Blow) -> None:
