@@ -62,6 +62,7 @@ def signals_put_back() -> Iterator[None]:
         signal.signal(number, handler)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("signals_put_back")
 def test_straight_is_killed_stopped_and_resumed_is_replayed(tmp_path: Path) -> None:
     es = {"iterations": 20, "checkpoint_every": 5, "population": 6, "prompts": 4, "noise": "full"}

@@ -88,6 +88,8 @@ class Context:
         """
         self.status("saving", f"after step {step}", self._share(step))
         final = self.directory / "checkpoints" / f"step-{step:06d}"
+        for left_by_a_kill in final.parent.glob(".*step-*"):
+            shutil.rmtree(left_by_a_kill, ignore_errors=True)
         size, sha256 = write_checkpoint(final, model, self.loaded.tokenizer, self._with_due(more))
         self.records.write(Checkpoint(step, str(final.relative_to(self.directory)), size, sha256))
         return final

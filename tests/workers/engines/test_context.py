@@ -102,6 +102,15 @@ def test_a_step_done_again_replaces_its_checkpoint(micro: Loaded, records: Recor
     assert [p.name for p in folder.parent.iterdir()] == ["step-000005"]
 
 
+def test_what_a_kill_left_half_done_is_removed(micro: Loaded, records: RecordWriter) -> None:
+    for name in (".step-000004", "..step-000004.half-done.123", ".step-000003.old.123"):
+        (records.directory / "checkpoints" / name).mkdir(parents=True)
+
+    folder = context_of(micro, records).checkpoint(5, micro.model)
+
+    assert list(folder.parent.iterdir()) == [folder]
+
+
 def test_the_latest_checkpoint_is_that_of_the_highest_step(tmp_path: Path) -> None:
     assert latest_checkpoint(tmp_path) is None
     for name in ("step-000009", "step-000100", "step-1000000", ".step-2000000"):

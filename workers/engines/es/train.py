@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from workers.config import EsConfig, encode
@@ -78,7 +79,9 @@ def _state(context: Context, what: Trained, es: EsConfig) -> State:
     lora = None if es.lora is None else encode(es.lora) | {"targets": list(es.lora.targets)}
     dtype = str(context.loaded.dtype).removeprefix("torch.")
     base = weights_sha256(context.loaded.path)
-    origin = Origin(base, dtype, context.config.seed, lora, scales_of(what.master, es.layer_scale))
+    # Rounded: the mean square of a large tensor differs in its last bits between devices and numbers of threads.
+    scales = {name: float(np.float32(scale)) for name, scale in scales_of(what.master, es.layer_scale).items()}
+    origin = Origin(base, dtype, context.config.seed, lora, scales)
     if context.resume is None:
         return State.first(origin)
     state = State.load(context.resume)
