@@ -22,6 +22,7 @@ from pathlib import Path
 from transformers.utils import logging
 
 from workers.attempt import write_json
+from workers.config import ConfigError
 from workers.engines.es.quantiles import OtherQuantiles
 from workers.engines.es.rebuild import Progress, rebuild
 from workers.engines.es.replay_history import CannotReplay
@@ -49,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             device=options.device,
             progress=_into(progress),
         )
-    except (CannotReplay, NotResumable, OtherQuantiles, OSError) as error:
+    except (CannotReplay, ConfigError, NotResumable, OtherQuantiles, OSError) as error:
         print(error, file=sys.stderr)
         return CANNOT
     finally:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from tests.workers.engines.es.runs import run
 from workers.engines.es import rebuild as rebuilding
@@ -135,6 +136,11 @@ def test_a_run_of_grpo(tmp_path: Path, capsys: Capture) -> None:
 def test_a_folder_that_is_no_run(tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "root").mkdir()
     assert "holds neither the attempts of a run" in why(tmp_path / "root", 4, capsys=capsys)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
+def test_a_gpu_that_is_not_there(own: Path, capsys: Capture) -> None:
+    assert "torch finds no GPU here" in why(own, 4, "--device", "cuda", capsys=capsys)
 
 
 def test_a_folder_that_is_there_already(own: Path, capsys: Capture) -> None:
