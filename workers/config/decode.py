@@ -81,7 +81,8 @@ def _field(
     if field.name not in data and tagged is None:
         default = default_of(field)
         if default is dataclasses.MISSING:
-            problems.append(Problem(here, "is missing; it has no default"))
+            wanted = bounds.complaint("") if isinstance(bounds, Shape) else _leaf(bare, None)[0]
+            problems.append(Problem(here, f"is missing; it {wanted}"))
         return default
     if tagged is not None:
         return _tagged(cls, tagged, data, field.name, problems, here)
@@ -142,7 +143,7 @@ def _refuse_unknown(cls: type, data: Mapping[str, Any], path: str, problems: lis
     known = _names(cls)
     for key in (str(k) for k in data if k not in known):
         near = difflib.get_close_matches(key, known, n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
+        hint = f"; did you mean {near[0]}?" if near else "."
         problems.append(Problem(_join(path, key), f"is not a known key{hint} The keys here are {_listed(known)}"))
 
 

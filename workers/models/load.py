@@ -9,7 +9,8 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from workers.config import ModelConfig
+from workers.config import ConfigError, ModelConfig, Problem
+from workers.models.folder import check, unusable
 from workers.models.resolve import resolve
 from workers.models.tiny.build import Progress
 
@@ -28,12 +29,18 @@ class Loaded:
 def load(config: ModelConfig, progress: Progress | None = None) -> Loaded:
     """Loads from a folder, so that libraries can load the same model again by its `_name_or_path`.
 
-    Weights are read from safetensors only: the other formats are pickles, which run code. Raises ModelMissing.
+    Weights are read from safetensors only: the other formats are pickles, which run code. Raises ConfigError, also as
+    ModelMissing, for a folder, a model or a device that cannot be used here.
     """
-    path = resolve(config.path, progress)
     device = _device(config.device)
+    path = resolve(config.path, progress)
+    check(path)
     dtype = _dtype(config.dtype, device)
-    model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype, use_safetensors=True)
+    try:
+        model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype, use_safetensors=True)
+    except ValueError as error:
+        why = str(error).partition("\n")[0]
+        raise unusable(path, f"transformers does not know this model: {why}") from error
     model.to(device).eval().requires_grad_(False)
     return Loaded(model, _tokenizer(path), path, device, dtype)
 
@@ -47,8 +54,12 @@ def _tokenizer(path: Path) -> Any:
 
 
 def _device(name: str) -> torch.device:
+    """Raises ConfigError where there is no such device."""
+    found = torch.cuda.is_available()
+    if name == "cuda" and not found:
+        raise ConfigError([Problem("model.device", "is cuda, and torch finds no GPU here; give auto or cpu")])
     if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
+        name = "cuda" if found else "cpu"
     return torch.device(name)
 
 

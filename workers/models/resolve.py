@@ -10,14 +10,18 @@ from pathlib import Path
 
 from huggingface_hub import snapshot_download
 
+from workers.config import ConfigError, Problem
 from workers.models.tiny.build import Progress, build
 from workers.models.tiny.recipe import RECIPES, Recipe, code_hash
 
 HUB_FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja"]
 
 
-class ModelMissing(FileNotFoundError):
+class ModelMissing(ConfigError):
     """There is no such model here. The message names what can be given instead."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__([Problem("model.path", message)])
 
 
 def resolve(path: str, progress: Progress | None = None, *, seed: int = 0) -> Path:
@@ -78,4 +82,5 @@ def _from_hub(name: str) -> Path:
         return Path(snapshot_download(name, allow_patterns=HUB_FILES))
     except (OSError, ValueError) as error:
         choices = f"give {', '.join(RECIPES)}, a folder with a checkpoint, or a name on the Hugging Face hub"
-        raise ModelMissing(f"there is no model {name!r}: {choices} ({type(error).__name__}: {error})") from error
+        why = str(error).strip().partition("\n")[0]
+        raise ModelMissing(f"there is no model {name!r}: {choices} ({type(error).__name__}: {why})") from error

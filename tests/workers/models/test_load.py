@@ -10,7 +10,7 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from tests.workers.models.shapes import generated
-from workers.config import ModelConfig
+from workers.config import ConfigError, ModelConfig
 from workers.models import Loaded, chat_text, load, save
 from workers.tasks import make
 
@@ -50,8 +50,35 @@ def test_pickled_weights_are_refused(micro: Loaded, tmp_path: Path) -> None:
     save(micro.model, micro.tokenizer, tmp_path / "m")
     (tmp_path / "m" / "model.safetensors").unlink()
     torch.save(micro.model.state_dict(), tmp_path / "m" / "pytorch_model.bin")
-    with pytest.raises(OSError, match="safetensors"):
+    with pytest.raises(ConfigError, match="pickles, which run code"):
         load(ModelConfig(path=str(tmp_path / "m"), device="cpu"))
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({}, "it has no config.json"),
+        ({"config.json": '{"model_type": "qwe'}, "its config.json cannot be read"),
+        ({"config.json": "[]"}, "its config.json names no model_type"),
+        ({"config.json": '{"model_type": "qwen2"}'}, "it has no .*safetensors"),
+        ({"config.json": '{"model_type": "qwen2"}', "model.safetensors": ""}, "it has no tokenizer"),
+        (
+            {"config.json": '{"model_type": "nosuch"}', "model.safetensors": "", "tokenizer.json": "{}"},
+            "transformers does not know this model",
+        ),
+    ],
+)
+def test_a_folder_that_is_no_model_is_refused_in_a_sentence(tmp_path: Path, files: dict[str, str], said: str) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    with pytest.raises(ConfigError, match=f"model.path: .*{said}.*; a checkpoint folder holds config.json"):
+        load(ModelConfig(path=str(tmp_path), device="cpu"))
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
+def test_a_gpu_that_is_not_there_is_refused() -> None:
+    with pytest.raises(ConfigError, match="model.device: is cuda, and torch finds no GPU here; give auto or cpu"):
+        load(ModelConfig(path="micro", device="cuda"))
 
 
 def test_the_micro_model_rambles_and_ends(micro: Loaded) -> None:

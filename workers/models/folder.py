@@ -1,0 +1,31 @@
+"""Whether a folder can be a model at all: said in a sentence before a library stumbles over it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from workers.config import ConfigError, Problem
+
+HOLDS = "a checkpoint folder holds config.json, *.safetensors and a tokenizer, as save_pretrained writes them"
+
+
+def check(folder: Path) -> None:
+    """Raises ConfigError where a part is missing or torn."""
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise unusable(folder, "it has no config.json") from None
+    except (OSError, ValueError) as error:
+        raise unusable(folder, f"its config.json cannot be read: {error}") from error
+    if not isinstance(config, dict) or "model_type" not in config:
+        raise unusable(folder, "its config.json names no model_type")
+    if not any(folder.glob("*.safetensors")):
+        raise unusable(folder, "it has no *.safetensors; other formats of weights are pickles, which run code")
+    if not any((folder / name).exists() for name in ("tokenizer.json", "tokenizer_config.json", "tokenizer.model")):
+        raise unusable(folder, "it has no tokenizer")
+
+
+def unusable(folder: Path, why: str) -> ConfigError:
+    """The error that names the folder, what is wrong and what would be right."""
+    return ConfigError([Problem("model.path", f"{folder} cannot be used: {why}; {HOLDS}")])
