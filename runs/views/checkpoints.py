@@ -97,7 +97,7 @@ def _ask(request: SignedIn, run: Run) -> str | HttpResponse:
 
 
 def _entries(run: Run) -> list[Entry]:
-    """One a step, the last step first: what is on disk, what is being rebuilt, and what was saved and is gone."""
+    """One a step: first those asked for, then those saved, of each the last step first, also where they are gone."""
     here = checkpoints.by_step(run)
     found: dict[int, Entry] = {}
     for row in run.checkpoint_set.select_related("attempt").order_by("attempt__n", "epoch", "seq"):
@@ -111,4 +111,4 @@ def _entries(run: Run) -> list[Entry]:
         if rebuild.step not in here:
             ready = launch.is_ready(rebuild)
             found[rebuild.step] = Entry(rebuild.step, "rebuilt", rebuild.bytes, rebuild.sha256, ready, rebuild)
-    return [found[step] for step in sorted(found, reverse=True)]
+    return sorted(found.values(), key=lambda entry: (entry.rebuild is None, -entry.step))
