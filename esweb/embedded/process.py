@@ -15,6 +15,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
+ORPHAN_SECONDS = 10.0
+FIRM_SECONDS = 10.0
 LINUX = sys.platform == "linux"
 # Loaded before any fork: between fork and exec only the plain calls below are safe.
 LIBC = ctypes.CDLL(None, use_errno=True) if LINUX else None
@@ -74,30 +76,43 @@ def lives_in(pid: int, folder: Path) -> bool:
     return False
 
 
-def end_orphan(pid_file: Path, folder: Path, stop_signal: signal.Signals, patience_seconds: float = 30) -> None:
-    """Ends the server that an earlier, killed supervisor left in this folder, then forgets its pid file."""
+def end_orphan(pid_file: Path, folder: Path, *stop_signals: signal.Signals) -> None:
+    """Ends the server that an earlier, killed supervisor left in this folder, then forgets its pid file.
+
+    Each of the signals is given some seconds to work, the gentlest first.
+    """
     with suppress(OSError, ValueError, IndexError):
         pid = int(pid_file.read_text(encoding="utf-8").split()[0])
-        give_up_at = time.monotonic() + patience_seconds
-        while lives_in(pid, folder):
-            if time.monotonic() > give_up_at:
-                raise CannotStart(f"Process {pid} still runs in {folder} and does not end. Stop it first.")
-            with suppress(ProcessLookupError):
-                os.kill(pid, stop_signal)
-            time.sleep(0.1)
+        if not any(_ended_by(number, pid, folder) for number in stop_signals):
+            raise CannotStart(f"Process {pid} still runs in {folder} and does not end. Stop it first.")
     pid_file.unlink(missing_ok=True)
 
 
-def stop(process: subprocess.Popen[bytes], stop_signal: signal.Signals, patience_seconds: float) -> None:
-    """Asks the process to end, waits, and kills it where it does not."""
+def _ended_by(number: signal.Signals, pid: int, folder: Path) -> bool:
+    give_up_at = time.monotonic() + ORPHAN_SECONDS
+    while lives_in(pid, folder):
+        if time.monotonic() > give_up_at:
+            return False
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+        time.sleep(0.1)
+    return True
+
+
+def stop(
+    process: subprocess.Popen[bytes],
+    stop_signal: signal.Signals,
+    patience_seconds: float,
+    firmer: signal.Signals = signal.SIGKILL,
+) -> None:
+    """Asks the process to end, waits, asks more firmly where it does not, and kills it at last."""
     if process.poll() is not None:
         return
-    process.send_signal(stop_signal)
-    try:
-        process.wait(patience_seconds)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+    for number, seconds in ((stop_signal, patience_seconds), (firmer, FIRM_SECONDS), (signal.SIGKILL, None)):
+        process.send_signal(number)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+            return
 
 
 def last_line(log: Path) -> str:

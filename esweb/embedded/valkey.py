@@ -34,7 +34,7 @@ class Valkey:
             for folder in (self.log.parent, self.folder):
                 folder.mkdir(parents=True, exist_ok=True)
             private_folder(self.socket.parent)
-            end_orphan(self.folder / "valkey.pid", self.folder, signal.SIGTERM)
+            end_orphan(self.folder / "valkey.pid", self.folder, signal.SIGTERM, signal.SIGKILL)
             self.socket.unlink(missing_ok=True)
             self.process = self._run()
         self._wait_until(time.monotonic() + patience_seconds)

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 import redis
 
-from esweb.embedded import CannotStart, Postgres, Valkey, database_url, hold, places, redis_url, socket_folder
+from esweb.embedded import CannotStart, Postgres, Valkey, database_url, hold, places, process, redis_url, socket_folder
 
 Server = Postgres | Valkey
 
@@ -57,6 +57,13 @@ def ask(data: Path, query: str) -> object:
     return row[0] if isinstance(row, tuple) else None
 
 
+def until(holds: Callable[[], bool]) -> None:
+    give_up_at = time.monotonic() + 10
+    while not holds():
+        assert time.monotonic() < give_up_at
+        time.sleep(0.01)
+
+
 def kill(server: Server) -> None:
     assert server.process
     server.process.kill()
@@ -89,6 +96,34 @@ def test_postgres_takes_over_from_one_that_a_killed_supervisor_left(
     start(Postgres(data, durable=False))
     assert orphan.process and orphan.process.poll() is not None
     assert ask(data, "SELECT 1") == 1
+
+
+@pytest.fixture
+def recovering(data: Path, start: Callable[[Server], Server]) -> Server:
+    """A PostgreSQL that lost one of its processes a moment ago, and heard of a fast shutdown while it recovers."""
+    server = start(Postgres(data))
+    assert server.process
+    ask(data, "CREATE TABLE kept AS SELECT generate_series(1, 1000) AS n")
+    children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
+    os.kill(int(children[0]), signal.SIGKILL)
+    until(lambda: "database system was interrupted" in server.log.read_text())
+    server.process.send_signal(signal.SIGINT)
+    return server
+
+
+def test_postgres_that_recovers_is_stopped_all_the_same(data: Path, recovering: Server) -> None:
+    assert isinstance(recovering, Postgres) and recovering.process
+    recovering.stop(patience_seconds=1)
+    assert recovering.process.returncode is not None and recovering.process.returncode >= 0, "it was killed"
+    assert not (data / "postgres" / "postmaster.pid").exists()
+
+
+def test_postgres_takes_over_from_one_that_recovers(
+    data: Path, recovering: Server, start: Callable[[Server], Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "ORPHAN_SECONDS", 1.0)
+    start(Postgres(data))
+    assert ask(data, "SELECT count(*) FROM kept") == 1000
 
 
 def test_an_interrupted_first_start_is_begun_again(tmp_path: Path, start: Callable[[Server], Server]) -> None:
@@ -181,10 +216,7 @@ def test_servers_end_when_whoever_started_them_is_killed(data: Path) -> None:
     parent.send_signal(signal.SIGKILL)
     parent.wait()
     assert len(pids) == 2
-    give_up_at = time.monotonic() + 10
-    while any(is_running(pid) for pid in pids):
-        assert time.monotonic() < give_up_at, "a server outlived its supervisor"
-        time.sleep(0.05)
+    until(lambda: not any(is_running(pid) for pid in pids))
 
 
 def is_running(pid: int) -> bool:
