@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -83,3 +85,12 @@ def runs_dir(tmp_path: Path, settings: Settings) -> Path:
     """A folder of runs for this test alone."""
     settings.RUNS_DIR = tmp_path / "runs"
     return tmp_path / "runs"
+
+
+@pytest.fixture
+def signals_put_back() -> Iterator[None]:
+    """For tests that call the trainer's command: it takes over signals of its process, which there is the tests'."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGUSR1)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)

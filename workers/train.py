@@ -3,9 +3,9 @@
     python -m workers.train run.json --out DIR [--epoch N] [--resume CHECKPOINT]
 
 Exit codes: 0 done; 75 stopped by SIGTERM or SIGUSR1, a checkpoint saved where there was anything to save, start it
-again to go on; 1 failed, the last record says why; 2 the config cannot be used, every problem is named on stderr. The
-same command on the same DIR goes on from the latest checkpoint there. Relative paths in run.json are taken from where
-the command is run.
+again to go on; 1 failed, the last record says why; 2 the config or the checkpoint cannot be used, every problem is
+named on stderr. The same command on the same DIR goes on from the latest checkpoint there. Relative paths in run.json
+are taken from where the command is run.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from workers import tasks
 from workers.client import pushing
 from workers.config import ConfigError, RunConfig
+from workers.engines.resuming import NotResumable
 from workers.engines.stopping import Interrupted, Stop
 from workers.records import RecordWriter, Status, next_epoch
 
@@ -39,7 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Before anything heavy is imported: a mistake in the config is said at once.
         config = RunConfig.read(arguments.config)
     except ConfigError as error:
-        return _refuse(error)
+        print(error, file=sys.stderr)
+        return BAD_CONFIG
     epoch = next_epoch(arguments.out) if arguments.epoch is None else arguments.epoch
     try:
         records = RecordWriter(arguments.out, epoch)
@@ -48,6 +50,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             f"epoch {epoch} is written already in {arguments.out}; leave --epoch out to take the next", file=sys.stderr
         )
         return BAD_CONFIG
+    except OSError as error:
+        print(f"{arguments.out} cannot be written: {error.strerror}; give --out a folder that can", file=sys.stderr)
+        return FAILED
     with records, pushing(config.tracking, arguments.out, epoch):
         return _reported(config, records, stop, arguments.resume)
 
@@ -77,18 +82,26 @@ def _reported(config: RunConfig, records: RecordWriter, stop: Stop, resume: Path
     except Interrupted:
         records.write(Status("saving", "stopped before there was anything to save; the run can be started again"))
         return STOPPED
-    except ConfigError as error:
-        records.write(Status("failed", str(error)))
-        return _refuse(error)
+    except (ConfigError, NotResumable) as error:
+        print(error, file=sys.stderr)
+        return _failed(records, str(error), BAD_CONFIG)
     except (Exception, KeyboardInterrupt) as error:
         traceback.print_exc()
-        records.write(Status("failed", _sentence(error)))
-        return FAILED
+        return _failed(records, _sentence(error), FAILED)
     if stopped:
         records.write(Status("saving", f"{stopped}; the checkpoint is saved and the run can go on from it"))
         return STOPPED
     records.write(Status("done", progress=1.0))
     return DONE
+
+
+def _failed(records: RecordWriter, why: str, code: int) -> int:
+    """Leaves the reason in the records; where the disk takes none, on stderr, which is the log."""
+    try:
+        records.write(Status("failed", why))
+    except OSError as error:
+        print(f"{why}\n(the last record could not be written: {error.strerror})", file=sys.stderr)
+    return code
 
 
 def _train(config: RunConfig, records: RecordWriter, stop: Stop, resume: Path | None) -> str:
@@ -123,6 +136,10 @@ def _loaded(config: RunConfig, records: RecordWriter, stop: Stop, resume: Path |
     torch.set_num_threads(config.compute.cores)
     torch.manual_seed(config.seed)
     random.seed(config.seed)
+    if resume is not None and not resume.is_dir():
+        raise NotResumable(
+            f"--resume {resume}: there is no such folder; leave it out to go on from the latest in --out"
+        )
     resume = resume or latest_checkpoint(records.directory)
     if resume is not None and is_complete(resume, config.steps):
         return None
@@ -146,11 +163,6 @@ def _progress(records: RecordWriter, stop: Stop) -> Callable[[str, float | None]
                 print(f"{message} ({share:.0%})", flush=True)
 
     return say
-
-
-def _refuse(error: ConfigError) -> int:
-    print(*error.problems, sep="\n", file=sys.stderr)
-    return BAD_CONFIG
 
 
 def _sentence(error: BaseException) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,12 +17,3 @@ def micro() -> Loaded:
     from workers.models import load
 
     return load(ModelConfig(path="micro", device="cpu"))
-
-
-@pytest.fixture
-def signals_put_back() -> Iterator[None]:
-    """For tests that call the trainer's command: it takes over signals of its process, which there is the tests'."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGUSR1)}
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)

@@ -117,7 +117,7 @@ def test_the_same_command_on_a_complete_directory_does_nothing(tmp_path: Path) -
 def test_a_checkpoint_that_is_no_runs_is_refused_in_words(tmp_path: Path) -> None:
     config, out = run_json(tmp_path, "grpo-micro"), tmp_path / "out"
 
-    assert main([str(config), "--out", str(out), "--resume", str(tmp_path)]) == 1
+    assert main([str(config), "--out", str(out), "--resume", str(tmp_path)]) == 2
 
     assert "its name should look like step-000020" in records(out, Status)[-1].message
 

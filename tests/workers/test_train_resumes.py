@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -51,15 +50,6 @@ def replayed(root: Path, step: int, out: Path) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()[-1].removeprefix("sha256 ")
-
-
-@pytest.fixture
-def signals_put_back() -> Iterator[None]:
-    """The command takes over signals of its process, which here is also the tests'."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGUSR1)}
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
 
 
 @pytest.mark.slow

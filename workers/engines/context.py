@@ -12,6 +12,7 @@ from torch import nn
 
 from workers import models
 from workers.config import RunConfig
+from workers.engines.resuming import NotResumable
 from workers.engines.stopping import Stop
 from workers.evaluation import Evaluation, Evaluator
 from workers.models import Loaded
@@ -126,10 +127,10 @@ def write_checkpoint(final: Path, model: nn.Module, tokenizer: Any, more: Callab
 
 
 def step_of(checkpoint: Path) -> int:
-    """`…/step-000020` -> 20. Raises ValueError for a folder of another name."""
+    """`…/step-000020` -> 20. Raises NotResumable for a folder of another name."""
     name, _, number = checkpoint.name.partition("-")
     if name != "step" or not number.isdigit():
-        raise ValueError(f"{checkpoint} is not a checkpoint of a run: its name should look like step-000020")
+        raise NotResumable(f"{checkpoint} is not a checkpoint of a run: its name should look like step-000020")
     return int(number)
 
 
@@ -139,5 +140,5 @@ def latest_checkpoint(directory: Path) -> Path | None:
 
 
 def is_complete(checkpoint: Path, steps: int) -> bool:
-    """True where a run of so many steps has nothing left to do. Raises ValueError as `step_of` does."""
+    """True where a run of so many steps has nothing left to do. Raises NotResumable as `step_of` does."""
     return step_of(checkpoint) >= steps and not (checkpoint / EVALUATION_DUE).exists()

@@ -44,6 +44,10 @@ class Stop:
         try:
             self.check()
             yield
+        except Exception:
+            # Imports that are cut short come out as errors of the library's own making.
+            self.check()
+            raise
         finally:
             self._cuts = False
         # Also where the work swallowed the exception, as imports do that look whether a library is there.

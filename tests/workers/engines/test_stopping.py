@@ -58,6 +58,15 @@ def test_an_exception_that_was_swallowed_is_raised_at_the_end() -> None:
     assert done == ["swallowed"]
 
 
+def test_what_a_library_makes_of_the_interruption_is_none_of_its_own_errors() -> None:
+    stop = Stop()
+    with pytest.raises(Interrupted), stop.cuts():
+        try:
+            stop.set()
+        except Interrupted as error:
+            raise ModuleNotFoundError("cut short in the middle of an import") from error
+
+
 def test_outside_such_work_nothing_is_raised() -> None:
     stop = Stop()
     with stop.waits():

@@ -77,7 +77,7 @@ def test_a_folder_that_is_no_model_is_refused_in_a_sentence(tmp_path: Path, file
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
 def test_a_gpu_that_is_not_there_is_refused() -> None:
-    with pytest.raises(ConfigError, match="model.device: is cuda, and torch finds no GPU here; give auto or cpu"):
+    with pytest.raises(ConfigError, match=r"model\.device: is cuda, and torch finds no GPU here; give auto or cpu"):
         load(ModelConfig(path="micro", device="cuda"))
 
 

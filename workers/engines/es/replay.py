@@ -26,7 +26,7 @@ from workers.config import ConfigError
 from workers.engines.es.quantiles import OtherQuantiles
 from workers.engines.es.rebuild import Progress, rebuild
 from workers.engines.es.replay_history import CannotReplay
-from workers.engines.es.trained import NotResumable
+from workers.engines.resuming import NotResumable
 
 DONE, CANNOT, TERMINATED = 0, 2, 143
 PROGRESS_SECONDS = 0.2

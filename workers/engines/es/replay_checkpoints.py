@@ -8,7 +8,7 @@ from pathlib import Path
 from workers.engines.context import step_of
 from workers.engines.es.replay_history import Trail
 from workers.engines.es.state import State
-from workers.engines.es.trained import NotResumable
+from workers.engines.resuming import NotResumable
 from workers.models.save import weights_sha256
 from workers.records import BadLine, Checkpoint, unpack
 

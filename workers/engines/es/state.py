@@ -10,7 +10,7 @@ from typing import Any
 
 from workers.engines.es.lineage import Origin
 from workers.engines.es.noise import VERSION
-from workers.engines.es.trained import NotResumable
+from workers.engines.resuming import NotResumable
 
 FILE = "es-state.json"
 

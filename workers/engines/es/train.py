@@ -34,7 +34,8 @@ from workers.engines.es.report import Iteration, advance, report
 from workers.engines.es.seeds import member_seeds, prompt_subset
 from workers.engines.es.shaping import shaped
 from workers.engines.es.state import State
-from workers.engines.es.trained import NotResumable, Trained, trained
+from workers.engines.es.trained import Trained, trained
+from workers.engines.resuming import NotResumable
 from workers.engines.stopping import Interrupted
 from workers.models import chat_text
 from workers.models.decoder import Completion, Decoder

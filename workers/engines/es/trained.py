@@ -16,18 +16,15 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from workers.config import LoraConfig
+from workers.config import ConfigError, LoraConfig, Problem
 from workers.engines.es.noise import normals, outer_sum
 from workers.engines.es.perturbation import Perturbation
+from workers.engines.resuming import NotResumable
 from workers.models import Loaded
 from workers.models.decoder import LowRank, Shape, Stacked, Weights
 
 Values = Callable[[str], Tensor]
 """A parameter's name -> its value in float32."""
-
-
-class NotResumable(ValueError):
-    """A folder that does not hold what an ES run of this kind needs to go on."""
 
 
 class Trained(Protocol):
@@ -177,7 +174,8 @@ def _targets(model: nn.Module, wanted: Sequence[str]) -> list[str]:
     found = [name for name in linear if name.rpartition(".")[2] in wanted]
     if missing := set(wanted) - {name.rpartition(".")[2] for name in found}:
         known = ", ".join(sorted({name.rpartition(".")[2] for name in linear}))
-        raise ValueError(f"es.lora.targets: the model has no linear layer {', '.join(sorted(missing))}; it has {known}")
+        why = f"the model has no linear layer {', '.join(sorted(missing))}; it has {known}"
+        raise ConfigError([Problem("es.lora.targets", why)])
     return found
 
 

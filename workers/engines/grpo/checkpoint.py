@@ -17,13 +17,11 @@ import trl
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from workers.engines.resuming import NotResumable
+
 COMPLETIONS = "generation/completions.safetensors"
 STATE = "trainer_state.json"
 PROGRESS = "progress.json"
-
-
-class NotResumable(ValueError):
-    """A folder that holds weights, but not the state of a GRPO run."""
 
 
 @dataclass

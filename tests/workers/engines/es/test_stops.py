@@ -11,7 +11,7 @@ from tests.workers.engines.es.population import digest
 from tests.workers.engines.es.runs import StopsAfter, records_of, run
 from workers.engines.context import EVALUATION_DUE, Stopped, is_complete, latest_checkpoint, step_of
 from workers.engines.es.population import Population
-from workers.engines.es.trained import NotResumable
+from workers.engines.resuming import NotResumable
 from workers.engines.stopping import Stop
 from workers.models import Loaded
 from workers.records import Alert, Metric
