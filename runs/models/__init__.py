@@ -5,6 +5,7 @@ from runs.models.experiment import Experiment, Run
 from runs.models.job import Cluster, Job
 from runs.models.rebuild import Rebuild
 from runs.models.response import Checkpoint, Population, Prompt, Response
+from runs.models.saved_view import SavedView
 from runs.models.series import Batch, RecordFile, Series
 from runs.models.token import ApiToken
 
@@ -24,6 +25,7 @@ __all__ = [
     "RecordFile",
     "Response",
     "Run",
+    "SavedView",
     "Series",
     "checkpoint_folder",
     "key_of",

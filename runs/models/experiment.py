@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Self
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Func, Q
 from django.urls import reverse
 from django.utils.functional import cached_property
 
+from runs.models.shelf import Shelved, ShelvedQuerySet
 from workers.config import RunConfig
 from workers.executors.states import OPEN_STATES, State
 
@@ -28,11 +30,15 @@ def new_uid() -> str:
     return "".join(secrets.choice(UID_LETTERS) for _ in range(10))
 
 
-class ExperimentQuerySet(models.QuerySet["Experiment"]):
+class ExperimentQuerySet(ShelvedQuerySet["Experiment"]):
     """Experiments, as people may see them."""
 
     def visible_to(self, person: Person) -> Self:
-        """What this person may see: everything public, and their own; a superuser sees all."""
+        """What this person may see: everything public, and their own; a superuser sees all. Nothing from the bin."""
+        return self.permitted_to(person).filter(deleted_at__isnull=True)
+
+    def permitted_to(self, person: Person) -> Self:
+        """As `visible_to`, with what lies in the bin."""
         if not person.is_authenticated or not getattr(person, "is_active", False):
             return self.none()
         if getattr(person, "is_superuser", False):
@@ -40,7 +46,7 @@ class ExperimentQuerySet(models.QuerySet["Experiment"]):
         return self.filter(Q(is_private=False) | Q(owner_id=person.pk))
 
 
-class Experiment(models.Model):
+class Experiment(Shelved):
     """A set of runs that ask one question."""
 
     name = models.CharField(max_length=200)
@@ -51,6 +57,11 @@ class Experiment(models.Model):
 
     objects = ExperimentQuerySet.as_manager()
 
+    class Meta:
+        indexes = (
+            models.Index(fields=["deleted_at"], condition=Q(deleted_at__isnull=False), name="experiment_in_bin"),
+        )
+
     def __str__(self) -> str:
         return self.name
 
@@ -58,19 +69,23 @@ class Experiment(models.Model):
         return reverse("experiment", args=[self.pk])
 
 
-class RunQuerySet(models.QuerySet["Run"]):
+class RunQuerySet(ShelvedQuerySet["Run"]):
     """Runs, by who may see them and how they stand."""
 
     def visible_to(self, person: Person) -> Self:
-        """Runs of the experiments this person may see."""
-        return self.filter(experiment__in=Experiment.objects.visible_to(person))
+        """Runs of the experiments this person may see. Nothing from the bin."""
+        return self.filter(experiment__in=Experiment.objects.visible_to(person), deleted_at__isnull=True)
+
+    def permitted_to(self, person: Person) -> Self:
+        """As `visible_to`, with what lies in the bin: a run that was deleted may still be writing its last records."""
+        return self.filter(experiment__in=Experiment.objects.permitted_to(person))
 
     def open(self) -> Self:
         """Runs that have not ended."""
         return self.filter(state__in=OPEN_STATES)
 
 
-class Run(models.Model):
+class Run(Shelved):
     """One training. Its state is that of its newest attempt, kept here so that a table can sort by it."""
 
     uid = models.CharField(max_length=10, unique=True, default=new_uid, editable=False)
@@ -80,6 +95,12 @@ class Run(models.Model):
     method = models.CharField(max_length=20)
     seed = models.BigIntegerField()
     config = models.JSONField()
+    recipe = models.GeneratedField(
+        expression=Func(F("config"), template="md5((%(expressions)s - 'seed')::text)"),
+        output_field=models.CharField(max_length=32),
+        db_persist=True,
+    )
+    """The same for runs that differ in nothing but their seed."""
     state = models.CharField(max_length=20, choices=[(s.value, s.value) for s in State], default=State.CREATED.value)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="runs")
     created_at = models.DateTimeField(auto_now_add=True)
@@ -87,7 +108,14 @@ class Run(models.Model):
     objects = RunQuerySet.as_manager()
 
     class Meta:
-        indexes = (models.Index(fields=["experiment", "state"]),)
+        indexes = (
+            models.Index(fields=["experiment", "state"]),
+            models.Index(fields=["experiment", "-id"], name="run_newest_first"),
+            models.Index(fields=["experiment", "recipe"], name="run_by_recipe"),
+            models.Index(fields=["deleted_at"], condition=Q(deleted_at__isnull=False), name="run_in_bin"),
+            GinIndex(fields=["config"], opclasses=["jsonb_path_ops"], name="run_by_config"),
+            GinIndex(fields=["tags"], name="run_by_tag"),
+        )
 
     def __str__(self) -> str:
         return self.name

@@ -60,6 +60,12 @@ class Series(models.Model):
     class Meta:
         verbose_name_plural = "series"
         constraints = (models.UniqueConstraint(fields=["run", "key"], name="series_once"),)
+        # For tables of runs, which sort by any key.
+        indexes = (
+            models.Index(fields=["key", "last_value", "run"], name="series_by_last"),
+            models.Index(fields=["key", "min_value", "run"], name="series_by_min"),
+            models.Index(fields=["key", "max_value", "run"], name="series_by_max"),
+        )
 
     def __str__(self) -> str:
         return self.key
