@@ -1,0 +1,54 @@
+"""Final numbers of two settings' seeds -> how far their means lie apart, held against how far the seeds do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Delta:
+    """Mean minus the baseline's mean.
+
+    spread: the pooled sample standard deviation of the seeds, None where either side has only one: one seed says
+    nothing about the others. apart: no seed of one side lies within the range of the other. chance: how often that
+    happens where nothing but chance tells the sides apart, 0 to 1.
+    """
+
+    difference: float
+    spread: float | None
+    apart: bool
+    chance: float
+
+    @property
+    def times(self) -> float | None:
+        """The size of the difference as a multiple of the spread; None without a spread, or where the seeds agree."""
+        return abs(self.difference) / self.spread if self.spread else None
+
+    @property
+    def exceeds(self) -> bool | None:
+        """True where the difference is larger than the seeds' spread; None where that is not known."""
+        return None if self.spread is None else abs(self.difference) > self.spread
+
+
+def delta(values: Sequence[float], baseline: Sequence[float]) -> Delta:
+    """Two settings' final numbers, one a seed, all finite. Raises ValueError where a side is empty."""
+    if not values or not baseline:
+        raise ValueError("each side needs at least one value")
+    a, b = np.asarray(values, np.float64), np.asarray(baseline, np.float64)
+    several = min(len(a), len(b)) > 1
+    freedom = len(a) + len(b) - 2
+    spread = math.sqrt(((len(a) - 1) * a.var(ddof=1) + (len(b) - 1) * b.var(ddof=1)) / freedom) if several else None
+    apart = bool(a.min() > b.max() or a.max() < b.min())
+    return Delta(float(a.mean() - b.mean()), spread, apart, separation_by_chance(len(a), len(b)))
+
+
+def separation_by_chance(n: int, m: int) -> float:
+    """How often all of `n` values lie on one side of all of `m`, where any order of them is as likely as any other.
+
+    Two of the C(n + m, n) orders: the least p of the two-sided Mann-Whitney test, exact for values without ties.
+    """
+    return min(1.0, 2 / math.comb(n + m, n))
