@@ -46,6 +46,7 @@ class Token(HttpBearer):
         if not access.includes(found.scope, self.needed):
             enough = " or ".join(access.GRANTS[self.needed])
             raise HttpError(403, f"This token has scope {found.scope}; this needs {enough}")
+        _check_role(found.user, self.needed)
         return Caller(found.user, found)
 
 
@@ -54,12 +55,17 @@ class Session(APIKeyCookie):
 
     param_name = "sessionid"
 
+    def __init__(self, needed: str) -> None:
+        super().__init__()
+        self.needed = needed
+
     def __call__(self, request: HttpRequest) -> Caller | None:
         # Asked first, so that a stranger hears 401 and not about CSRF.
         if isinstance(request.user, AnonymousUser) or not request.user.is_active:
             return None
         if check_csrf(request):
             raise HttpError(403, "The CSRF token is missing or wrong: send the csrftoken cookie's value as X-CSRFToken")
+        _check_role(request.user, self.needed)
         return Caller(request.user)
 
     def authenticate(self, request: HttpRequest, key: str | None) -> Caller | None:
@@ -68,7 +74,7 @@ class Session(APIKeyCookie):
 
 def needs(scope: str) -> list[Callable[[HttpRequest], Any]]:
     """The ways to be let in to what needs `scope`."""
-    return [Token(scope), Session()]
+    return [Token(scope), Session(scope)]
 
 
 def closed(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
@@ -84,3 +90,9 @@ def closed(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
         return refused(request, AuthenticationError())
 
     return inner
+
+
+def _check_role(person: User, needed: str) -> None:
+    """Raises HttpError where a viewer asks for more than to read. What a run of theirs still writes is taken."""
+    if needed in ("launch", "admin") and not access.may_make(person):
+        raise HttpError(403, "Your role is viewer, which reads and changes nothing: ask an admin for the role member")

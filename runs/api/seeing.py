@@ -9,6 +9,7 @@ from django.http import Http404
 from ninja import P, PathEx
 from pydantic import Field
 
+from runs import access
 from runs.api.auth import Caller
 from runs.models import Attempt, Experiment, Run
 
@@ -43,11 +44,18 @@ def the_experiment(caller: Caller, pk: int) -> Experiment:
 
 
 def the_attempt(caller: Caller, key: str) -> Attempt:
-    """The attempt; for an ingest token, of its own run alone. Raises Http404."""
-    attempts = Attempt.objects.select_related("run").filter(run__in=Run.objects.visible_to(caller.person))
-    if caller.token is not None and caller.token.run_id is not None:
-        attempts = attempts.filter(run_id=caller.token.run_id)
+    """An attempt to write to: for an ingest token of its own run, else of one that the person may change.
+
+    Raises Http404.
+    """
+    attempts = Attempt.objects.select_related("run__experiment").filter(run__in=Run.objects.visible_to(caller.person))
+    if _is_bound(caller):
+        attempts = attempts.filter(run=caller.token.run)  # type: ignore[union-attr]
     attempt = attempts.filter(key=key).first()
-    if attempt is None:
+    if attempt is None or not (_is_bound(caller) or access.may_change_run(caller.person, attempt.run)):
         raise Http404(f"There is no attempt {key} that you may write to")
     return attempt
+
+
+def _is_bound(caller: Caller) -> bool:
+    return caller.token is not None and caller.token.run_id is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import messages
+from django.core.exceptions import PermissionDenied
 from django.core.paginator import Page
 from django.db.models import Count, Max, Q, QuerySet
 from django.db.models.functions import Greatest
@@ -11,6 +12,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods
 
+from runs.access import may_make
 from runs.forms import ExperimentForm
 from runs.models import Experiment, Run
 from runs.views.parameters import SignedIn, page_of
@@ -22,6 +24,8 @@ EXPERIMENTS_A_PAGE = 20
 def experiments(request: SignedIn) -> HttpResponse:
     """The list; a POST makes a new experiment."""
     form = ExperimentForm(request.POST or None)
+    if request.method == "POST" and not may_make(request.user):
+        raise PermissionDenied
     if request.method == "POST" and form.is_valid():
         form.instance.owner = request.user
         experiment = form.save()

@@ -1,12 +1,9 @@
-"""Who may see and do what: tokens for scripts, and the rights that go beyond seeing.
+"""Tokens for scripts. A token acts for its person, within its scope:
 
-What a person may see is in the QuerySets (`visible_to`). Changing belongs to fewer: whoever owns the experiment, or
-made the run. A token acts for its person, within its scope:
-
-    read     sees what the person sees
-    ingest   writes the records of the one run that it is bound to, and nothing else
-    launch   read, and launches, cancels, resumes and rebuilds
-    admin    all that the person may do
+read     sees what the person sees
+ingest   writes the records of the one run that it is bound to, and nothing else
+launch   read, and launches, cancels, resumes and rebuilds
+admin    all that the person may do
 """
 
 from __future__ import annotations
@@ -19,8 +16,7 @@ from django.contrib.auth.models import User
 from django.db.models import Q
 from django.utils import timezone
 
-from runs.models import ApiToken, Experiment, Run
-from runs.models.experiment import Person
+from runs.models import ApiToken, Run
 from runs.models.token import SCOPES
 
 PREFIX = "esw_"
@@ -77,30 +73,6 @@ def verify(text: str) -> ApiToken | None:
 def includes(scope: str, needed: str) -> bool:
     """True where a token of `scope` may do what needs `needed`."""
     return scope in GRANTS[needed]
-
-
-def may_launch(person: Person, experiment: Experiment) -> bool:
-    """True where the person may add runs to an experiment that they can see: its owner, and superusers."""
-    return _is_superuser(person) or experiment.owner_id == person.pk
-
-
-def may_cancel(person: Person, run: Run) -> bool:
-    """True where the person may stop a run that they can see: who made it, the experiment's owner, and superusers."""
-    return _is_superuser(person) or person.pk in (run.created_by_id, run.experiment.owner_id)
-
-
-def may_resume(person: Person, run: Run) -> bool:
-    """True where the person may let a run go on that they can see: who may stop it."""
-    return may_cancel(person, run)
-
-
-def may_rebuild(person: Person, run: Run) -> bool:
-    """True where the person may have a run's checkpoints rebuilt, which takes a core: who may stop it."""
-    return may_cancel(person, run)
-
-
-def _is_superuser(person: Person) -> bool:
-    return bool(getattr(person, "is_superuser", False) and getattr(person, "is_active", False))
 
 
 def _digest(text: str) -> str:

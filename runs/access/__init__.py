@@ -1,0 +1,52 @@
+"""Who may see and do what: roles, tokens for scripts, and the rights that go beyond seeing.
+
+What a person may see is in the QuerySets (`visible_to`). Changing belongs to fewer: whoever owns the experiment, or
+made the run; and a viewer changes nothing at all.
+"""
+
+from runs.access.rights import (
+    may_cancel,
+    may_change,
+    may_change_run,
+    may_launch,
+    may_make,
+    may_manage_people,
+    may_rebuild,
+    may_resume,
+)
+from runs.access.roles import CannotChangeRole, Role, give_role, role_of
+from runs.access.tokens import (
+    DAYS,
+    GRANTS,
+    MAX_DAYS,
+    PREFIX,
+    USED_EVERY,
+    CannotIssue,
+    includes,
+    issue,
+    verify,
+)
+
+__all__ = [
+    "DAYS",
+    "GRANTS",
+    "MAX_DAYS",
+    "PREFIX",
+    "USED_EVERY",
+    "CannotChangeRole",
+    "CannotIssue",
+    "Role",
+    "give_role",
+    "includes",
+    "issue",
+    "may_cancel",
+    "may_change",
+    "may_change_run",
+    "may_launch",
+    "may_make",
+    "may_manage_people",
+    "may_rebuild",
+    "may_resume",
+    "role_of",
+    "verify",
+]
