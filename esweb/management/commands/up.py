@@ -13,6 +13,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError
 
 from esweb import local_runs, preparation, sign_in
 from esweb.embedded import CannotStart, Postgres, Valkey, hold
@@ -43,6 +44,10 @@ class Command(BaseCommand):
                 code = self.run(tree, listening)
         except CannotStart as error:
             raise CommandError(str(error)) from error
+        except DatabaseError as error:
+            raise CommandError(
+                f"The database went away while esweb was starting: {' '.join(str(error).split())}"
+            ) from error
         except Stopped:
             return
         if code:
