@@ -65,13 +65,12 @@ class Chaos:
             self._say(f"{blow}; it is {self.clock.moved:+d} s off now")
             return
         chosen = self._await(blow)
-        before = {path for path, moment in self.moments.now().items() if moment != "ending"}
-        if blow.victim == "everything":
-            self.house.kill_everything()
-            self.hit |= before | set(self.moments.now())
-        elif chosen is not None:
+        if chosen is None:
+            hit = self.house.kill_everything()
+        else:
             chosen.process.send(signal.SIGKILL)
-            self.hit |= {chosen.folder} if chosen.role in JOBS else set()
+            hit = [chosen]
+        self.hit |= {resident.folder for resident in hit if resident.role in JOBS}
         self.kills += 1
         self._say(f"{blow}: {_who(chosen)}")
         self._open_again(blow)

@@ -58,9 +58,11 @@ class House:
         """Its processes, of these roles or all."""
         return [resident for resident in residents(self.data) if not roles or resident.role in roles]
 
-    def kill_everything(self) -> None:
-        """SIGKILL to all that lives there, the supervisor first, and to what was being born meanwhile."""
-        until(lambda: not self._hit_all(), DIES_SECONDS)
+    def kill_everything(self) -> list[Resident]:
+        """SIGKILL to all that lives there, the supervisor first, and to what was being born meanwhile; who was hit."""
+        hit: list[Resident] = []
+        until(lambda: not self._hit_all(hit), DIES_SECONDS)
+        return hit
 
     def await_ruin(self) -> None:
         """Returns once all that the supervisor held is gone with it. Jobs live on."""
@@ -74,16 +76,15 @@ class House:
         self.up.terminate()
         return self.up.wait(STARTS_SECONDS)
 
-    def _hit_all(self) -> list[Resident]:
-        hit = sorted(self.living(), key=lambda resident: resident.role != "up")
-        for resident in hit:
+    def _hit_all(self, hit: list[Resident]) -> bool:
+        """False where nobody was there any more."""
+        found = sorted(self.living(), key=lambda resident: resident.role != "up")
+        for resident in found:
             resident.process.send(signal.SIGKILL)
-        self._reap()
-        return hit
-
-    def _reap(self) -> None:
         if self.up is not None:
             self.up.poll()
+        hit += found
+        return bool(found)
 
 
 def until(holds: Callable[[], object], seconds: float, every: float = 0.05) -> None:

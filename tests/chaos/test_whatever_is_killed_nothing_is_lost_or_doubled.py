@@ -44,6 +44,7 @@ def test_every_run_ends_in_a_true_state_and_its_records_are_kept_once(chaos: Cha
     with Books(house.data) as books:
         print(books.story())
     assert chaos.kills == KILLS
-    assert not untruths(house.data, chaos.launched, chaos.hit, chaos.watch.seen)
+    found = untruths(house.data, chaos.launched, chaos.hit, chaos.watch.seen)
+    assert not found, "\n".join(found)
     assert house.close() == 0
     assert not house.living(), "something lives on after the end"
