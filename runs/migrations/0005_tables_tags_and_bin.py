@@ -89,7 +89,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='run',
             name='recipe',
-            field=models.GeneratedField(db_persist=True, expression=models.Func(models.F('config'), template="md5((%(expressions)s - 'seed')::text)"), output_field=models.CharField(max_length=32)),
+            field=models.GeneratedField(db_persist=True, expression=models.Func(models.F('config'), template="md5((%(expressions)s - '{seed,compute,tracking}'::text[])::text)"), output_field=models.CharField(max_length=32)),
         ),
         migrations.AddIndex(
             model_name='experiment',

@@ -96,11 +96,11 @@ class Run(Shelved):
     seed = models.BigIntegerField()
     config = models.JSONField()
     recipe = models.GeneratedField(
-        expression=Func(F("config"), template="md5((%(expressions)s - 'seed')::text)"),
+        expression=Func(F("config"), template="md5((%(expressions)s - '{seed,compute,tracking}'::text[])::text)"),
         output_field=models.CharField(max_length=32),
         db_persist=True,
     )
-    """The same for runs that differ in nothing but their seed."""
+    """The same for runs that differ in nothing but their seed, and in where they run."""
     state = models.CharField(max_length=20, choices=[(s.value, s.value) for s in State], default=State.CREATED.value)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="runs")
     created_at = models.DateTimeField(auto_now_add=True)
