@@ -22,5 +22,5 @@ def test_a_database_that_goes_away_is_told_in_a_sentence(
     settings.DATA_DIR = tmp_path
     monkeypatch.setattr(Command, "servers", lambda self: contextlib.nullcontext())
     monkeypatch.setattr(Command, "run", run)
-    with pytest.raises(CommandError, match="^The database went away while esweb was starting: server closed the conn"):
+    with pytest.raises(CommandError, match=r"^The database went away while esweb was starting: server closed the conn"):
         Command().handle(port=0, host="127.0.0.1")

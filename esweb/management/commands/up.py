@@ -45,9 +45,8 @@ class Command(BaseCommand):
         except CannotStart as error:
             raise CommandError(str(error)) from error
         except DatabaseError as error:
-            raise CommandError(
-                f"The database went away while esweb was starting: {' '.join(str(error).split())}"
-            ) from error
+            words = " ".join(str(error).split())
+            raise CommandError(f"The database went away while esweb was starting: {words}") from error
         except Stopped:
             return
         if code:
