@@ -3,20 +3,27 @@
 from runs.charts.chart import Chart, Table
 from runs.charts.comparison import MEASURES, compare
 from runs.charts.groups import Group, groups_of, label
+from runs.charts.marks import Mark, marks
+from runs.charts.overlay import MAIN_KEYS, How, overlay
 from runs.charts.population import population_chart
 from runs.charts.single import Section, sections
 from runs.charts.words import number, share
 
 __all__ = [
+    "MAIN_KEYS",
     "MEASURES",
     "Chart",
     "Group",
+    "How",
+    "Mark",
     "Section",
     "Table",
     "compare",
     "groups_of",
     "label",
+    "marks",
     "number",
+    "overlay",
     "population_chart",
     "sections",
     "share",

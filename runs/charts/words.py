@@ -9,6 +9,7 @@ MINUS, THIN = "\N{MINUS SIGN}", "\N{NARROW NO-BREAK SPACE}"
 
 X_WORDS = {
     "step": "step",
+    "wall": "time of day, UTC",
     "relative": "seconds since the run's first point",
     "samples": "answers scored in training",
     "tokens": "tokens generated in training",
@@ -16,6 +17,7 @@ X_WORDS = {
 }
 X_SHORT = {
     "step": "step",
+    "wall": "time of day",
     "relative": "seconds",
     "samples": "samples",
     "tokens": "tokens",

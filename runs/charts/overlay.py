@@ -1,0 +1,175 @@
+"""One key of several runs on one chart: a line a run with its letter at the end, smoothed or not, along any x axis.
+
+Smoothing is computed here, over all points, before any are left out to fit the screen: it never depends on the width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from runs.charts import style
+from runs.charts.chart import Cell, Chart, Table, numbers
+from runs.charts.comparison import MEASURES, Measure
+from runs.charts.groups import line, look
+from runs.charts.marks import Mark
+from runs.charts.single import MARKERS_AT_MOST, TITLES
+from runs.charts.words import X_WORDS, change, number, share
+from runs.series import Curve, m4
+from workers.analysis.bands import Floats
+from workers.analysis.smoothing import smooth
+
+SPELT_OUT_AT_MOST = 3
+MAIN_KEYS = tuple(measure.key for measure in MEASURES)
+
+
+@dataclass(frozen=True)
+class How:
+    """How the reader wants to see it. smoothing: weight of the moving average, 0 (none) to below 1. px: the width that
+    lines are thinned to, None for every point."""
+
+    x: str = "step"
+    log_y: bool = False
+    smoothing: float = 0.0
+    px: int | None = None
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """A run's points of one key, ascending in x: what was measured, and what is drawn of it."""
+
+    mark: Mark
+    x: Floats
+    y: Floats
+    smoothed: Floats
+
+
+def overlay(key: str, marks: Sequence[Mark], curves: Mapping[tuple[int, str], Curve], how: How) -> Chart:
+    """The chart of one key. `curves` are whole, by (run id, key); runs without a point of the key have no line."""
+    measure = _measure(key)
+    lines = [_drawn(mark, curves[mark.run.pk, key], how) for mark in marks if (mark.run.pk, key) in curves]
+    lines = [drawn for drawn in lines if len(drawn.x)]
+    log_y = how.log_y and any((drawn.y > 0).any() for drawn in lines)
+    shown = _thinned(lines, how.px)
+    data = [trace for drawn in shown for trace in _traces(drawn, key, how)]
+    data = [style.without_nonpositive(trace, "y") for trace in data] if log_y else data
+    said = share if measure.is_share else number
+    summary = f"{_words(lines, said)}{_log_words(lines, how, log_y)}"
+    figure = {"data": data, "layout": _layout(measure, lines, how, log_y)}
+    return Chart(key, measure.title, summary, figure, _table(shown, how), keys=(key,), help=measure.help)
+
+
+def _measure(key: str) -> Measure:
+    known = {measure.key: measure for measure in MEASURES}
+    title, words = TITLES.get(key, (key, ""))
+    return known.get(key) or Measure(key, key, title, "", words)
+
+
+def _drawn(mark: Mark, curve: Curve, how: How) -> _Drawn:
+    x, y = line(curve)
+    order = np.argsort(x, kind="stable")
+    return _Drawn(mark, x[order], y[order], smooth(y[order], how.smoothing) if how.smoothing else y[order])
+
+
+def _thinned(lines: Sequence[_Drawn], px: int | None) -> list[_Drawn]:
+    """The lines on the pixel columns that they share, with the corners of the raw line and of the smoothed one."""
+    if px is None or not lines:
+        return list(lines)
+    span = min(float(d.x[0]) for d in lines), max(float(d.x[-1]) for d in lines)
+    out = []
+    for d in lines:
+        kept = np.union1d(m4(d.x, d.y, px, span), m4(d.x, d.smoothed, px, span))
+        out.append(_Drawn(d.mark, d.x[kept], d.y[kept], d.smoothed[kept]))
+    return out
+
+
+def _traces(drawn: _Drawn, key: str, how: How) -> list[dict[str, Any]]:
+    live = {"run": drawn.mark.run.uid, "key": key}
+    if not how.smoothing:
+        return [_line(drawn, drawn.y, how, live), _label(drawn, how)]
+    behind = _line(drawn, drawn.y, how, live, alpha=0.3)
+    behind |= {"mode": "lines", "hoverinfo": "skip", "hovertemplate": None, "name": f"{drawn.mark.name}, raw"}
+    behind["line"] |= {"width": 1, "dash": "solid"}
+    return [behind, _line(drawn, drawn.smoothed, how, {}), _label(drawn, how)]
+
+
+def _line(drawn: _Drawn, y: Floats, how: How, live: dict[str, str], alpha: float = 1.0) -> dict[str, Any]:
+    group = drawn.mark.group
+    stroke = style.paint(group.colour, alpha)
+    return {
+        **look(group), "legendgroup": drawn.mark.run.uid, "name": drawn.mark.name,
+        "mode": "lines+markers" if len(y) <= MARKERS_AT_MOST else "lines", "hovertemplate": "%{y:.5g}",
+        "meta": {**live, "colour": group.colour, "alpha": alpha}, "x": _places(drawn.x, how), "y": numbers(y),
+        "line": {"color": stroke, "width": 2, "dash": group.dash},
+        "marker": {"color": stroke, "symbol": group.marker, "size": 5},
+    }  # fmt: skip
+
+
+def _label(drawn: _Drawn, how: How) -> dict[str, Any]:
+    """The run's letter at the end of its line, so that a line needs no colour to be known."""
+    solid = np.flatnonzero(np.isfinite(drawn.smoothed))[-1:]
+    return {
+        **look(drawn.mark.group), "legendgroup": drawn.mark.run.uid, "mode": "text", "hoverinfo": "skip",
+        "name": f"{drawn.mark.letter}, its letter", "meta": {"colour": drawn.mark.group.colour, "alpha": 1},
+        "x": _places(drawn.x[solid], how), "y": numbers(drawn.smoothed[solid]),
+        "text": [drawn.mark.letter] * len(solid), "textposition": "middle right", "cliponaxis": False,
+    }  # fmt: skip
+
+
+def _places(x: Floats, how: How) -> list[float]:
+    """x as the page draws it: times of day in milliseconds since 1970, which is what a date axis takes."""
+    return [round(1000 * v) for v in x.tolist()] if how.x == "wall" else [float(f"{v:.10g}") for v in x.tolist()]
+
+
+def _layout(measure: Measure, lines: Sequence[_Drawn], how: How, log_y: bool) -> dict[str, Any]:
+    layout = style.layout(X_WORDS[how.x], measure.unit, log_y=log_y, meta={"x": how.x})
+    layout["margin"] = {**layout["margin"], "r": 24}
+    if how.x == "wall":
+        layout["xaxis"] |= {"type": "date", "exponentformat": "none"}
+    if measure.is_share:
+        layout["yaxis"]["tickformat"] = ".0%"
+    if lines and not log_y:
+        layout["yaxis"] |= style.room(np.concatenate([drawn.y for drawn in lines]))
+    return layout
+
+
+def _words(lines: Sequence[_Drawn], said: Callable[[float], str]) -> str:
+    """Where each line came from and got to; from four lines on, the range in which each group ends."""
+    ends = [(drawn.mark, drawn.y[np.isfinite(drawn.y)]) for drawn in lines]
+    ends = [(mark, y) for mark, y in ends if len(y)]
+    if not ends:
+        return "No run has measured this yet."
+    if len(ends) <= SPELT_OUT_AT_MOST:
+        return "; ".join(f"{mark.letter} {change(y[0], y[-1], said)}" for mark, y in ends) + "."
+    last: dict[str, list[float]] = {}
+    for mark, y in ends:
+        last.setdefault(mark.group.name, []).append(float(y[-1]))
+    return "; ".join(f"{name} {_range(values, said)}" for name, values in last.items()) + "."
+
+
+def _range(values: Sequence[float], said: Callable[[float], str]) -> str:
+    low, high = said(min(values)), said(max(values))
+    return f"ends at {low if low == high else f'{low} to {high}'} (n = {len(values)})"
+
+
+def _log_words(lines: Sequence[_Drawn], how: How, log_y: bool) -> str:
+    """What a logarithmic scale leaves out is counted, never hidden."""
+    if not how.log_y or not lines:
+        return ""
+    if not log_y:
+        return " Drawn on a linear scale: no value is above 0."
+    lost = sum(int((drawn.y <= 0).sum()) for drawn in lines)
+    return f" {lost} value{' is' if lost == 1 else 's are'} not above 0 and not drawn on this scale." if lost else ""
+
+
+def _table(lines: Sequence[_Drawn], how: How) -> Table:
+    columns: tuple[str, ...] = ("letter", "run", "group", "seed", how.x, "value")
+    rows: list[tuple[Cell, ...]] = []
+    for d in lines:
+        who = (d.mark.letter, d.mark.run.name, d.mark.group.name, d.mark.run.seed)
+        points = np.column_stack([d.x, d.y, d.smoothed][: 3 if how.smoothing else 2]).tolist()
+        rows += [(*who, *point) for point in points]
+    return Table((*columns, f"smoothed {how.smoothing:g}") if how.smoothing else columns, tuple(rows))
