@@ -1,0 +1,109 @@
+"""What must be known before a comparison is believed, in sentences: nothing here is a number of the comparison."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from runs.compare.finals import OUTCOMES, Final
+from runs.compare.standings import Setting
+from runs.models import Run
+from workers.executors.states import State
+
+FEW_SEEDS = 5
+"""Below this many seeds a range says little; the reference protocols of the field ask for at least five."""
+ALIKE = (
+    "model.path", "task.name", "task.options", "evaluation.prompts", "evaluation.samples", "evaluation.temperature",
+    "evaluation.max_new_tokens", "evaluation.seed",
+)  # fmt: skip
+"""Knobs in which runs that are measured against each other must agree, or they answered different questions."""
+TITLES = {outcome.name: outcome.title for outcome in OUTCOMES}
+
+Rule: TypeAlias = Callable[[Sequence[Setting], Mapping[int, Final]], list[str]]
+
+
+def cautions(settings: Sequence[Setting], numbers: Mapping[int, Final]) -> list[str]:
+    """Sentences, the gravest first; none where nothing speaks against the comparison."""
+    if not settings:
+        return []
+    return [said for rule in RULES for said in rule(settings, numbers)]
+
+
+def _measured_otherwise(settings: Sequence[Setting], _: Mapping[int, Final]) -> list[str]:
+    differing = [path for path in ALIKE if len({_knob(s.runs[0].config, path) for s in settings}) > 1]
+    if not differing:
+        return []
+    return [f"Not measured alike: {', '.join(differing)} {'differ' if len(differing) > 1 else 'differs'}."]
+
+
+def _several_methods(settings: Sequence[Setting], _: Mapping[int, Final]) -> list[str]:
+    if len({setting.runs[0].method for setting in settings}) < 2:
+        return []
+    return ["A step of one method costs another amount than a step of the other: compare along samples, tokens or GPU "
+            "seconds too."]  # fmt: skip
+
+
+def _not_ended_well(settings: Sequence[Setting], _: Mapping[int, Final]) -> list[str]:
+    runs = [run for setting in settings for run in setting.runs]
+    still = [run for run in runs if run.is_open]
+    broken = [run for run in runs if not run.is_open and run.state != State.SUCCEEDED]
+    out = [f"{_these(still)} not ended: the last numbers so far are compared."] if still else []
+    return out + ([f"{_these(broken)} not reached the end: compared where it stopped."] if broken else [])
+
+
+def _at_different_steps(settings: Sequence[Setting], numbers: Mapping[int, Final]) -> list[str]:
+    out = []
+    for setting in settings:
+        steps = {numbers[run.pk].steps.get("reward") for run in setting.runs} - {None}
+        if len(steps) > 1:
+            named = ", ".join(str(step) for step in sorted(s for s in steps if s is not None))
+            out.append(f"The seeds of {setting.name} were last evaluated at different steps: {named}.")
+    return out
+
+
+def _unusable(settings: Sequence[Setting], numbers: Mapping[int, Final]) -> list[str]:
+    counts = Counter(name for s in settings for run in s.runs for name in numbers[run.pk].unusable)
+    return [
+        f"{TITLES[name]}: {n} run{' has' if n == 1 else 's have'} no finite number and count{'s' if n == 1 else ''} "
+        "for nothing."
+        for name, n in sorted(counts.items())
+    ]
+
+
+def _repeated_seeds(settings: Sequence[Setting], _: Mapping[int, Final]) -> list[str]:
+    out = []
+    for setting in settings:
+        again = sorted(seed for seed, n in Counter(run.seed for run in setting.runs).items() if n > 1)
+        if again:
+            named = ", ".join(str(seed) for seed in again)
+            which = f"seed{'s' if len(again) > 1 else ''} {named}"
+            out.append(f"{setting.name} has several runs of {which}: each seed counts once, by its newest run.")
+    return out
+
+
+def _few_seeds(settings: Sequence[Setting], _: Mapping[int, Final]) -> list[str]:
+    few = [s for s in settings if len({run.seed for run in s.runs}) < FEW_SEEDS]
+    if not few:
+        return []
+    named = ", ".join(f"{s.name} (n = {len({run.seed for run in s.runs})})" for s in few)
+    return [f"Fewer than {FEW_SEEDS} seeds: {named}. Their spread is itself uncertain."]
+
+
+RULES: tuple[Rule, ...] = (
+    _measured_otherwise, _unusable, _not_ended_well, _at_different_steps, _repeated_seeds, _few_seeds,
+    _several_methods,
+)  # fmt: skip
+
+
+def _knob(config: Mapping[str, Any], path: str) -> str:
+    """The value at a path as text that is equal where the values are."""
+    value: Any = config
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return json.dumps(value, sort_keys=True)
+
+
+def _these(runs: Sequence[Run]) -> str:
+    return f"{runs[0].name} has" if len(runs) == 1 else f"{len(runs)} runs have"

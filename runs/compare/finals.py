@@ -1,0 +1,69 @@
+"""The last word on each run: the evaluator's newest numbers, the steps they are of, and the seconds it took."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from django.db.models import F, Sum
+from django.db.models.functions import Coalesce, Now
+
+from runs.models import Attempt, Run, Series
+
+SECONDS = "seconds"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A number that runs are compared by. higher_is: what more of it means, in one word; "" where neither is better."""
+
+    name: str
+    key: str
+    title: str
+    higher_is: str = ""
+    is_share: bool = False
+
+
+OUTCOMES = (
+    Outcome("reward", "reward/mean", "Held-out reward", "better"),
+    Outcome("kl", "kl", "KL, nats per token", "farther from the base model"),
+    Outcome("accuracy", "accuracy/contains", "Accuracy", "better", is_share=True),
+    Outcome(SECONDS, SECONDS, "Seconds", "slower"),
+)
+
+
+@dataclass(frozen=True)
+class Final:
+    """A run's numbers by outcome. What was not measured, or is not finite, is absent: it is no number."""
+
+    values: Mapping[str, float] = field(default_factory=dict)
+    steps: Mapping[str, int] = field(default_factory=dict)
+    unusable: tuple[str, ...] = ()
+
+
+def finals(runs: Sequence[Run]) -> dict[int, Final]:
+    """run id -> its final numbers. Two queries, however many runs; no point is read.
+
+    Seconds are those of all attempts, waiting in queues left out, to now where one still runs.
+    """
+    names = {outcome.key: outcome.name for outcome in OUTCOMES}
+    values: dict[int, dict[str, float]] = {run.pk: {} for run in runs}
+    steps: dict[int, dict[str, int]] = {run.pk: {} for run in runs}
+    unusable: dict[int, list[str]] = {run.pk: [] for run in runs}
+    rows = Series.objects.filter(run__in=list(values), key__in=list(names))
+    for run_id, key, value, step in rows.values_list("run_id", "key", "last_value", "last_step"):
+        if math.isfinite(value):
+            values[run_id][names[key]], steps[run_id][names[key]] = value, step
+        else:
+            unusable[run_id].append(names[key])
+    for run_id, took in _took(runs).items():
+        values[run_id][SECONDS] = took.total_seconds()
+    return {pk: Final(values[pk], steps[pk], tuple(sorted(unusable[pk]))) for pk in values}
+
+
+def _took(runs: Sequence[Run]) -> dict[int, timedelta]:
+    started = Attempt.objects.filter(run__in=runs, started_at__isnull=False).order_by().values("run_id")
+    sums = started.annotate(took=Sum(Coalesce(F("ended_at"), Now()) - F("started_at")))
+    return dict(sums.values_list("run_id", "took"))
