@@ -54,6 +54,12 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
+# How often, a minute: calls of a token or session, pushes of a run's records, calls without a good token from one
+# address, and tries to sign in from one address.
+CALLS_PER_MINUTE = env.number("ESWEB_CALLS_PER_MINUTE", 1200, at_least=1)
+PUSHES_PER_MINUTE = env.number("ESWEB_PUSHES_PER_MINUTE", 12_000, at_least=1)
+STRANGERS_PER_MINUTE = env.number("ESWEB_STRANGERS_PER_MINUTE", 60, at_least=1)
+SIGN_INS_PER_MINUTE = env.number("ESWEB_SIGN_INS_PER_MINUTE", 10, at_least=1)
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [SELF],
@@ -100,6 +106,8 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    # Last, so that its refusals carry the headers that protect; sessions are looked up lazily, when it has let through.
+    "esweb.limits.Limits",
 ]
 LOADERS = ["django.template.loaders.filesystem.Loader", "django.template.loaders.app_directories.Loader"]
 TEMPLATES = [

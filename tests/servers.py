@@ -25,6 +25,9 @@ SERVERS = [
 ]
 
 os.environ["ESWEB_DATA"] = str(DATA)
+# All tests call from one address, more in a second than people in an hour. Tests of the limits set their own.
+for limit in ("CALLS", "PUSHES", "STRANGERS", "SIGN_INS"):
+    os.environ.setdefault(f"ESWEB_{limit}_PER_MINUTE", "1000000")
 # Models are slow to make and named by what made them: tests share them from one time to the next.
 os.environ.setdefault("ESWEB_CACHE", str(ROOT / ".pytest_cache" / "esweb"))
 

@@ -1,0 +1,126 @@
+"""How often a caller may call: answered 429 with Retry-After beyond that. Counted in Redis, for all web processes.
+
+A caller is a token, else a browser's session; whoever shows neither, or a wrong one, is counted by address, so that
+wrong tokens of one script never shut out the good ones beside it. Signing in is counted by address, and more
+generously by name, because whoever guesses a name's password must not keep its owner out.
+
+Where Redis does not answer, calls are let through and the log says so: it is the queue of all jobs, and has to be
+mended anyway. The limits stand in `.env.example`.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+
+import redis
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import reverse
+
+from runs.api.problems import problem
+
+log = logging.getLogger(__name__)
+
+API = "/api/v1/"
+PUSHES = "/records"
+NAMES = 3
+"""So many times as often as an address may sign in, a name may be tried from all addresses together."""
+ANSWER_SECONDS = 0.5
+# A bucket that refills steadily, kept as the one moment at which it is full again (GCRA). Answers milliseconds to wait.
+TAKE = """
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + clock[2] / 1000
+local full_at = math.max(tonumber(redis.call('GET', KEYS[1]) or 0), now)
+local every, minute = tonumber(ARGV[1]), 60000
+if full_at + every - now > minute then return math.ceil(full_at + every - now - minute) end
+redis.call('SET', KEYS[1], string.format('%.3f', full_at + every), 'PX', minute + 1000)
+return 0
+"""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """So many calls a minute, of one kind and one caller. All of a minute's may come at once."""
+
+    kind: str
+    caller: str
+    per_minute: int
+
+    def wait_seconds(self) -> int:
+        """Counts a call; the seconds until it would be let in, 0 where it is."""
+        name = f"esweb:calls:{self.kind}:{sha256(self.caller.encode()).hexdigest()[:32]}"
+        try:
+            wait = _valkey().eval(TAKE, 1, name, str(60_000 / self.per_minute))
+        except redis.RedisError as error:
+            log.warning("Calls are not counted, because Redis does not answer: %s", error)
+            return 0
+        return math.ceil(int(wait) / 1000)
+
+
+class Limits:
+    """The middleware."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if wait := max((limit.wait_seconds() for limit in _limits(request)), default=0):
+            return _too_many(request, wait)
+        answer = self.get_response(request)
+        # After the fact, because only a look at the tokens tells who is a stranger.
+        if answer.status_code == 401 and _shown(request) and (wait := _stranger(request).wait_seconds()):
+            return _too_many(request, wait)
+        return answer
+
+
+def _limits(request: HttpRequest) -> list[Limit]:
+    if request.path.startswith(API):
+        return [_of_the_api(request)]
+    if request.method == "POST" and request.path == reverse("login"):
+        name = request.POST.get("username", "").casefold()
+        by_address = Limit("sign-in", _address(request), settings.SIGN_INS_PER_MINUTE)
+        return [by_address, Limit("name", name, NAMES * settings.SIGN_INS_PER_MINUTE)]
+    return []
+
+
+def _of_the_api(request: HttpRequest) -> Limit:
+    if not (shown := _shown(request)):
+        return _stranger(request)
+    if request.path.endswith(PUSHES):
+        return Limit("push", shown, settings.PUSHES_PER_MINUTE)
+    return Limit("call", shown, settings.CALLS_PER_MINUTE)
+
+
+def _shown(request: HttpRequest) -> str:
+    """What the caller shows to be let in, right or wrong."""
+    return request.headers.get("Authorization", "") or request.COOKIES.get(settings.SESSION_COOKIE_NAME, "")
+
+
+def _stranger(request: HttpRequest) -> Limit:
+    return Limit("stranger", _address(request), settings.STRANGERS_PER_MINUTE)
+
+
+def _address(request: HttpRequest) -> str:
+    return str(request.META.get("REMOTE_ADDR", ""))
+
+
+def _too_many(request: HttpRequest, wait: int) -> HttpResponse:
+    words = f"Too many calls: try again in {wait} s"
+    answer: HttpResponse
+    if request.path.startswith(API):
+        answer = problem(429, words)
+    else:
+        answer = TemplateResponse(request, "429.html", {"wait": wait}, status=429).render()
+    answer["Retry-After"] = str(wait)
+    return answer
+
+
+@cache
+def _valkey() -> redis.Redis:
+    return redis.from_url(settings.REDIS_URL, socket_timeout=ANSWER_SECONDS, socket_connect_timeout=ANSWER_SECONDS)

@@ -1,0 +1,96 @@
+"""Whoever calls too often is told when to come again; others beside them notice nothing."""
+
+from __future__ import annotations
+
+import logging
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from pytest_django.fixtures import Settings
+
+from esweb import limits
+from tests.runs.calling import calls
+
+pytestmark = pytest.mark.django_db
+
+
+def at(address: str = "", **headers: str) -> Client:
+    """A caller from an address of its own: counts outlive a test."""
+    return Client(REMOTE_ADDR=address or uuid4().hex, headers=headers)
+
+
+def test_a_token_that_calls_too_often_is_told_when_to_come_again(ada: User, bo: User, settings: Settings) -> None:
+    settings.CALLS_PER_MINUTE = 3
+    busy, other = calls(ada, "read"), calls(bo, "read")
+    statuses = [busy.get("/api/v1/runs").status_code for _ in range(4)]
+    assert statuses == [200, 200, 200, 429]
+    refused = busy.get("/api/v1/presets")
+    assert refused["Content-Type"] == "application/problem+json"
+    assert 1 <= int(refused["Retry-After"]) <= 20
+    assert refused.json()["detail"] == f"Too many calls: try again in {refused['Retry-After']} s"
+    assert other.get("/api/v1/runs").status_code == 200
+
+
+def test_calls_are_let_in_again_as_time_goes_by() -> None:
+    limit = limits.Limit("test", uuid4().hex, 600_000)
+    assert [limit.wait_seconds() for _ in range(50)] == [0] * 50
+    slow = limits.Limit("test", uuid4().hex, 2)
+    assert [slow.wait_seconds() for _ in range(3)] == [0, 0, 30]
+    assert slow.wait_seconds() == 30, "a call that was refused must not push the moment away"
+
+
+def test_a_session_that_calls_too_often_is_limited_too(ada_client: Client, settings: Settings) -> None:
+    settings.CALLS_PER_MINUTE = 1
+    assert [ada_client.get("/api/v1/runs").status_code for _ in range(2)] == [200, 429]
+
+
+def test_pushes_of_records_have_a_limit_of_their_own(ada: User, settings: Settings) -> None:
+    settings.CALLS_PER_MINUTE, settings.PUSHES_PER_MINUTE = 1, 2
+    script = calls(ada, "admin")
+    assert script.get("/api/v1/runs").status_code == 200
+    pushes = [script.post("/api/v1/attempts/esweb-none-a1/records", "", content_type="a/b") for _ in range(3)]
+    assert [push.status_code for push in pushes] == [404, 404, 429]
+
+
+def test_an_address_without_a_good_token_is_limited_and_good_tokens_beside_it_are_not(
+    ada: User, settings: Settings
+) -> None:
+    settings.STRANGERS_PER_MINUTE = 2
+    address = uuid4().hex
+    wrong = [at(address, authorization=f"Bearer esw_{guess}").get("/api/v1/runs").status_code for guess in range(4)]
+    assert wrong == [401, 401, 429, 429]
+    assert at(address).get("/api/v1/runs").status_code == 429
+    assert calls(ada, "read").get("/api/v1/runs", REMOTE_ADDR=address).status_code == 200
+    assert at().get("/api/v1/runs").status_code == 401
+
+
+def test_passwords_cannot_be_guessed_quickly(ada: User, settings: Settings) -> None:
+    settings.SIGN_INS_PER_MINUTE = 2
+    guesser = at()
+    tries = [guesser.post("/login/", {"username": uuid4().hex, "password": str(n)}) for n in range(3)]
+    assert [answer.status_code for answer in tries] == [200, 200, 429]
+    assert int(tries[2]["Retry-After"]) <= 30
+    assert "Too many tries to sign in" in tries[2].content.decode()
+    assert "script-src 'self'" in tries[2]["Content-Security-Policy"]
+    assert guesser.get("/login/").status_code == 200
+
+
+def test_a_name_cannot_be_tried_from_many_addresses(settings: Settings) -> None:
+    settings.SIGN_INS_PER_MINUTE = 1
+    name = uuid4().hex
+    tries = [at().post("/login/", {"username": said, "password": "x"}) for said in (name, name.upper(), name, name)]
+    assert [answer.status_code for answer in tries] == [200, 200, 200, 429]
+
+
+def test_without_redis_calls_are_let_through_and_the_log_says_so(
+    ada: User, settings: Settings, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.REDIS_URL = "redis://127.0.0.1:1"
+    limits._valkey.cache_clear()
+    monkeypatch.setattr(limits, "ANSWER_SECONDS", 0.05)
+    with caplog.at_level(logging.WARNING):
+        assert calls(ada, "read").get("/api/v1/runs").status_code == 200
+    assert "Calls are not counted" in caplog.text
+    limits._valkey.cache_clear()
