@@ -9,10 +9,11 @@ from celery import shared_task
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Q
 
-from runs import launch, reconcile
-from runs.models import Attempt, Cluster, Job, Rebuild, Run
-from workers.executors.states import State
+from runs import launch, reconcile, shelving
+from runs.models import Attempt, Cluster, Experiment, Job, Rebuild, Run
+from workers.executors.states import OPEN_STATES, State
 
 short_job = partial(shared_task, acks_late=True, reject_on_worker_lost=True, soft_time_limit=60, time_limit=120)
 
@@ -85,6 +86,22 @@ def rebuild_checkpoint(run: Run, step: int, person: User) -> Rebuild:
         if rebuild.state == State.CREATED.value:
             _on_commit(submit_rebuild, rebuild)
     return rebuild
+
+
+def delete_run(run: Run, person: User) -> None:
+    """Puts a run into the bin, and asks for its end where it has not ended."""
+    with transaction.atomic():
+        cancel_run(run, person)
+        shelving.delete(run, person)
+
+
+def delete_experiment(experiment: Experiment, person: User) -> None:
+    """Puts an experiment with its runs into the bin, and asks for the end of those that have not ended."""
+    with transaction.atomic():
+        open_or_waiting = Q(state__in=OPEN_STATES) | Q(attempts__restart_at__isnull=False)
+        for run in experiment.runs.filter(open_or_waiting).distinct():
+            cancel_run(run, person)
+        shelving.delete(experiment, person)
 
 
 def stop_rebuild(rebuild: Rebuild) -> None:
