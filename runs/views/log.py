@@ -1,37 +1,80 @@
-"""The end of a run's log, as plain text, and the whole file."""
+"""A run's log: its end, followed as it grows, or any page of it, with search; and the whole file."""
 
 from __future__ import annotations
 
-import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from django.http import FileResponse, Http404, HttpResponse
+from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
+from django_htmx.http import replace_url
 
 from runs.models import Attempt, Run
+from runs.views.addresses import run_address
+from runs.views.log_file import LogPage, find, page_from, page_until
 from runs.views.parameters import SignedIn
 from runs.views.visible import visible_run
 
-TAIL_LINES = 200
-TAIL_BYTES = 256 * 1024
-# CSI sequences (colours, cursor), OSC sequences (titles, links), and the two-letter ones: ECMA-48, §5.4.
-ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
-UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+PARAMETERS = ("log_attempt", "log_find", "log_from", "log_until", "log_after", "log_before")
+WORDS_AT_MOST = 200
+PLACE_DIGITS = 15
 
 
-def log_context(run: Run) -> dict[str, Any]:
-    """The last lines of the newest attempt's log."""
-    attempt = run.newest_attempt()
-    return {"log": tail(attempt.directory / "log.txt") if attempt else "", "log_lines": TAIL_LINES}
+@dataclass(frozen=True)
+class Asked:
+    """Which part of which attempt's log: from a byte or until one, or the next lines that hold `words`."""
+
+    attempt: Attempt | None
+    words: str
+    places: dict[str, int]
+
+    @property
+    def is_following(self) -> bool:
+        """True where it is the end that is wanted, and its growth."""
+        return not self.places and not self.words
+
+    def page(self) -> LogPage | None:
+        """The lines; None where no line holds the words."""
+        path = _path(self.attempt)
+        place = self.places.get
+        if self.words and "log_from" not in self.places and "log_until" not in self.places:
+            hit = find(path, self.words, after=place("log_after", 0), before=place("log_before"))
+            return None if hit is None else page_from(path, hit, self.words)
+        if (start := place("log_from")) is not None:
+            return page_from(path, start, self.words)
+        return page_until(path, place("log_until"), self.words)
+
+
+def log_context(request: SignedIn, run: Run) -> dict[str, Any]:
+    """The part that is asked for, else the end of the newest attempt's log."""
+    attempts = list(run.attempts.order_by("-n"))
+    asked = _asked(request, attempts)
+    page = asked.page()
+    return {
+        "log": page or page_until(_path(asked.attempt)), "log_is_missed": page is None, "log_asked": asked,
+        "log_follows": asked.is_following, "log_attempts": attempts,
+        "log_n": None if asked.attempt is None or asked.attempt == attempts[0] else asked.attempt.n,
+    }  # fmt: skip
 
 
 @require_safe
 def run_log(request: SignedIn, uid: str) -> HttpResponse:
-    """The end of the log, alone."""
-    found = visible_run(request, uid)
-    return TemplateResponse(request, "runs/run.html#log", {"run": found, **log_context(found)})
+    """The lines alone, for htmx; others are sent to the page they stand on. `grown`: nobody asked, the log has grown."""
+    run = visible_run(request, uid)
+    chosen = {name: request.GET[name] for name in PARAMETERS if request.GET.get(name)}
+    if not request.htmx:
+        return redirect(f"{run.get_absolute_url()}?{urlencode(chosen)}#log")
+    context = {"run": run, **log_context(request, run)}
+    response = TemplateResponse(request, "runs/log.html#lines", context)
+    if "grown" in request.GET:
+        return response
+    address = run_address(request, run, PARAMETERS, _canonical(chosen, context["log"]))
+    located: HttpResponse = replace_url(response, address)
+    return located
 
 
 @require_safe
@@ -46,30 +89,27 @@ def attempt_log_file(request: SignedIn, uid: str, n: int) -> FileResponse:
     return _file(visible_run(request, uid).attempts.filter(n=n).first(), f"{uid}-a{n}.log")
 
 
+def _asked(request: SignedIn, attempts: list[Attempt]) -> Asked:
+    n = request.GET.get("log_attempt", "")
+    attempt = next((a for a in attempts if str(a.n) == n), attempts[0] if attempts else None)
+    given = {name: request.GET.get(name, "") for name in PARAMETERS[2:]}
+    places = {name: int(v) for name, v in given.items() if v.isascii() and v.isdigit() and len(v) <= PLACE_DIGITS}
+    return Asked(attempt, request.GET.get("log_find", "")[:WORDS_AT_MOST], places)
+
+
+def _canonical(chosen: dict[str, str], page: LogPage) -> dict[str, object]:
+    """A hit that was searched for is kept as the place where it was found, so that its link shows the same lines."""
+    seeks = "log_find" in chosen and not {"log_from", "log_until"} & set(chosen)
+    kept = {name: value for name, value in chosen.items() if name not in ("log_after", "log_before")}
+    return {**kept, **({"log_from": page.start} if seeks else {})}
+
+
+def _path(attempt: Attempt | None) -> Path | None:
+    return attempt.directory / "log.txt" if attempt else None
+
+
 def _file(attempt: Attempt | None, name: str) -> FileResponse:
-    try:
-        file = (attempt.directory / "log.txt").open("rb") if attempt else None
-    except FileNotFoundError:
-        file = None
-    if file is None:
+    path = _path(attempt)
+    if path is None or not path.is_file():
         raise Http404("No log has been written yet.")
-    return FileResponse(file, as_attachment=True, filename=name, content_type="text/plain; charset=utf-8")
-
-
-def tail(path: Path, lines: int = TAIL_LINES) -> str:
-    """The last lines of a file as text that a page can show; empty where there is no file."""
-    try:
-        with path.open("rb") as file:
-            size = file.seek(0, 2)
-            file.seek(max(0, size - TAIL_BYTES))
-            text = file.read().decode("utf-8", errors="replace")
-    except FileNotFoundError:
-        return ""
-    whole = text if size <= TAIL_BYTES else text.partition("\n")[2]
-    return "\n".join(printable(line) for line in whole.removesuffix("\n").split("\n")[-lines:])
-
-
-def printable(line: str) -> str:
-    """What a terminal would show of a line: no escape sequences, and only what its last carriage return left."""
-    shown = ANSI.sub("", line).rstrip("\r").rpartition("\r")[2]
-    return UNPRINTABLE.sub("", shown)
+    return FileResponse(path.open("rb"), as_attachment=True, filename=name, content_type="text/plain; charset=utf-8")

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import urlencode
 
 from django.core.paginator import Page
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.views.decorators.http import require_safe
 from django_htmx.http import replace_url
 
 from runs.models import Prompt, Response, Run
+from runs.views.addresses import run_address
 from runs.views.parameters import SignedIn, choice, page_of
 from runs.views.visible import visible_run
 
@@ -54,7 +54,7 @@ def run_responses(request: SignedIn, uid: str) -> HttpResponse:
         return redirect(f"{run.get_absolute_url()}?{urlencode(chosen)}#responses")
     context = {"run": run, **responses_context(request, run)}
     response = TemplateResponse(request, "runs/run.html#responses", context)
-    return replace_url(response, _address(request, run, chosen)) if "asked" in request.GET else response
+    return replace_url(response, run_address(request, run, PARAMETERS, chosen)) if "asked" in request.GET else response
 
 
 def _kept(run: Run) -> Any:
@@ -80,11 +80,3 @@ def _asked(run: Run, step: int | None, which: str, page: Iterable[Prompt]) -> It
         if which == "all" or (row.sample == 0) == (which == "greedy"):
             answers[row.prompt_id].append(row)
     return [Asked(prompt, answers[prompt.pk]) for prompt in prompts]
-
-
-def _address(request: SignedIn, run: Run, chosen: dict[str, str]) -> str:
-    """The page's own address with what was chosen here: what a page shows is a URL."""
-    before = parse_qs(urlsplit(request.htmx.current_url or "").query)
-    others = {name: values[-1] for name, values in before.items() if name not in PARAMETERS}
-    query = urlencode({**others, **chosen})
-    return f"{reverse('run', args=[run.uid])}{'?' if query else ''}{query}"

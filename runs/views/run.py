@@ -36,7 +36,7 @@ def run(request: SignedIn, uid: str) -> HttpResponse:
     context = {
         "run": found, "watch": watch, **_curves_context(request, found), "population": population(found),
         **_standing(request, found), **_past_context(found), **checkpoints_context(request, found),
-        **responses_context(request, found), **log_context(found),
+        **responses_context(request, found), **log_context(request, found),
         "config": config_sections(found.config), "config_json": json.dumps(found.config, indent=2, ensure_ascii=False),
     }  # fmt: skip
     return TemplateResponse(request, "runs/run.html", context)

@@ -1,0 +1,59 @@
+import pytest
+from playwright.sync_api import expect
+
+from tests.runs.pages import make_run
+
+
+@pytest.fixture
+def log(experiment, runs_dir):
+    """The log of a run that is training, of two thousand lines."""
+    folder = make_run(experiment).newest_attempt().directory
+    folder.mkdir(parents=True)
+    path = folder / "log.txt"
+    path.write_text("".join(f"line {i}\n" for i in range(1, 2001)))
+    return path
+
+
+@pytest.fixture
+def open_page(signed_in, address, experiment, log):
+    signed_in.goto(f"{address}{experiment.runs.get().get_absolute_url()}")
+    signed_in.wait_for_selector("live-run[data-state=live]")
+    return signed_in
+
+
+def tell_of_growth(page):
+    with page.expect_response("**/log/**"):
+        page.evaluate("document.body.dispatchEvent(new CustomEvent('run-changed:log'))")
+
+
+def test_the_end_is_followed_while_the_log_grows(open_page, log):
+    expect(open_page.locator("#log-text .line").last).to_have_text("line 2000\n")
+    with log.open("a") as file:
+        file.write("\x1b[32mline 2001\x1b[0m\n")
+    tell_of_growth(open_page)
+    expect(open_page.locator("#log-text .ansi-green")).to_have_text("line 2001")
+    end = "e => e.scrollHeight - e.scrollTop - e.clientHeight"
+    assert open_page.locator("#log-text").evaluate(end) < 2
+
+
+def test_a_line_is_searched_for_and_what_is_shown_is_an_address(open_page):
+    open_page.get_by_label("Find").fill("LINE 7")
+    open_page.keyboard.press("Enter")
+    expect(open_page.locator("#log-text .hit").first).to_have_text("line 7\n")
+    open_page.get_by_role("link", name="Next hit").click()
+    expect(open_page.locator("#log-text .hit").first).to_have_text("line 700\n")
+    expect(open_page.locator("#log-next-hit")).to_be_focused()
+    open_page.reload()
+    expect(open_page.locator("#log-text .hit").first).to_have_text("line 700\n")
+    open_page.get_by_role("link", name="End", exact=True).click()
+    expect(open_page.locator("#log-text .line").last).to_have_text("line 2000\n")
+
+
+def test_wrapping_is_switched_off_by_keyboard_and_stays_so(open_page):
+    wrap = open_page.get_by_role("button", name="Wrap lines")
+    expect(open_page.locator("#log-text")).to_have_css("white-space", "pre-wrap")
+    wrap.press("Enter")
+    expect(open_page.locator("#log-text")).to_have_css("white-space", "pre")
+    tell_of_growth(open_page)
+    open_page.reload()
+    expect(wrap).to_have_attribute("aria-pressed", "false")
