@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 import numpy as np
 import torch
@@ -36,7 +37,14 @@ def halfwords(keys: Sequence[int], streams: Sequence[Stream], device: torch.devi
 
     Block b has the key (key, 0) and the counter (b + 1, 0, low, high): numpy counts up before it draws.
     """
-    return by_numpy(keys, streams) if device.type == "cpu" else by_tensors(keys, streams, device)
+    if device.type == "cpu":
+        return by_numpy(keys, streams)
+    if device.type == "cuda" and find_spec("triton"):
+        # Comes with torch for GPUs, and with no other.
+        from workers.engines.es.philox_cuda import by_triton
+
+        return by_triton(keys, streams, device)
+    return by_tensors(keys, streams, device)
 
 
 def by_numpy(keys: Sequence[int], streams: Sequence[Stream]) -> Tensor:
