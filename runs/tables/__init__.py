@@ -1,0 +1,33 @@
+"""Tables of runs: asked in one line, sorted, paged and grouped by any key, for pages and the API alike."""
+
+from runs.tables.columns import DEFAULTS, Column, Kind, Vocabulary, config_keys, vocabulary
+from runs.tables.conditions import matching
+from runs.tables.grouping import GroupRow, Spread, grouped, is_averaged
+from runs.tables.language import OPERATORS, Problem, QueryError, Term, parse, quoted, without, written
+from runs.tables.paging import NotACursor, Order, Place, page
+
+__all__ = [
+    "DEFAULTS",
+    "OPERATORS",
+    "Column",
+    "GroupRow",
+    "Kind",
+    "NotACursor",
+    "Order",
+    "Place",
+    "Problem",
+    "QueryError",
+    "Spread",
+    "Term",
+    "Vocabulary",
+    "config_keys",
+    "grouped",
+    "is_averaged",
+    "matching",
+    "page",
+    "parse",
+    "quoted",
+    "vocabulary",
+    "without",
+    "written",
+]

@@ -1,0 +1,110 @@
+"""Terms of a query -> rows: what each kind of column can be asked for, and what is said where it cannot."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from django.db.models import Q, QuerySet
+
+from runs.models import Run, Series
+from runs.tables.columns import Column, Kind, Vocabulary
+from runs.tables.expressions import STORED, annotated
+from runs.tables.in_config import in_config
+from runs.tables.language import Problem, QueryError, Range, Term
+from runs.tables.values import Unfit, any_of, compared, moment, number, only, whole, words
+
+COMPUTED = ("step", "time")
+
+
+def matching(runs: QuerySet[Run], terms: list[Term], vocabulary: Vocabulary) -> QuerySet[Run]:
+    """The runs for which every term holds; archived ones only where the query speaks of them. Raises QueryError."""
+    problems = []
+    if not any(term.key == "archived" for term in terms):
+        runs = runs.filter(archived_at__isnull=True)
+    for term in terms:
+        try:
+            runs = _holding(runs, term, vocabulary)
+        except Unfit as error:
+            problems.append(Problem(term.at, term.end, str(error)))
+    if problems:
+        raise QueryError(problems)
+    return runs
+
+
+def _holding(runs: QuerySet[Run], term: Term, vocabulary: Vocabulary) -> QuerySet[Run]:
+    column = vocabulary.column(term.key or "name")
+    if column is None:
+        raise Unfit(vocabulary.complaint(term.key))
+    if column.key in COMPUTED:
+        runs = annotated(runs, column, _name(column))
+    condition = CONDITIONS[column.kind](column, term)
+    return runs.filter(~condition if term.negated else condition)
+
+
+def _name(column: Column) -> str:
+    """What a number is called in SQL."""
+    return f"asked_{column.key}" if column.key in COMPUTED else STORED[column.key]
+
+
+def _text(column: Column, term: Term) -> Q:
+    only(term, ":", "~")
+    lookup = "icontains" if term.operator == "~" else "iexact"
+    return any_of([Q(**{f"{STORED[column.key]}__{lookup}": word}) for word in words(term)])
+
+
+def _choice(column: Column, term: Term) -> Q:
+    return Q(**{f"{column.key}__in": _chosen(column, term)})
+
+
+def _chosen(column: Column, term: Term) -> list[str]:
+    only(term, ":")
+    for value in term.values:
+        if value not in column.choices:
+            said = f"{value.low}..{value.high}" if isinstance(value, Range) else value
+            raise Unfit(f"{column.key} must be one of {', '.join(column.choices)}, not {said!r}.")
+    return words(term)
+
+
+def _archived(column: Column, term: Term) -> Q:
+    asked = {"yes": Q(archived_at__isnull=False), "no": Q(archived_at__isnull=True), "any": Q(pk__isnull=False)}
+    return any_of([asked[value] for value in _chosen(column, term)])
+
+
+def _tags(column: Column, term: Term) -> Q:
+    only(term, ":", "~")
+    if term.operator == "~":
+        return any_of([Q(tags__icontains=word) for word in words(term)])
+    return any_of([Q(tags=[]) if word == "none" else Q(tags__contains=[word]) for word in words(term)])
+
+
+def _number(column: Column, term: Term) -> Q:
+    return compared(term, _name(column), whole)
+
+
+def _moment(column: Column, term: Term) -> Q:
+    return compared(term, "created_at", moment)
+
+
+def _metric(column: Column, term: Term) -> Q:
+    of_key = Series.objects.filter(key=column.metric)
+    if term.values in (("none",), ("any",)):
+        has = Q(pk__in=of_key.values("run"))
+        return has if term.values == ("any",) else ~has
+    rows = of_key.filter(compared(term, column.summary, number))
+    if term.operator != ":" or any(isinstance(value, Range) for value in term.values):
+        # To PostgreSQL NaN is above every number.
+        rows = rows.filter(**{f"{column.summary}__lt": math.nan})
+    return Q(pk__in=rows.values("run"))
+
+
+CONDITIONS: Mapping[Kind, Callable[[Column, Term], Q]] = {
+    Kind.TEXT: _text,
+    Kind.CHOICE: _choice,
+    Kind.NUMBER: _number,
+    Kind.MOMENT: _moment,
+    Kind.TAGS: _tags,
+    Kind.ARCHIVED: _archived,
+    Kind.CONFIG: in_config,
+    Kind.METRIC: _metric,
+}

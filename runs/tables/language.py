@@ -1,0 +1,146 @@
+"""The line people type above a table of runs: `state:failed es.sigma>0.01 kl<1 seed:1..3 name~concise -tag:old word`.
+
+Terms are parted by spaces and all of them must hold. `:` takes alternatives parted by commas, and ranges; `-` before a
+term means that it must not hold; a bare word must stand in the name. Here is only how it is written: what a key means,
+`columns` says. No Django.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+OPERATORS = (":", "!=", "<", "<=", ">", ">=", "~")
+LONGEST = 2000
+MOST_TERMS = 50
+PIECE = re.compile(r'(?:[^\s"]|"(?:[^"\\]|\\.)*")+')
+KEYED = re.compile(r'(?P<key>[^:=!<>~"]*)(?P<operator>!=|<=|>=|[:=<>~])(?P<value>.*)', re.DOTALL)
+VALUE = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*")*')
+QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+NEEDS_QUOTES = re.compile(r'[\s",\\]|\.\.|^$')
+
+
+@dataclass(frozen=True)
+class Range:
+    """From one value to another, both included; an empty end is open."""
+
+    low: str
+    high: str
+
+
+@dataclass(frozen=True)
+class Term:
+    """One condition. Without a key it is a word of the name. `at` and `end` are where it stands in the line."""
+
+    key: str
+    operator: str
+    values: tuple[str | Range, ...]
+    negated: bool = False
+    at: int = field(default=0, compare=False)
+    end: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong with the line between two places, and what would be right."""
+
+    at: int
+    end: int
+    message: str
+
+
+class QueryError(ValueError):
+    """A line that means nothing. Carries every problem, in the order of the line."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__(" ".join(f"At {p.at + 1}: {p.message}" for p in problems))
+        self.problems = problems
+
+
+def parse(line: str) -> list[Term]:
+    """The terms of a line. Raises QueryError."""
+    if len(line) > LONGEST:
+        raise QueryError([Problem(LONGEST, len(line), f"A query has at most {LONGEST} characters.")])
+    if (nul := line.find("\x00")) >= 0:
+        raise QueryError([Problem(nul, nul + 1, "A query cannot hold the character NUL.")])
+    read = list(_read(line))
+    problems = [found for found in read if isinstance(found, Problem)]
+    terms = [found for found in read if isinstance(found, Term)]
+    if len(terms) > MOST_TERMS:
+        extra = terms[MOST_TERMS]
+        problems.append(Problem(extra.at, len(line), f"A query has at most {MOST_TERMS} terms."))
+    if problems:
+        raise QueryError(problems)
+    return terms
+
+
+def written(key: str, operator: str, *values: str) -> str:
+    """A term as it is typed, with quotes where it needs them. A value such as 1..3 is meant as a range."""
+    return f"{key}{operator}{','.join(quoted(value) for value in values)}"
+
+
+def quoted(value: str) -> str:
+    """A value with quotes around it, where it would mean something else without."""
+    if not NEEDS_QUOTES.search(value):
+        return value
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def without(line: str, term: Term) -> str:
+    """The line with a term taken out."""
+    return f"{line[: term.at].rstrip()} {line[term.end :].lstrip()}".strip()
+
+
+def _read(line: str) -> Iterator[Term | Problem]:
+    at = 0
+    while at < len(line):
+        if line[at].isspace():
+            at += 1
+            continue
+        piece = PIECE.match(line, at)
+        if piece is None or line[piece.end() : piece.end() + 1] == '"':
+            at = piece.end() if piece else at
+            yield Problem(at, len(line), 'This quotation mark is never closed: end the text with ".')
+            return
+        yield _term(piece.group(), at)
+        at = piece.end()
+
+
+def _term(piece: str, at: int) -> Term | Problem:
+    negated, end = piece.startswith("-") and len(piece) > 1, at + len(piece)
+    keyed = KEYED.fullmatch(piece[negated:])
+    if keyed is None:
+        return Term("", "~", (_unquoted(piece[negated:]),), negated, at, end)
+    key, operator, value = keyed.group("key", "operator", "value")
+    if not key:
+        return Problem(at, end, f"A key must stand before {operator}, as in kl<1 or state:failed.")
+    if not value:
+        return Problem(at, end, f"A value must follow {key}{operator}, as in {key}{operator}1.")
+    if operator == "!=":
+        operator, negated = ":", not negated
+    return Term(key, ":" if operator == "=" else operator, tuple(_values(operator, value)), negated, at, end)
+
+
+def _values(operator: str, value: str) -> Iterator[str | Range]:
+    if operator not in (":", "="):
+        yield _unquoted(value)
+        return
+    at = 0
+    while at <= len(value):
+        one = VALUE.match(value, at)
+        text = one.group() if one else ""
+        yield _one_value(text)
+        at += len(text) + 1
+
+
+def _one_value(text: str) -> str | Range:
+    if '"' not in text and ".." in text:
+        low, _, high = text.partition("..")
+        return Range(low, high)
+    return _unquoted(text)
+
+
+def _unquoted(text: str) -> str:
+    return QUOTED.sub(lambda m: re.sub(r"\\(.)", r"\1", m.group(1), flags=re.DOTALL), text)

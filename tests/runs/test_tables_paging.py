@@ -1,0 +1,70 @@
+import math
+
+import pytest
+
+from runs import tables
+from runs.models import Run, Series
+from tests.runs.recording import make_run
+
+pytestmark = pytest.mark.django_db
+VALUES = [0.5, math.nan, -1.0, 0.5, math.inf, 0.5, None, -math.inf, 7.0, None]
+
+
+@pytest.fixture
+def runs(experiment):
+    """Ten runs with ties, with and without a KL and an es.sigma."""
+    made = [make_run(experiment, f"run {i % 3}") for i in range(len(VALUES))]
+    for run, value in zip(made, VALUES, strict=True):
+        if value is not None:
+            Series.objects.create(run=run, key="kl", points=1, last_step=1, last_value=value)
+        if value is not None and math.isfinite(value):
+            run.config["es"]["sigma"] = value if value != 7.0 else "text"
+            run.save()
+    return made
+
+
+def walked(experiment, order, size):
+    """Every page's rows, one after the other; each place is read back from its text, as an address gives it."""
+    found, after, pages = [], None, 0
+    while pages == 0 or after is not None:
+        rows, after = tables.page(Run.objects.filter(experiment=experiment), order, after, size)
+        after = after and tables.Place.read(str(after))
+        found += rows
+        pages += 1
+        assert len(rows) <= size
+    assert pages == max(1, math.ceil(len(found) / size))
+    return found
+
+
+@pytest.mark.parametrize("key", ["created", "name", "state", "seed", "step", "time", "kl", "es.sigma", "by"])
+@pytest.mark.parametrize("descending", [True, False])
+@pytest.mark.parametrize("size", [1, 3, 10])
+def test_pages_hold_every_run_once_in_the_order_of_one_long_page(runs, experiment, key, descending, size):
+    column = tables.vocabulary(experiment).column(key)
+    order = tables.Order(column, descending)
+    found = walked(experiment, order, size)
+    assert sorted(run.pk for run in found) == [run.pk for run in runs]
+    assert found == walked(experiment, order, 100)
+
+
+def test_numbers_are_sorted_as_numbers_and_what_is_none_comes_last(runs, experiment):
+    column = tables.vocabulary(experiment).column("kl")
+    for descending, first in ((True, [math.inf, 7.0, 0.5, 0.5, 0.5, -1.0, -math.inf]), (False, None)):
+        rows = walked(experiment, tables.Order(column, descending), 3)
+        values = [VALUES[runs.index(run)] for run in rows]
+        assert values[:7] == (first or [-math.inf, -1.0, 0.5, 0.5, 0.5, 7.0, math.inf])
+        assert [runs.index(run) for run in rows[7:]] == [9, 6, 1]
+
+
+def test_a_run_that_comes_in_meanwhile_shifts_nothing(runs, experiment):
+    order = tables.Order(tables.vocabulary(experiment).column("created"), True)
+    first, after = tables.page(experiment.runs.all(), order, None, 4)
+    make_run(experiment, "new")
+    second, _ = tables.page(experiment.runs.all(), order, after, 4)
+    assert [*first, *second] == runs[:-9:-1]
+
+
+@pytest.mark.parametrize("text", ["", "x", "e30", "WzEsMl0x", "W251bGwsIDBd", "W1tdLCAxXQ", "[" * 5000, "é"])
+def test_a_place_that_no_page_gave_is_refused(text):
+    with pytest.raises(tables.NotACursor):
+        tables.Place.read(text)
