@@ -38,7 +38,7 @@ def _fill(out, keys, name, first, blocks, row_length, size: tl.constexpr):  # ty
     _put(at + 12, c3, block < blocks)
 
 
-@triton.jit  # type: ignore[untyped-decorator]
+@triton.jit
 def _put(at, word, mask):  # type: ignore[no-untyped-def]
     for piece in tl.static_range(4):
         tl.store(at + piece, ((word >> (16 * piece)) & 0xFFFF).to(tl.int32), mask=mask)
