@@ -6,12 +6,13 @@ from runs.charts.groups import Group, groups_of, label
 from runs.charts.marks import Mark, marks
 from runs.charts.overlay import MAIN_KEYS, How, overlay
 from runs.charts.population import population_chart
-from runs.charts.single import Section, sections
+from runs.charts.sections import SYSTEM, Section, machine, sections
 from runs.charts.words import number, share
 
 __all__ = [
     "MAIN_KEYS",
     "MEASURES",
+    "SYSTEM",
     "Chart",
     "Group",
     "How",
@@ -21,6 +22,7 @@ __all__ = [
     "compare",
     "groups_of",
     "label",
+    "machine",
     "marks",
     "number",
     "overlay",

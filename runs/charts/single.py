@@ -1,8 +1,8 @@
-"""One run's curves, by section: what the common evaluator measured, then what training itself reports."""
+"""Draws the charts of one run: a few of its curves each, with a sentence and a table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,13 @@ from runs.series import Curve
 
 LINES = ("solid", "dash", "dot", "dashdot")
 MARKERS_AT_MOST = 30
-SHARE = "share of answers"
+SHARE = "share of "
+"""Units that begin so are shares, written in percent."""
+TITLES = {
+    "es/dead": ("Dead iterations", "1 where all members scored alike: no fitness spread, so the update is zero."),
+    "es/update_norm": ("Size of the update", "Euclidean norm of the change of all weights in one iteration."),
+    "time/step_seconds": ("Seconds a step", ""),
+}
 SYMBOLS = ("circle", "square", "diamond", "cross")
 
 
@@ -31,86 +37,12 @@ class Spec:
     help: str = ""
 
 
-@dataclass(frozen=True)
-class Section:
-    """Charts that belong together."""
-
-    slug: str
-    title: str
-    help: str
-    charts: tuple[Chart, ...]
-
-    @property
-    def is_folded(self) -> bool:
-        """True where it is for those who look for it."""
-        return self.slug.endswith("details")
-
-
-HELD_OUT = (
-    Spec("reward", "Reward", "reward", (("reward/mean", "greedy"), ("sample/reward/mean", "sampled")),
-         "Mean over held-out prompts: the one greedy answer, and the samples at the evaluation's temperature."),
-    Spec("accuracy", "Accuracy", SHARE,
-         (("accuracy/contains", "contains"), ("accuracy/exact", "exact"),
-          ("sample/accuracy/contains", "sampled")),
-         "Share of answers that contain the right one (greedy, sampled), or are exactly it. Reward hacking lowers it."),
-    Spec("kl", "KL from the base model", "nats per token", (("kl", "exact"), ("kl/k3", "k3 estimate")),
-         "KL(model ‖ base) on the sampled answers. Exact: over the whole vocabulary at each token. k3: Schulman's "
-         "estimate (r − 1) − log r from the sampled tokens alone."),
-    Spec("length", "Answer length", "tokens", (("response/tokens_mean", "tokens"),), "Mean of the greedy answers."),
-    Spec("degenerate", "Empty and clipped answers", SHARE,
-         (("response/empty_ratio", "empty"), ("response/clipped_ratio", "clipped at the limit"))),
-)  # fmt: skip
-TRAINING = (
-    Spec("train/reward", "Training reward", "reward",
-         (("train/reward/mean", "mean"), ("train/reward/max", "best"), ("train/reward/min", "worst")),
-         "Over the population's members (ES) or the sampled completions (GRPO). Not comparable between methods."),
-)  # fmt: skip
-DETAILS = ("kl/", "reward/", "accuracy/", "response/", "sample/", "cost/", "safety/")
-SYSTEM = ("time/", "system/")
-TITLES = {
-    "es/dead": ("Dead iterations", "1 where all members scored alike: no fitness spread, so the update is zero."),
-    "es/update_norm": ("Size of the update", "Euclidean norm of the change of all weights in one iteration."),
-    "time/step_seconds": ("Seconds a step", ""),
-}
-
-
-def sections(run: Run, curves: Iterable[Curve], x: str = "step", *, log_kl: bool = False) -> list[Section]:
-    """Held-out, training, time and system, and what is left of the evaluator's numbers. Empty sections are left out.
-
-    A key that is not known here gets a chart of its own, so that nothing a run logs stays hidden.
-    """
-    mine = {c.key: c for c in curves}
-    known = {key for spec in (*HELD_OUT, *TRAINING) for key, _ in spec.lines}
-    own = [_own(key) for key in mine if key not in known]
-    parts = (
-        ("held-out", "Held-out", "The common evaluator on the centre weights.", HELD_OUT),
-        ("training", "Training", "The method's own stream.", (*TRAINING, *_rest(own, deep=False))),
-        ("system", "Time and system", "", [s for s in own if s.name.startswith(SYSTEM)]),
-        ("training-details", "Training, in detail", "", _rest(own, deep=True)),
-        ("details", "Held-out, in detail", "", [s for s in own if s.name.startswith(DETAILS)]),
-    )
-    drawn = (
-        Section(slug, title, words, tuple(_charts(run, specs, mine, x, log_kl))) for slug, title, words, specs in parts
-    )
-    return [section for section in drawn if section.charts]
-
-
-def _own(key: str) -> Spec:
-    title, words = TITLES.get(key, (key.removeprefix("train/"), ""))
-    return Spec(key, title, "", ((key, key),), words)
-
-
-def _rest(own: Sequence[Spec], *, deep: bool) -> list[Spec]:
-    """What training itself logs: the plain keys, or those of a family such as train/completions/."""
-    mine = [s for s in own if not s.name.startswith((*SYSTEM, *DETAILS))]
-    return [s for s in mine if (s.name.startswith("train/") and s.name.count("/") > 1) == deep]
-
-
-def _charts(run: Run, specs: Sequence[Spec], curves: Mapping[str, Curve], x: str, log_kl: bool) -> Iterator[Chart]:
-    for spec in specs:
-        lines = [(curves[key], name) for key, name in spec.lines if key in curves]
-        if lines:
-            yield _chart(run, spec, lines, x, log_kl and spec.name == "kl")
+def drawn(
+    run: Run, specs: Iterable[Spec], curves: Mapping[str, Curve], x: str = "step", log_kl: bool = False
+) -> tuple[Chart, ...]:
+    """A chart for each spec that has a curve."""
+    found = ((spec, [(curves[key], name) for key, name in spec.lines if key in curves]) for spec in specs)
+    return tuple(_chart(run, spec, lines, x, log_kl and spec.name == "kl") for spec, lines in found if lines)
 
 
 def _chart(run: Run, spec: Spec, lines: Sequence[tuple[Curve, str]], x: str, log_y: bool) -> Chart:
@@ -118,7 +50,7 @@ def _chart(run: Run, spec: Spec, lines: Sequence[tuple[Curve, str]], x: str, log
     if log_y:
         data = [style.without_nonpositive(trace, "y") for trace in data]
     layout = style.layout(X_WORDS[x], spec.unit, log_y=log_y, meta={"x": x}, showlegend=len(lines) > 1)
-    if spec.unit == SHARE:
+    if spec.unit.startswith(SHARE):
         layout["yaxis"]["tickformat"] = ".0%"
     layout["yaxis"] |= style.room(np.concatenate([curve.y for curve, _ in lines]))
     layout["legend"] = {"font": {"size": 10}, "orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
@@ -126,7 +58,7 @@ def _chart(run: Run, spec: Spec, lines: Sequence[tuple[Curve, str]], x: str, log
     return Chart(
         spec.name,
         spec.title,
-        _words(lines, share if spec.unit == SHARE else number),
+        _words(lines, share if spec.unit.startswith(SHARE) else number),
         {"data": data, "layout": layout},
         _table(lines, x),
         keys,

@@ -17,6 +17,8 @@ from runs.series.overwriting import overwritten
 from runs.series.packing import AXES, Block, Floats, Ints, unpack
 
 COUNTERS = ("tokens", "samples", "gpu_seconds")
+BY_THE_CLOCK = "system/"
+"""Such keys are measured by the clock, often several times a step: one does not say again what another has said."""
 X_AXES = ("step", "wall", "relative", *COUNTERS)
 
 
@@ -149,7 +151,7 @@ def _whole(run_id: int, key: str, pieces: _Pieces) -> tuple[Curve, Ints]:
     """A curve with all its points, and the segment of each."""
     segments = np.repeat(np.array(pieces.segments, np.int64), [len(y) for y in pieces.y])
     steps, x, y = np.concatenate(pieces.steps), np.concatenate(pieces.x), np.concatenate(pieces.y)
-    grey = overwritten(steps, segments)
+    grey = np.zeros(len(steps), bool) if key.startswith(BY_THE_CLOCK) else overwritten(steps, segments)
     placed = np.flatnonzero(~np.isnan(x))
     order = placed[np.lexsort((x[placed], segments[placed]))]
     return Curve(run_id, key, x[order], y[order], grey[order], len(order), pieces.cursor), segments[order]

@@ -7,17 +7,19 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from runs.forms import KNOBS, field_name
 from workers.config import Knob, RunConfig, knobs
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A knob as it stands in one config."""
+    """A knob as it stands in one config; `field` is its field in the launch form, empty where it has none."""
 
     name: str
     value: str
     help: str
     is_default: bool
+    field: str
 
 
 def config_sections(config: Mapping[str, Any]) -> list[tuple[str, list[Entry]]]:
@@ -39,7 +41,8 @@ def _knobs(task: str) -> dict[str, Knob]:
 def _entry(knob: Knob | None, name: str, value: Any) -> Entry:
     default = json.loads(json.dumps(knob.default)) if knob and not knob.required else ...
     text = value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
-    return Entry(name, text, knob.help if knob else "", value == default)
+    field = field_name(knob.path, knob.tag) if knob else ""
+    return Entry(name, text, knob.help if knob else "", value == default, field if field in KNOBS else "")
 
 
 def _leaves(config: Mapping[str, Any], known: Container[str], prefix: str = "") -> list[tuple[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
@@ -23,12 +24,23 @@ from workers.config import ConfigError, preset, presets
 FIRST_PRESET = "es-tiny"
 
 
+@dataclass(frozen=True)
+class Change:
+    """A field in which a launch differs from the run that it is cloned from; `field` is its HTML id."""
+
+    field: str
+    name: str
+    before: str
+    after: str
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 def launch(request: SignedIn, pk: int) -> HttpResponse:
     """GET fills the form from `preset` and from any field that the address names, or from a run to `clone`."""
     experiment = visible_experiment(request, pk)
     if not may_launch(request.user, experiment):
         raise PermissionDenied
+    changed: list[Change] = []
     if request.method == "POST":
         form = LaunchForm(request.POST)
         if form.is_valid() and (runs := _launch(request, experiment, form)):
@@ -36,6 +48,7 @@ def launch(request: SignedIn, pk: int) -> HttpResponse:
             return redirect(runs[0] if len(runs) == 1 else experiment)
     elif "clone" in request.GET:
         form = LaunchForm.cloning(visible_run(request, request.GET["clone"]))
+        changed = _lay_over(request, form)
     else:
         form = LaunchForm(initial=_initial(request))
     named = form["preset"].value() or ""
@@ -44,6 +57,7 @@ def launch(request: SignedIn, pk: int) -> HttpResponse:
         "form": form,
         "preset": presets().get(named),
         "clone": request.GET.get("clone"),
+        "changed": changed,
     }
     status = 400 if form.errors and request.method == "POST" else 200
     return TemplateResponse(request, "runs/launch.html", context, status=status)
@@ -59,6 +73,24 @@ def _launch(request: SignedIn, experiment: Experiment, form: LaunchForm) -> list
     except ConfigError as error:
         form.blame(error.problems)
         return []
+
+
+def _lay_over(request: SignedIn, form: LaunchForm) -> list[Change]:
+    """Puts what the address names, field by field or as `with` and `value`, over what the cloned run says."""
+    asked: dict[str, str] = {
+        name: str(value) for name, value in request.GET.items() if name not in ("clone", "with", "value")
+    }
+    if "with" in request.GET:
+        asked[request.GET["with"]] = request.GET.get("value", "")
+    for name in [name for name in asked if name not in form.fields]:
+        messages.warning(request, f"{name} is no field: all is as in the run. Fields: {', '.join(form.fields)}.")
+        del asked[name]
+    before: dict[str, Any] = dict(form.data if form.is_bound else form.initial)
+    if form.is_bound:
+        form.data = {**before, **asked}
+    else:
+        form.initial = {**before, **asked}
+    return [Change(str(form[name].auto_id), name, str(before.get(name) or ""), asked[name]) for name in asked]
 
 
 def _initial(request: SignedIn) -> dict[str, Any]:

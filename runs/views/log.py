@@ -63,7 +63,7 @@ def log_context(request: SignedIn, run: Run) -> dict[str, Any]:
 
 @require_safe
 def run_log(request: SignedIn, uid: str) -> HttpResponse:
-    """The lines alone, for htmx; others are sent to the page they stand on. `grown`: nobody asked, the log has grown."""
+    """The lines alone, for htmx; others go to the page they stand on. `grown`: nobody asked, the log has grown."""
     run = visible_run(request, uid)
     chosen = {name: request.GET[name] for name in PARAMETERS if request.GET.get(name)}
     if not request.htmx:

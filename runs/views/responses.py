@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -16,20 +15,31 @@ from django_htmx.http import replace_url
 
 from runs.models import Prompt, Response, Run
 from runs.views.addresses import run_address
+from runs.views.differing import Piece, pieces
 from runs.views.parameters import SignedIn, choice, page_of
 from runs.views.visible import visible_run
 
 PROMPTS_A_PAGE = 8
+AGAINST = {"nothing": "as they are", "base": "what differs from the base model's"}
 WHICH = {"all": "greedy and samples", "greedy": "greedy only", "samples": "samples only"}
-PARAMETERS = ("step", "which", "prompts")
+PARAMETERS = ("step", "which", "against", "prompts")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A response; where it is held against the base model's, the `pieces` in which they differ."""
+
+    response: Response
+    pieces: list[Piece] | None = None
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A prompt and the answers to it at one step."""
+    """A prompt and the answers to it at one step. `has_base`: the base model's answers were found."""
 
     prompt: Prompt
-    answers: list[Response]
+    answers: list[Answer]
+    has_base: bool
 
 
 def responses_context(request: SignedIn, run: Run) -> dict[str, Any]:
@@ -38,10 +48,11 @@ def responses_context(request: SignedIn, run: Run) -> dict[str, Any]:
     asked = request.GET.get("step", "")
     step = int(asked) if asked in {str(s) for s in steps} else steps[-1] if steps else None
     which = choice(request, "which", WHICH, "all")
+    against = choice(request, "against", AGAINST, "nothing")
     page = _prompts(request, run, step)
     return {
-        "response_steps": steps, "response_step": step, "which": which,
-        "which_choices": WHICH, "prompt_page": page, "asked": list(_asked(run, step, which, page)),
+        "response_steps": steps, "response_step": step, "which": which, "which_choices": WHICH, "against": against,
+        "against_choices": AGAINST, "prompt_page": page, "asked": _asked(run, step, which, against, list(page)),
     }  # fmt: skip
 
 
@@ -66,8 +77,21 @@ def _prompts(request: SignedIn, run: Run, step: int | None) -> Page[Prompt]:
     return page_of(request, Prompt.objects.filter(pk__in=ids).order_by("name", "pk"), PROMPTS_A_PAGE, "prompts")
 
 
-def _asked(run: Run, step: int | None, which: str, page: Iterable[Prompt]) -> Iterable[Asked]:
-    prompts = list(page)
+def _asked(run: Run, step: int | None, which: str, against: str, prompts: list[Prompt]) -> list[Asked]:
+    answers = _answers(run, step, which, prompts)
+    # Before the first update, the centre weights are the base model's.
+    base = _answers(run, 0, "all", prompts) if against == "base" else []
+    texts = {(response.prompt_id, response.sample): response.text for response in base}
+    return [_held_against(prompt, [a for a in answers if a.prompt_id == prompt.pk], texts) for prompt in prompts]
+
+
+def _held_against(prompt: Prompt, answers: list[Response], base: dict[tuple[int, int], str]) -> Asked:
+    pairs = [(answer, base.get((prompt.pk, answer.sample))) for answer in answers]
+    held = [Answer(answer, None if text is None else pieces(text, answer.text)) for answer, text in pairs]
+    return Asked(prompt, held, (prompt.pk, 0) in base)
+
+
+def _answers(run: Run, step: int | None, which: str, prompts: list[Prompt]) -> list[Response]:
     rows = (
         _kept(run)
         .filter(step=step, prompt__in=prompts)
@@ -75,8 +99,4 @@ def _asked(run: Run, step: int | None, which: str, page: Iterable[Prompt]) -> It
     )
     # After a resume a step may have been evaluated twice: the later answers hold.
     rows = rows.distinct("prompt_id", "sample")
-    answers: dict[int, list[Response]] = {prompt.pk: [] for prompt in prompts}
-    for row in rows:
-        if which == "all" or (row.sample == 0) == (which == "greedy"):
-            answers[row.prompt_id].append(row)
-    return [Asked(prompt, answers[prompt.pk]) for prompt in prompts]
+    return [row for row in rows if which == "all" or (row.sample == 0) == (which == "greedy")]

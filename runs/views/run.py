@@ -12,8 +12,9 @@ from django.views.decorators.http import require_safe
 
 from runs import series
 from runs.access import may_cancel, may_launch, may_resume
-from runs.charts import Chart, Section, sections
+from runs.charts import SYSTEM, Chart, Section, machine, sections
 from runs.models import AttemptEvent, Run
+from runs.views.by_hand import launch_command, train_command
 from runs.views.chart import chart_response
 from runs.views.checkpoints import checkpoints_context
 from runs.views.config import config_sections
@@ -38,6 +39,7 @@ def run(request: SignedIn, uid: str) -> HttpResponse:
         **_standing(request, found), **_past_context(found), **checkpoints_context(request, found),
         **responses_context(request, found), **log_context(request, found),
         "config": config_sections(found.config), "config_json": json.dumps(found.config, indent=2, ensure_ascii=False),
+        "by_hand": train_command(found), "by_api": launch_command(found, request.build_absolute_uri("/api/v1/runs")),
     }  # fmt: skip
     return TemplateResponse(request, "runs/run.html", context)
 
@@ -87,7 +89,10 @@ def _curves_context(request: SignedIn, run: Run) -> dict[str, Any]:
 
 
 def _sections(run: Run, keys: list[str], along: Axes, px: int | None) -> list[Section]:
-    return sections(run, series.read([run], keys, x=along.x, px=px), along.x, log_kl=along.log_kl)
+    told = [key for key in keys if key.startswith(SYSTEM)]
+    curves = series.read([run], [key for key in keys if key not in told], x=along.x, px=px)
+    by_the_clock = series.read([run], told, x="relative", px=px) if told else []
+    return sections(run, curves, along.x, log_kl=along.log_kl) + machine(run, by_the_clock)
 
 
 def _chart(request: SignedIn, run: Run, name: str, px: int | None) -> Chart:

@@ -92,3 +92,24 @@ def test_the_run_of_a_colleague_is_cloned_into_an_experiment_of_ones_own(bo_clie
     own = type(experiment).objects.create(name="Bo's", owner=bo)
     assert "mine (copy)" in bo_client.get(reverse("launch", args=[own.pk]), {"clone": run.uid}).content.decode()
     assert bo_client.get(reverse("launch", args=[experiment.pk]), {"clone": run.uid}).status_code == 403
+
+
+def test_launch_again_with_another_value_fills_the_form_with_it(ada_client, run):
+    address = reverse("launch", args=[run.experiment_id])
+    answer = ada_client.get(address, {"clone": run.uid, "with": "es.sigma", "value": "0.5"})
+    text = html.unescape(answer.content.decode())
+    assert 'name="es.sigma" value="0.5"' in text
+    assert 'name="es.iterations" value="9"' in text
+    assert '<a href="#id_es.sigma">es.sigma</a> <strong>0.5</strong> (it was 0.123)' in text
+
+
+def test_fields_of_the_address_are_laid_over_a_clone_too(ada_client, run):
+    answer = ada_client.get(reverse("launch", args=[run.experiment_id]), {"clone": run.uid, "seeds": "8-9"})
+    assert 'name="seeds" value="8-9"' in answer.content.decode()
+
+
+def test_an_unknown_field_is_said_with_those_that_there_are(ada_client, run):
+    address = reverse("launch", args=[run.experiment_id])
+    text = ada_client.get(address, {"clone": run.uid, "with": "es.speed", "value": "1"}).content.decode()
+    assert "es.speed is no field" in text
+    assert "es.sigma" in text

@@ -78,3 +78,23 @@ def test_after_a_resume_the_later_answer_holds(ada_client, run):
     assert "Toledo" in text
     assert "wanted: Madrid" in text
     assert '<span class="text">Madrid' not in text
+
+
+def test_an_answer_is_held_against_the_base_models(ada_client, run):
+    record(run, [answer(10, "long and short")])
+    text = fragment(ada_client, run, step=10, against="base").content.decode()
+    assert "long and <del>winding</del><ins>short</ins>" in text
+
+
+def test_without_the_base_models_answer_it_is_said(ada_client, experiment, runs_dir):
+    later = make_run(experiment, seed=1)
+    record(later, [answer(5, "Madrid")])
+    text = fragment(ada_client, later, step=5, against="base").content.decode()
+    assert "The base model was not asked this prompt in this run." in text
+    assert "Madrid" in text
+
+
+def test_what_differs_is_still_text(ada_client, run):
+    record(run, [answer(10, "<b>bold</b>")])
+    text = fragment(ada_client, run, step=10, against="base").content.decode()
+    assert "<ins>&lt;b&gt;bold&lt;/b&gt;</ins>" in text

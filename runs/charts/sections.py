@@ -1,0 +1,124 @@
+"""Which of a run's curves stand together, and on which charts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from runs.charts.chart import Chart
+from runs.charts.single import TITLES, Spec, drawn
+from runs.models import Run
+from runs.series import Curve
+
+
+@dataclass(frozen=True)
+class Section:
+    """Charts that belong together."""
+
+    slug: str
+    title: str
+    help: str
+    charts: tuple[Chart, ...]
+
+    @property
+    def is_folded(self) -> bool:
+        """True where it is for those who look for it."""
+        return self.slug.endswith("details")
+
+
+HELD_OUT = (
+    Spec("reward", "Reward", "reward", (("reward/mean", "greedy"), ("sample/reward/mean", "sampled")),
+         "Mean over held-out prompts: the one greedy answer, and the samples at the evaluation's temperature."),
+    Spec("accuracy", "Accuracy", "share of answers",
+         (("accuracy/contains", "contains"), ("accuracy/exact", "exact"),
+          ("sample/accuracy/contains", "sampled")),
+         "Share of answers that contain the right one (greedy, sampled), or are exactly it. Reward hacking lowers it."),
+    Spec("kl", "KL from the base model", "nats per token", (("kl", "exact"), ("kl/k3", "k3 estimate")),
+         "KL(model ‖ base) on the sampled answers. Exact: over the whole vocabulary at each token. k3: Schulman's "
+         "estimate (r − 1) − log r from the sampled tokens alone."),
+    Spec("length", "Answer length", "tokens", (("response/tokens_mean", "tokens"),), "Mean of the greedy answers."),
+    Spec("degenerate", "Empty and clipped answers", "share of answers",
+         (("response/empty_ratio", "empty"), ("response/clipped_ratio", "clipped at the limit"))),
+)  # fmt: skip
+TRAINING = (
+    Spec("train/reward", "Training reward", "reward",
+         (("train/reward/mean", "mean"), ("train/reward/max", "best"), ("train/reward/min", "worst")),
+         "Over the population's members (ES) or the sampled completions (GRPO). Not comparable between methods."),
+)  # fmt: skip
+SYSTEM = "system/"
+MACHINE = (
+    ("cpu", "CPU cores in use", "cores", (("cpu_cores", "this run"),),
+     "Of all processes of the training together: CPU seconds spent in each second."),
+    ("memory", "Memory", "GB", (("memory_gb", "this run"), ("free_memory_gb", "free on the machine")),
+     "Resident memory of all processes of the training; what several of them share counts in each."),
+)  # fmt: skip
+GPUS = (
+    (
+        "busy",
+        "GPU in use",
+        "share of time",
+        "Share of time in which the GPU did anything, as its driver says.",
+    ),
+    ("memory_gb", "GPU memory", "GB", "In use on the whole GPU, also by others."),
+    ("watts", "GPU power", "W", "Power drawn by the whole GPU."),
+)
+DETAILS = ("kl/", "reward/", "accuracy/", "response/", "sample/")
+PARTS = ("cost/", "safety/", "lambda")
+
+
+def sections(run: Run, curves: Iterable[Curve], x: str = "step", *, log_kl: bool = False) -> list[Section]:
+    """Held-out, the task's parts, training, time, and what is left of the evaluator's numbers; the machine apart.
+
+    A key that is not known here gets a chart of its own, so that nothing a run logs stays hidden.
+    """
+    mine = {c.key: c for c in curves if not c.key.startswith(SYSTEM)}
+    known = {key for spec in (*HELD_OUT, *TRAINING) for key, _ in spec.lines}
+    own = [_own(key) for key in mine if key not in known]
+    parts = (
+        ("held-out", "Held-out", "Reward, accuracy, KL and answers, by the common evaluator on the centre weights.",
+         HELD_OUT),
+        ("parts", "Parts of the task", "What the reward is made of, on the held-out prompts.",
+         [s for s in own if is_part(s.name)]),
+        ("training", "Training", "The method's own stream.", (*TRAINING, *_rest(own, deep=False))),
+        ("time", "Time", "", [s for s in own if s.name.startswith("time/")]),
+        ("training-details", "Training, in detail", "", _rest(own, deep=True)),
+        ("details", "Held-out, in detail", "", [s for s in own if s.name.startswith(DETAILS) and not is_part(s.name)]),
+    )  # fmt: skip
+    drawn_parts = (
+        Section(slug, title, words, drawn(run, specs, mine, x, log_kl)) for slug, title, words, specs in parts
+    )
+    return [section for section in drawn_parts if section.charts]
+
+
+def machine(run: Run, curves: Iterable[Curve]) -> list[Section]:
+    """What the machine says about the run, along time: its records come by the clock, not by steps. None or one."""
+    mine = {c.key: c for c in curves if c.key.startswith(SYSTEM)}
+    gpus = sorted({match[1] for key in mine if (match := re.match(r"system/(gpu\d+)/", key))})
+    specs = [
+        *(Spec(f"system/{name}", title, unit, tuple((SYSTEM + key, said) for key, said in lines), words)
+          for name, title, unit, lines, words in MACHINE),
+        *(Spec(f"system/gpu-{what}", title, unit, tuple((f"system/{gpu}/{what}", gpu) for gpu in gpus), words)
+          for what, title, unit, words in GPUS),
+    ]  # fmt: skip
+    known = {key for spec in specs for key, _ in spec.lines}
+    charts = drawn(run, [*specs, *(_own(key) for key in mine if key not in known)], mine, "relative")
+    words = "The processes of the training, and its GPUs, every few seconds; along time, whatever else is drawn along."
+    return [Section("system", "Machine", words, charts)] if charts else []
+
+
+def is_part(key: str) -> bool:
+    """True for what a task's reward is made of: reward/<part>/mean, costs, safety, the multiplier."""
+    of_reward = key.startswith("reward/") and key.count("/") == 2
+    return of_reward or key.startswith(PARTS)
+
+
+def _own(key: str) -> Spec:
+    title, words = TITLES.get(key, (key.removeprefix("train/"), ""))
+    return Spec(key, title, "", ((key, key),), words)
+
+
+def _rest(own: Sequence[Spec], *, deep: bool) -> list[Spec]:
+    """What training itself logs: the plain keys, or those of a family such as train/completions/."""
+    mine = [s for s in own if not s.name.startswith(("time/", *DETAILS)) and not is_part(s.name)]
+    return [s for s in mine if (s.name.startswith("train/") and s.name.count("/") > 1) == deep]
