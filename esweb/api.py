@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
 from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, HttpResponseNotAllowed
+from django.http.response import HttpResponseBase
 from django.urls import URLPattern, URLResolver
 from ninja import NinjaAPI
 
 from runs.api import router
 from runs.api.auth import closed
-from runs.api.problems import answer_in_words
+from runs.api.problems import answer_in_words, not_allowed
+from runs.api.versions import tagged
 
 
 class Api(NinjaAPI):
@@ -16,9 +23,23 @@ class Api(NinjaAPI):
 
     def _get_urls(self) -> list[URLPattern | URLResolver]:
         urls = super()._get_urls()
-        for view in (url.callback for url in urls if isinstance(url, URLPattern)):
-            login_not_required(view)
+        for url in urls:
+            if isinstance(url, URLPattern):
+                url.callback = login_not_required(_in_full(url.callback))
         return urls
+
+
+def _in_full(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    """Gives what ninja answers its version, and a word where it has only a status."""
+
+    @wraps(view)
+    def inner(request: HttpRequest, *args: Any, **more: Any) -> HttpResponseBase:
+        answer = view(request, *args, **more)
+        if isinstance(answer, HttpResponseNotAllowed):
+            return not_allowed(answer)
+        return tagged(request, answer)
+
+    return inner
 
 
 api = Api(

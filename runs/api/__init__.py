@@ -1,6 +1,29 @@
 """The REST API: launch, watch and read runs, and push their records. `esweb.api` mounts it at /api/v1/."""
 
-from runs.api import answers, checkpoints, experiments, launching, reading, records
+from runs.api import (
+    answers,
+    attempts,
+    checkpoints,
+    experiments,
+    keeping,
+    launching,
+    reading,
+    records,
+    saved_views,
+    tokens,
+)
 from runs.api.routes import router
 
-__all__ = ["answers", "checkpoints", "experiments", "launching", "reading", "records", "router"]
+__all__ = [
+    "answers",
+    "attempts",
+    "checkpoints",
+    "experiments",
+    "keeping",
+    "launching",
+    "reading",
+    "records",
+    "router",
+    "saved_views",
+    "tokens",
+]

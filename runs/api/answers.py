@@ -1,4 +1,4 @@
-"""Reading what the model answered."""
+"""Reading what the model answered, and what became of each population."""
 
 from __future__ import annotations
 
@@ -7,28 +7,46 @@ from ninja import P, QueryEx
 
 from runs import series
 from runs.api.auth import ApiRequest, needs
+from runs.api.paging import page
 from runs.api.routes import router
-from runs.api.seeing import Id, Uid, the_run
-from runs.api.shapes import PromptOut, ResponseOut, ResponsesOut, Word
-from runs.models import Response
+from runs.api.seeing import Id, Int, Uid, the_run
+from runs.api.shapes import PopulationOut, PopulationsOut, PromptOut, ResponseOut, ResponsesOut, Word
+from runs.models import Population, Response
 
 
 @router.get("/runs/{uid}/responses", response=ResponsesOut, auth=needs("read"), tags=["runs"], summary="Read responses")
 def read_responses(
     request: ApiRequest,
     uid: Uid,
-    step: QueryEx[int | None, P(ge=-(2**63), le=2**63 - 1)] = None,
+    step: Int | None = None,
     split: Word | None = None,
     cursor: Id = None,
     limit: QueryEx[int, P(ge=1, le=1000)] = 100,
 ) -> ResponsesOut:
     """The answers of a run, in the order written, at one step or of one split (train, eval) where asked."""
-    run = the_run(request.auth, uid)
-    wanted = {"step": step, "split": split, "pk__gt": cursor}
-    answers = Response.objects.filter(run=run, **{name: value for name, value in wanted.items() if value is not None})
-    page = list(answers.select_related("prompt").order_by("pk")[: limit + 1])
-    following = page[limit - 1].pk if len(page) > limit else None
-    return ResponsesOut(items=[_shown(answer) for answer in page[:limit]], next=following)
+    wanted = {"step": step, "split": split}
+    found = Response.objects.filter(run=the_run(request.auth, uid)).select_related("prompt")
+    found = found.filter(**{name: value for name, value in wanted.items() if value is not None})
+    items, following = page(found, cursor, limit, newest_first=False)
+    return ResponsesOut(items=[_shown(answer) for answer in items], next=following)
+
+
+@router.get(
+    "/runs/{uid}/populations", response=PopulationsOut, auth=needs("read"), tags=["runs"], summary="Read populations"
+)
+def read_populations(
+    request: ApiRequest,
+    uid: Uid,
+    step: Int | None = None,
+    cursor: Id = None,
+    limit: QueryEx[int, P(ge=1, le=1000)] = 100,
+) -> PopulationsOut:
+    """The members of each step and their rewards, in the order written."""
+    found = Population.objects.filter(run=the_run(request.auth, uid)).select_related("attempt")
+    found = found.filter(step=step) if step is not None else found
+    items, following = page(found, cursor, limit, newest_first=False)
+    shown = [PopulationOut(step=p.step, attempt=p.attempt.n, members=p.members) for p in items]
+    return PopulationsOut(items=shown, next=following)
 
 
 def _shown(answer: Response) -> ResponseOut:

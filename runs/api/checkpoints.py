@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from django.http import Http404, StreamingHttpResponse
 from django.urls import reverse
-from ninja import P, PathEx
 from ninja.errors import HttpError
 
 from runs import access, checkpoints, jobs, launch
 from runs.api.auth import ApiRequest, needs
+from runs.api.repeating import once
 from runs.api.routes import router
-from runs.api.seeing import Uid, the_run
+from runs.api.seeing import Step, Uid, the_run
 from runs.api.shapes import CheckpointOut, CheckpointsOut
 from runs.checkpoints import Saved
 from runs.models import Rebuild, Run
 from workers.executors.states import State
 
-Step = PathEx[int, P(ge=0, le=2**63 - 1)]
 TAR = {"responses": {200: {"content": {"application/x-tar": {"schema": {"type": "string", "format": "binary"}}}}}}
 
 
@@ -43,6 +42,7 @@ def list_checkpoints(request: ApiRequest, uid: Uid) -> CheckpointsOut:
     tags=["checkpoints"],
     summary="Ask for a checkpoint",
 )
+@once
 def ask_for_checkpoint(request: ApiRequest, uid: Uid, step: Step) -> tuple[int, CheckpointOut]:
     """The checkpoint of any step that the run has reached: 200 where it is there, else 202, and a job rebuilds it from
     the run's replay log, bit for bit; ask again to see how far it is. Needs scope launch, and that you made the run or

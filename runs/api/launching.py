@@ -12,8 +12,9 @@ from ninja.errors import HttpError
 from runs import access, jobs
 from runs.api.auth import ApiRequest, Caller, needs
 from runs.api.reading import detail
+from runs.api.repeating import once
 from runs.api.routes import router
-from runs.api.seeing import Uid, the_experiment, the_run
+from runs.api.seeing import Uid, check_owner, the_experiment, the_run
 from runs.api.shapes import CloneRun, NewRun, RunDetail, RunOut, RunsOut
 from runs.forms import COPY, NAME_LENGTH
 from runs.launch import CannotResume
@@ -21,6 +22,7 @@ from runs.models import Experiment, Run
 from workers.config import preset, presets
 
 EXAMPLE = {"experiment_name": "Concise", "preset": "es-tiny", "config": {"es": {"iterations": 50}}, "seed": 1}
+CLONE = {"seed": 2, "config": {"es": {"iterations": 50}}}
 
 
 @router.post(
@@ -31,6 +33,7 @@ EXAMPLE = {"experiment_name": "Concise", "preset": "es-tiny", "config": {"es": {
     summary="Launch a run",
     openapi_extra={"requestBody": {"content": {"application/json": {"example": EXAMPLE}}}},
 )
+@once
 def launch(request: ApiRequest, new: NewRun) -> tuple[int, RunOut | RunsOut]:
     """Launches a run and returns it at once; it starts when there is room. Needs scope launch.
 
@@ -65,6 +68,7 @@ def cancel(request: ApiRequest, uid: Uid) -> tuple[int, RunOut]:
 @router.post(
     "/runs/{uid}/resume", response={202: RunDetail}, auth=needs("launch"), tags=["runs"], summary="Resume a run"
 )
+@once
 def resume(request: ApiRequest, uid: Uid) -> tuple[int, RunDetail]:
     """Lets a run that ended early go on, in a new attempt, from its newest checkpoint, or from the beginning where it
     has left none. Needs scope launch, and that you made the run or own its experiment. A run that has not ended, or has
@@ -80,13 +84,21 @@ def resume(request: ApiRequest, uid: Uid) -> tuple[int, RunDetail]:
     return 202, detail(run)
 
 
-@router.post("/runs/{uid}/clone", response={201: RunOut}, auth=needs("launch"), tags=["runs"], summary="Clone a run")
+@router.post(
+    "/runs/{uid}/clone",
+    response={201: RunOut},
+    auth=needs("launch"),
+    tags=["runs"],
+    summary="Clone a run",
+    openapi_extra={"requestBody": {"content": {"application/json": {"example": CLONE}}}},
+)
+@once
 def clone(request: ApiRequest, uid: Uid, new: CloneRun | None = None) -> tuple[int, RunOut]:
     """Launches a new run from a run's config, with another seed, name or knobs where given. Needs scope launch, and an
     experiment of your own. What no longer fits is answered with 422, all of it at once."""
     run, new = the_run(request.auth, uid), new or CloneRun()
     experiment = run.experiment if new.experiment is None else the_experiment(request.auth, new.experiment)
-    _check_owner(request.auth, experiment)
+    check_owner(request.auth, experiment)
     config = merged(run.config, new.config) | ({} if new.seed is None else {"seed": new.seed})
     name = new.name or f"{run.name[:NAME_LENGTH]}{COPY}"
     made: Run = jobs.launch_run(
@@ -118,13 +130,8 @@ def _experiment(caller: Caller, new: NewRun) -> Experiment:
     if new.experiment is None:
         return _of_that_name(caller.person, new.experiment_name or "")
     experiment = the_experiment(caller, new.experiment)
-    _check_owner(caller, experiment)
+    check_owner(caller, experiment)
     return experiment
-
-
-def _check_owner(caller: Caller, experiment: Experiment) -> None:
-    if not access.may_launch(caller.person, experiment):
-        raise HttpError(403, f"Experiment {experiment.pk} belongs to {experiment.owner}: launch in one of your own")
 
 
 def _known(preset_name: str) -> str:

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Any
 
 from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonResponse
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
@@ -33,6 +33,13 @@ def problem(status: int, detail: str, problems: Iterable[Problem] = (), **more: 
     answer = JsonResponse(body, status=status, content_type="application/problem+json")
     if status == HTTPStatus.UNAUTHORIZED:
         answer["WWW-Authenticate"] = 'Bearer realm="esweb"'
+    return answer
+
+
+def not_allowed(bare: HttpResponseNotAllowed) -> HttpResponse:
+    """405 in words, naming the methods that there are."""
+    answer = problem(405, f"Here you can {bare['Allow']}")
+    answer["Allow"] = bare["Allow"]
     return answer
 
 

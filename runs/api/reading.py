@@ -6,15 +6,18 @@ from typing import Literal
 
 import numpy as np
 import orjson
+from django.contrib.auth.models import User
+from django.db.models import Q, QuerySet
 from django.http import HttpResponse
 from ninja import P, QueryEx
 
 from runs import series
 from runs.api.auth import ApiRequest, needs
+from runs.api.paging import page
 from runs.api.problems import Invalid
 from runs.api.routes import router
-from runs.api.seeing import Id, Uid, the_run, the_runs
-from runs.api.shapes import AttemptOut, RunDetail, RunOut, RunsOut, SeriesOut, Word
+from runs.api.seeing import EXAMPLE_UID, Id, Int, Limit, Shelf, Uid, Words, on_shelf, the_run, the_runs
+from runs.api.shapes import AttemptOut, RunDetail, RunOut, RunsOut, SeriesOut, Tag, Word
 from runs.models import Run
 from workers.config import Problem
 from workers.executors.states import State
@@ -28,16 +31,27 @@ def list_runs(
     request: ApiRequest,
     experiment: Id = None,
     state: State | None = None,
+    method: Literal["es", "grpo"] | None = None,
+    preset: Word | None = None,
+    seed: Int | None = None,
+    tag: Tag | None = None,
+    q: Words = "",
+    shelf: Shelf = "current",
     cursor: Id = None,
-    limit: QueryEx[int, P(ge=1, le=500)] = 50,
+    limit: Limit = 50,
 ) -> RunsOut:
-    """Runs that you may see, newest first, of one experiment or in one state where asked. Pages follow one another by
-    `cursor`; what is launched meanwhile shifts nothing."""
-    runs = Run.objects.visible_to(request.auth.person).select_related("created_by").order_by("-pk")
-    wanted = {"experiment_id": experiment, "state": state, "pk__lt": cursor}
-    page = list(runs.filter(**{name: value for name, value in wanted.items() if value is not None})[: limit + 1])
-    following = page[limit - 1].pk if len(page) > limit else None
-    return RunsOut(items=[RunOut.of(run) for run in page[:limit]], next=following)
+    """Runs that you may see, newest first, with what is asked of them. Pages follow one another by `cursor`; what is
+    launched meanwhile shifts nothing."""
+    exactly = {"experiment_id": experiment, "state": state, "method": method, "preset": preset, "seed": seed}
+    found = on_shelf(_among(request.auth.person, shelf), shelf).select_related("created_by")
+    found = found.filter(**{name: value for name, value in exactly.items() if value is not None})
+    found = found.filter(*[Q(name__icontains=word) for word in q.split()], **({"tags__contains": [tag]} if tag else {}))
+    items, following = page(found, cursor, limit)
+    return RunsOut(items=[RunOut.of(run) for run in items], next=following)
+
+
+def _among(person: User, shelf: str) -> QuerySet[Run]:
+    return Run.objects.permitted_to(person) if shelf == "bin" else Run.objects.visible_to(person)
 
 
 @router.get("/runs/{uid}", response=RunDetail, auth=needs("read"), tags=["runs"], summary="Read a run")
@@ -59,8 +73,8 @@ def detail(run: Run) -> RunDetail:
 @router.get("/series", response=SeriesOut, auth=needs("read"), tags=["runs"], summary="Read series")
 def read_series(
     request: ApiRequest,
-    run: QueryEx[list[Word], P(description="uid of a run; repeat it for more")],
-    key: QueryEx[list[Word], P(description="key such as reward/mean; repeat it for more")],
+    run: QueryEx[list[Word], P(description="uid of a run; repeat it for more", example=[EXAMPLE_UID])],
+    key: QueryEx[list[Word], P(description="key such as reward/mean; repeat it for more", example=["reward/mean"])],
     x: QueryEx[Axis, P(description="relative is seconds since the run's first point, wall is Unix time")] = "step",
     px: QueryEx[int | None, P(ge=1, le=10_000, description="width of the chart; without it, every point")] = None,
 ) -> HttpResponse:

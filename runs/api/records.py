@@ -5,13 +5,13 @@ from __future__ import annotations
 import zlib
 
 from django.http import HttpRequest
-from ninja import P, PathEx, QueryEx
+from ninja import P, QueryEx
 from ninja.errors import HttpError
 
 from runs.api.auth import ApiRequest, Token
 from runs.api.problems import Invalid
 from runs.api.routes import router
-from runs.api.seeing import the_attempt
+from runs.api.seeing import Key, the_attempt
 from runs.api.shapes import KeptOut
 from runs.ingest import ingest, refusal
 from runs.models import RecordFile
@@ -34,7 +34,7 @@ BODY = {"application/jsonl": {"schema": {"type": "string"}, "example": EXAMPLE}}
 )
 def push(
     request: ApiRequest,
-    key: PathEx[str, P(pattern=r"^[a-z0-9-]{1,60}$")],
+    key: Key,
     epoch: QueryEx[int, P(ge=0, le=2**31 - 1, description="counts the scheduler's restarts inside one attempt")] = 0,
 ) -> KeptOut:
     """Takes records of one attempt: a JSON object a line, `seq` counting from 0 in each epoch, at most 8 MiB, gzip

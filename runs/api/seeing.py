@@ -3,24 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, TypeAlias
+from typing import Annotated, Literal, TypeAlias, TypeVar
 
+from django.db.models import QuerySet
 from django.http import Http404
-from ninja import P, PathEx
+from ninja import P, PathEx, QueryEx
+from ninja.errors import HttpError
 from pydantic import Field
 
 from runs import access
 from runs.api.auth import Caller
+from runs.api.shapes.words import NO_NUL
 from runs.models import Attempt, Experiment, Run
 
-Uid: TypeAlias = PathEx[str, P(pattern=r"^[2-9a-z]{10}$")]
+RowT = TypeVar("RowT", bound=Experiment | Run)
+EXAMPLE_UID = "k3m9x2p7qa"
+Uid: TypeAlias = PathEx[str, P(pattern=r"^[2-9a-z]{10}$", example=EXAMPLE_UID)]
+Key: TypeAlias = PathEx[str, P(pattern=r"^[a-z0-9-]{1,60}$", example=f"esweb-{EXAMPLE_UID}-a1")]
+RowId: TypeAlias = PathEx[int, P(ge=0, le=2**63 - 1, example=1)]
+Step: TypeAlias = PathEx[int, P(ge=0, le=2**63 - 1, example=5)]
+Limit: TypeAlias = QueryEx[int, P(ge=1, le=500, description="rows a page")]
 Id: TypeAlias = Annotated[int, Field(ge=0, le=2**63 - 1)] | None
+Int: TypeAlias = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
+Words: TypeAlias = QueryEx[
+    str, P(max_length=250, pattern=NO_NUL, description="words that stand in it", example="Concise")
+]
+Shelf: TypeAlias = QueryEx[
+    Literal["current", "archived", "bin"],
+    P(description="archived: out of lists; bin: deleted, and can be restored"),
+]
 
 
-def the_run(caller: Caller, uid: str) -> Run:
+def on_shelf(rows: QuerySet[RowT], shelf: str) -> QuerySet[RowT]:
+    """The rows that lie there."""
+    if shelf == "bin":
+        return rows.filter(deleted_at__isnull=False)
+    return rows.filter(deleted_at__isnull=True, archived_at__isnull=shelf == "current")
+
+
+def the_run(caller: Caller, uid: str, among: QuerySet[Run] | None = None) -> Run:
     """The run, its experiment and maker at hand. Raises Http404."""
-    runs = Run.objects.visible_to(caller.person).select_related("experiment", "created_by")
-    run = runs.filter(uid=uid).first()
+    runs = Run.objects.visible_to(caller.person) if among is None else among
+    run = runs.select_related("experiment__owner", "created_by").filter(uid=uid).first()
     if run is None:
         raise Http404(f"There is no run {uid} that you may see")
     return run
@@ -35,12 +59,20 @@ def the_runs(caller: Caller, uids: Sequence[str]) -> list[Run]:
     return [found[uid] for uid in dict.fromkeys(uids)]
 
 
-def the_experiment(caller: Caller, pk: int) -> Experiment:
-    """The experiment. Raises Http404."""
-    experiment = Experiment.objects.visible_to(caller.person).filter(pk=pk).first()
+def the_experiment(caller: Caller, pk: int, among: QuerySet[Experiment] | None = None) -> Experiment:
+    """The experiment, its owner at hand. Raises Http404."""
+    experiments = Experiment.objects.visible_to(caller.person) if among is None else among
+    experiment = experiments.select_related("owner").filter(pk=pk).first()
     if experiment is None:
         raise Http404(f"There is no experiment {pk} that you may see")
     return experiment
+
+
+def check_owner(caller: Caller, experiment: Experiment) -> None:
+    """Raises HttpError where the experiment is somebody else's."""
+    if not access.may_change(caller.person, experiment):
+        owner = experiment.owner.get_username()
+        raise HttpError(403, f"Experiment {experiment.pk} belongs to {owner}: take one of your own")
 
 
 def the_attempt(caller: Caller, key: str) -> Attempt:

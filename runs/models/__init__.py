@@ -3,6 +3,7 @@
 from runs.models.attempt import Attempt, AttemptEvent, Origin, checkpoint_folder, key_of
 from runs.models.experiment import Experiment, Run
 from runs.models.job import Cluster, Job
+from runs.models.kept_answer import KeptAnswer
 from runs.models.rebuild import Rebuild
 from runs.models.response import Checkpoint, Population, Prompt, Response
 from runs.models.saved_view import SavedView
@@ -18,6 +19,7 @@ __all__ = [
     "Cluster",
     "Experiment",
     "Job",
+    "KeptAnswer",
     "Origin",
     "Population",
     "Prompt",

@@ -4,6 +4,7 @@ import pytest
 from django.test import Client
 
 from runs import access
+from runs.models import SavedView
 from tests.runs.calling import calls, paths
 from tests.runs.recording import make_attempt, make_run
 
@@ -18,8 +19,25 @@ def attempt(private_experiment):
 def operations(attempt):
     """(method, address, body, scopes that may)"""
     uid = attempt.run.uid
+    view = SavedView.objects.create(owner=attempt.run.created_by, name="x", page="experiments").pk
+    token = access.issue(attempt.run.created_by, "read")[0].pk
     return [
         ("get", "/api/v1/openapi.json", None, READ),
+        ("get", "/api/v1/me", None, READ),
+        ("get", "/api/v1/tokens", None, READ),
+        ("post", "/api/v1/tokens", {"scope": "read"}, {"admin"}),
+        ("delete", f"/api/v1/tokens/{token}", None, {"admin"}),
+        ("get", "/api/v1/views", None, READ),
+        ("post", "/api/v1/views", {"name": "y", "page": "experiments"}, LAUNCH),
+        ("get", f"/api/v1/views/{view}", None, READ),
+        ("patch", f"/api/v1/views/{view}", {"name": "z"}, LAUNCH),
+        ("delete", f"/api/v1/views/{view}", None, LAUNCH),
+        ("get", f"/api/v1/experiments/{attempt.run.experiment_id}", None, READ),
+        ("patch", f"/api/v1/experiments/{attempt.run.experiment_id}", {"tags": ["a"]}, LAUNCH),
+        ("get", f"/api/v1/runs/{uid}/attempts", None, READ),
+        ("get", f"/api/v1/runs/{uid}/populations", None, READ),
+        ("get", f"/api/v1/attempts/{attempt.key}", None, READ),
+        ("patch", f"/api/v1/runs/{uid}", {"tags": ["a"]}, LAUNCH),
         ("get", "/api/v1/experiments", None, READ),
         ("get", "/api/v1/presets", None, READ),
         ("get", "/api/v1/runs", None, READ),
@@ -35,6 +53,10 @@ def operations(attempt):
         ("post", f"/api/v1/runs/{uid}/checkpoints/0", {}, LAUNCH),
         ("get", f"/api/v1/runs/{uid}/checkpoints/7/download", None, READ),
         ("post", f"/api/v1/attempts/{attempt.key}/records", "", INGEST),
+        ("delete", f"/api/v1/runs/{uid}", None, LAUNCH),
+        ("post", f"/api/v1/runs/{uid}/restore", None, LAUNCH),
+        ("delete", f"/api/v1/experiments/{attempt.run.experiment_id}", None, LAUNCH),
+        ("post", f"/api/v1/experiments/{attempt.run.experiment_id}/restore", None, LAUNCH),
     ]
 
 
@@ -80,6 +102,16 @@ def test_what_a_person_may_not_see_does_not_exist_for_their_token(attempt, cy):
     uid = attempt.run.uid
     hidden = [
         ("get", f"/api/v1/runs/{uid}", None),
+        ("patch", f"/api/v1/runs/{uid}", {}),
+        ("delete", f"/api/v1/runs/{uid}", None),
+        ("post", f"/api/v1/runs/{uid}/restore", None),
+        ("get", f"/api/v1/runs/{uid}/attempts", None),
+        ("get", f"/api/v1/runs/{uid}/populations", None),
+        ("get", f"/api/v1/attempts/{attempt.key}", None),
+        ("get", f"/api/v1/experiments/{attempt.run.experiment_id}", None),
+        ("patch", f"/api/v1/experiments/{attempt.run.experiment_id}", {}),
+        ("delete", f"/api/v1/experiments/{attempt.run.experiment_id}", None),
+        ("post", f"/api/v1/experiments/{attempt.run.experiment_id}/restore", None),
         ("get", f"/api/v1/runs/{uid}/responses", None),
         ("get", f"/api/v1/series?run={uid}&key=a", None),
         ("post", "/api/v1/runs", {"experiment": attempt.run.experiment_id, "preset": "es-micro"}),
@@ -97,7 +129,7 @@ def test_what_a_person_may_not_see_does_not_exist_for_their_token(attempt, cy):
         assert answer.status_code == 404, address
         assert paths(answer) == {}
     assert client.get("/api/v1/runs").json()["items"] == []
-    assert client.get("/api/v1/experiments").json() == []
+    assert client.get("/api/v1/experiments").json()["items"] == []
 
 
 def test_an_ingest_token_writes_its_own_run_alone(attempt, ada):
@@ -151,6 +183,6 @@ def test_the_description_names_every_operation_and_loads_nothing_from_elsewhere(
     described = answer.json()
     assert described["openapi"].startswith("3.1")
     operations = [op for path in described["paths"].values() for op in path.values()]
-    assert len(operations) == 15
+    assert len(operations) == 34
     assert all(op["summary"] and op["description"] and op["security"] for op in operations)
     assert Client().get("/api/v1/docs").status_code in (302, 404)

@@ -131,7 +131,7 @@ def test_an_experiment_is_made_and_listed(api, ada):
     made = api.post("/api/v1/experiments", body, content_type="application/json")
     assert made.status_code == 201
     assert made.json() | {"owner": "ada", "question": "Why?", "is_private": True} == made.json()
-    assert api.get("/api/v1/experiments").json() == [made.json()]
+    assert api.get("/api/v1/experiments").json() == {"items": [made.json()], "next": None}
 
 
 def test_presets_say_why(api):

@@ -6,6 +6,7 @@ import math
 import pytest
 
 from runs.ingest import ingest
+from tests.runs import pages
 from tests.runs.calling import calls, paths
 from tests.runs.recording import answer, lines, make_attempt, make_run, metrics
 from workers.records import Metric, Status
@@ -131,3 +132,16 @@ def test_answers_are_read_page_by_page_by_step_and_split(api, attempt):
     assert one["prompt"] == one["prompt"] | {"name": "spain", "text": "Capital of Spain?", "target": "Madrid"}
     (trained,) = strict(api.get(f"{address}?split=train"))["items"]
     assert (trained["parts"], trained["kl"]) == ({"exact": "Infinity"}, None)
+
+
+def test_populations_and_attempts_are_read_as_they_were_written(api, experiment):
+    run = pages.make_run(experiment)
+    pages.record(run, pages.a_bit_of_everything())
+    shown = strict(api.get(f"/api/v1/runs/{run.uid}/populations?limit=1"))
+    rest = strict(api.get(f"/api/v1/runs/{run.uid}/populations?cursor={shown['next']}"))
+    assert [(p["step"], len(p["members"])) for p in shown["items"] + rest["items"]] == [(0, 2), (5, 2)]
+    assert rest["items"] == strict(api.get(f"/api/v1/runs/{run.uid}/populations?step=5"))["items"]
+    (one,) = strict(api.get(f"/api/v1/runs/{run.uid}/attempts"))["items"]
+    whole = strict(api.get(f"/api/v1/attempts/{one['key']}"))
+    assert whole == whole | one | {"run": run.uid}
+    assert [(event["level"], event["why"]) for event in whole["events"]] == [("warning", "Step 5: dead iteration")]

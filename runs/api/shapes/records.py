@@ -1,0 +1,105 @@
+"""What a run wrote, as JSON: curves, populations, answers, checkpoints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ninja import Schema
+
+from runs.api.shapes.words import Number
+
+
+class CheckpointOut(Schema):
+    """A checkpoint of a run. Where `download` is not null it is there, as a tar file; a `rebuilt` one was made again
+    from the replay log, and `state`, `progress` and `reason` say how that stands."""
+
+    step: int
+    rebuilt: bool
+    state: str
+    progress: float | None
+    reason: str
+    bytes: int | None
+    sha256: str
+    download: str | None
+
+
+class CheckpointsOut(Schema):
+    """Checkpoints, the last step first. Where `only_saved` is empty, that of any step from 0 to `last_step` can be had;
+    else it says why not."""
+
+    items: list[CheckpointOut]
+    last_step: int
+    only_saved: str
+
+
+class CurveOut(Schema):
+    """One key of one run. `overwritten` marks points that a resume went over again; `points` counts them all, before
+    down-sampling; `cursor` is where a socket goes on from."""
+
+    run: str
+    key: str
+    x: list[Number]
+    y: list[Number]
+    overwritten: list[bool]
+    points: int
+    cursor: int
+
+
+class SeriesOut(Schema):
+    """Curves by run, then key, in the order asked; those without a point are left out."""
+
+    x: str
+    curves: list[CurveOut]
+
+
+class PopulationOut(Schema):
+    """The members of one step. For ES each is a perturbation, with the seed of its noise and its z-scored fitness; for
+    GRPO each is an answer of a group."""
+
+    step: int
+    attempt: int
+    members: list[dict[str, Any]]
+
+
+class PopulationsOut(Schema):
+    """Populations in the order written. Where `next` is not null there are more: send it back as `cursor`."""
+
+    items: list[PopulationOut]
+    next: int | None = None
+
+
+class PromptOut(Schema):
+    """What was asked, and the reference answer."""
+
+    id: int
+    name: str
+    text: str
+    target: str
+
+
+class ResponseOut(Schema):
+    """A model's answer. Sample 0 is greedy."""
+
+    step: int
+    split: str
+    prompt: PromptOut
+    sample: int
+    text: str
+    tokens: int
+    reward: Number
+    parts: dict[str, Number]
+    kl: Number | None
+
+
+class ResponsesOut(Schema):
+    """Answers in the order written. Where `next` is not null there are more: send it back as `cursor`."""
+
+    items: list[ResponseOut]
+    next: int | None = None
+
+
+class KeptOut(Schema):
+    """How many records were new, and the seq that the next one must have."""
+
+    kept: int
+    next_seq: int
