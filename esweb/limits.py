@@ -33,11 +33,13 @@ NAMES = 3
 """So many times as often as an address may sign in, a name may be tried from all addresses together."""
 ANSWER_SECONDS = 0.5
 # A bucket that refills steadily, kept as the one moment at which it is full again (GCRA). Answers milliseconds to wait.
+# A moment more than a minute away was kept before the machine's clock was set back.
 TAKE = """
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + clock[2] / 1000
-local full_at = math.max(tonumber(redis.call('GET', KEYS[1]) or 0), now)
 local every, minute = tonumber(ARGV[1]), 60000
+local full_at = math.max(tonumber(redis.call('GET', KEYS[1]) or 0), now)
+if full_at - now > minute then full_at = now end
 if full_at + every - now > minute then return math.ceil(full_at + every - now - minute) end
 redis.call('SET', KEYS[1], string.format('%.3f', full_at + every), 'PX', minute + 1000)
 return 0
@@ -52,11 +54,15 @@ class Limit:
     caller: str
     per_minute: int
 
+    @property
+    def key(self) -> str:
+        """Where it is counted."""
+        return f"esweb:calls:{self.kind}:{sha256(self.caller.encode()).hexdigest()[:32]}"
+
     def wait_seconds(self) -> int:
         """Counts a call; the seconds until it would be let in, 0 where it is."""
-        name = f"esweb:calls:{self.kind}:{sha256(self.caller.encode()).hexdigest()[:32]}"
         try:
-            wait = _valkey().eval(TAKE, 1, name, str(60_000 / self.per_minute))
+            wait = _valkey().eval(TAKE, 1, self.key, str(60_000 / self.per_minute))
         except redis.RedisError as error:
             log.warning("Calls are not counted, because Redis does not answer: %s", error)
             return 0
