@@ -119,14 +119,12 @@ class Rows(dict[str, Tensor]):
         holes = torch.from_numpy(np.flatnonzero(gone[:count])).to(finished.device)
         movers = torch.from_numpy(count + np.flatnonzero(~gone[count:])).to(finished.device)
         for name, tensor in self.items():
-            self[name] = _closed_up(tensor, tensor, 0, holes, movers, count)
-        for name, tensor in self.caches.items():
-            self.caches[name] = _closed_up(tensor, tensor[:columns], 1, holes, movers, count)
+            if len(holes):
+                tensor[holes] = tensor[movers]
+            self[name] = tensor[:count]
+        for name, cache in self.caches.items():
+            if len(holes):
+                used = cache[:columns]
+                used[:, holes] = used[:, movers]
+            self.caches[name] = cache[:, :count]
         self.placement = Ragged(self["member"], self._members) if self._members > 1 else Even(1)
-
-
-def _closed_up(whole: Tensor, used: Tensor, dim: int, holes: Tensor, movers: Tensor, count: int) -> Tensor:
-    """Moves rows into the holes before row `count` and cuts there. `used` is the part of the whole worth moving."""
-    if len(holes):
-        used.index_copy_(dim, holes, used.index_select(dim, movers))
-    return whole.narrow(dim, 0, count)
