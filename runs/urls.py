@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import include, path
 
 from runs.views.checkpoints import run_checkpoint, run_checkpoints, run_rebuild_stop
+from runs.views.compare import compare, compare_chart, compare_section
 from runs.views.experiment import experiment, experiment_chart, experiment_runs
 from runs.views.experiments import experiments
 from runs.views.launch import launch
@@ -38,8 +39,15 @@ run_urls = [
     path("log.txt", run_log_file, name="run-log-file"),
 ]
 
+compare_urls = [
+    path("", compare, name="compare"),
+    path("chart/", compare_chart, name="compare-chart"),
+    path("section/", compare_section, name="compare-section"),
+]
+
 urlpatterns = [
     path("", experiments, name="experiments"),
     path("experiments/<int:pk>/", include(experiment_urls)),
     path("runs/<slug:uid>/", include(run_urls)),
+    path("compare/", include(compare_urls)),
 ]

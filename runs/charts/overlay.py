@@ -16,7 +16,7 @@ from runs.charts.chart import Cell, Chart, Table, numbers
 from runs.charts.comparison import MEASURES, Measure
 from runs.charts.groups import line, look
 from runs.charts.marks import Mark
-from runs.charts.single import MARKERS_AT_MOST, TITLES
+from runs.charts.single import MARKERS_AT_MOST
 from runs.charts.words import X_WORDS, change, number, share
 from runs.series import Curve, m4
 from workers.analysis.bands import Floats
@@ -64,8 +64,7 @@ def overlay(key: str, marks: Sequence[Mark], curves: Mapping[tuple[int, str], Cu
 
 def _measure(key: str) -> Measure:
     known = {measure.key: measure for measure in MEASURES}
-    title, words = TITLES.get(key, (key, ""))
-    return known.get(key) or Measure(key, key, title, "", words)
+    return known.get(key) or Measure(key, key, key, "", "")
 
 
 def _drawn(mark: Mark, curve: Curve, how: How) -> _Drawn:

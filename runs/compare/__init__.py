@@ -3,10 +3,11 @@
 from runs.compare.cautions import cautions
 from runs.compare.config_diff import ConfigDiff, config_diff
 from runs.compare.finals import OUTCOMES, Final, Outcome, finals
-from runs.compare.standings import Setting, Standing, standings
+from runs.compare.standings import Cell, Setting, Standing, standings
 
 __all__ = [
     "OUTCOMES",
+    "Cell",
     "ConfigDiff",
     "Final",
     "Outcome",

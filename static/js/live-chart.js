@@ -60,6 +60,7 @@ class LiveChart extends HTMLElement {
     if (this.plot.hidden) return;
     const { data, layout } = paint(structuredClone(this.figure));
     Plotly.react(this.plot, data, layout, CONFIG);
+    this.dispatchEvent(new CustomEvent("chart-drawn", { bubbles: true }));
     this.flushSoon();
   }
 

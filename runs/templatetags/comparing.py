@@ -1,0 +1,84 @@
+"""How a comparison writes differences, and carries what it shows from one address to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from django import template
+from django.template import Context
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+
+from runs.charts import Mark, number, share
+from runs.charts.words import MINUS, THIN
+from runs.compare import Cell
+
+register = template.Library()
+
+
+@register.filter
+def mean(cell: Cell) -> str:
+    """The mean of the seeds."""
+    return _written(cell)(cell.mean or 0.0)
+
+
+@register.filter
+def spread(cell: Cell) -> str:
+    """The seeds' own standard deviation."""
+    return _size(cell)(cell.std or 0.0)
+
+
+@register.filter
+def difference(cell: Cell) -> str:
+    """The difference to the baseline with its sign; of shares in percentage points."""
+    if cell.delta is None:
+        return ""
+    value = cell.delta.difference
+    sign = "+" if value > 0 else MINUS if value < 0 else ""
+    return f"{sign}{_size(cell)(abs(value))}"
+
+
+@register.filter
+def verdict(cell: Cell) -> str:
+    """Whether the difference exceeds the seeds' spread, in words that claim no more than the seeds say."""
+    found = cell.delta
+    if found is None:
+        return ""
+    if found.spread is None:
+        return "spread unknown: one seed on a side"
+    than = "exceeds" if found.exceeds else "within"
+    times = f" ({number(found.times, 2)} × {_size(cell)(found.spread)})" if found.times is not None else ""
+    held = f"{than} the seeds' spread{times}"
+    return f"{held}; apart, by chance 1 in {round(1 / found.chance)}" if found.apart else f"{held}; seeds overlap"
+
+
+@register.simple_tag(takes_context=True)
+def carried_on(context: Context, *without: str) -> SafeString:
+    """The address's parameters as hidden fields, for a form that changes one of them."""
+    lists = context["request"].GET.lists()
+    pairs = [(name, value) for name, values in lists if name not in without for value in values]
+    return format_html_join("", '<input type="hidden" name="{}" value="{}">', pairs)
+
+
+@register.simple_tag(takes_context=True)
+def with_runs(context: Context, marks: Iterable[Mark], uids: Iterable[str]) -> str:
+    """The address with these runs added to those that are shown."""
+    query = context["request"].GET.copy()
+    for name in ("experiment", "q"):
+        query.pop(name, None)
+    query.setlist("run", [*(mark.run.uid for mark in marks), *uids])
+    query["show"] = "all"
+    return f"?{query.urlencode()}"
+
+
+def _written(cell: Cell) -> Callable[[float], str]:
+    return share if cell.outcome.is_share else number
+
+
+def _size(cell: Cell) -> Callable[[float], str]:
+    """How a distance is written: that of two shares is no share."""
+    return _points if cell.outcome.is_share else number
+
+
+def _points(value: float) -> str:
+    return f"{number(100 * value, 2)}{THIN}points"

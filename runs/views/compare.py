@@ -1,0 +1,70 @@
+"""Runs over each other: their curves, where they ended against a baseline, and where their configs differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from runs.charts import Mark, marks
+from runs.models import Run
+from runs.views.chart import chart_response
+from runs.views.compare_choice import Choice, choice_of, offered
+from runs.views.compare_keys import key_sections
+from runs.views.compare_page import CHART_PX, TABLE_PX, charts_of, page_context
+from runs.views.compare_settings import Settings, settings_of
+from runs.views.parameters import SignedIn
+
+
+@require_safe
+def compare(request: SignedIn) -> HttpResponse:
+    """The whole page; where nothing is chosen yet, runs to choose from."""
+    choice, settings = choice_of(request), settings_of(request)
+    context = {
+        **page_context(choice.runs, settings, request.user), "choice": choice,
+        "problems": (*choice.problems, *settings.problems), "offered": offered(request, choice.runs),
+        "chosen_uids": {run.uid for run in choice.runs}, "kept": kept(request),
+        "chart_url": reverse("compare-chart"), "section_url": reverse("compare-section"),
+    }  # fmt: skip
+    return TemplateResponse(request, "runs/compare.html", context)
+
+
+@require_safe
+def compare_chart(request: SignedIn) -> HttpResponse:
+    """One chart: fresh words and figure, its table, or every point as CSV."""
+    return chart_answer(request, choice_of(request).runs, settings_of(request))
+
+
+@require_safe
+def compare_section(request: SignedIn) -> HttpResponse:
+    """The charts of one section of keys, for whoever unfolds it."""
+    context = section_context(request, choice_of(request), settings_of(request))
+    return TemplateResponse(request, "runs/compare/charts.html", {**context, "chart_url": reverse("compare-chart")})
+
+
+def chart_answer(request: HttpRequest, runs: Sequence[Run], settings: Settings) -> HttpResponse:
+    """The chart of the key that `name` names, as `as` says."""
+    widths = {"csv": None, "table": TABLE_PX}
+    key = request.GET.get("name", "")
+    (chart,) = charts_of(marks(runs), [key], settings, widths.get(request.GET.get("as", ""), CHART_PX))
+    return chart_response(request, chart, f"comparison {chart.slug}")
+
+
+def section_context(request: HttpRequest, choice: Choice, settings: Settings) -> dict[str, Any]:
+    """The charts of the section that the address names, and how many keys it has. 404 where there is none such."""
+    sections = {section.name: section for section in key_sections(choice.runs)}
+    name = request.GET.get("section", "")
+    if name not in sections:
+        raise Http404(f"section must be one of {', '.join(sections)}, not {name!r}")
+    told: list[Mark] = marks(choice.runs)
+    charts = charts_of(told, sections[name].shown, settings, CHART_PX)
+    return {"charts": charts, "total": len(sections[name].keys)}
+
+
+def kept(request: HttpRequest) -> list[tuple[str, str]]:
+    """What a form must carry on, so that choosing other runs leaves the view of them as it is."""
+    return [(name, request.GET[name]) for name in ("x", "y", "smooth", "key", "config") if request.GET.get(name)]

@@ -1,0 +1,79 @@
+"""Which runs are compared: named one by one, or all of an experiment. The address says it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from runs.models import Experiment, Run
+from runs.models.experiment import Person
+
+SHOWN = 10
+SHOWN_AT_MOST = 50
+NAMED_AT_MOST = 200
+OFFERED = 60
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The runs to show, in the order asked; how many were chosen in all, and what was asked wrongly."""
+
+    runs: list[Run]
+    chosen: int
+    problems: tuple[str, ...] = ()
+
+    @property
+    def more(self) -> int:
+        """How many could be shown if the reader asked for all."""
+        return min(self.chosen, SHOWN_AT_MOST) if self.chosen > len(self.runs) else 0
+
+
+def choice_of(request: HttpRequest) -> Choice:
+    """The runs that the address names and that the person may see."""
+    show = SHOWN_AT_MOST if request.GET.get("show") == "all" else SHOWN
+    uids = list(dict.fromkeys(request.GET.getlist("run")))
+    if uids:
+        return named(request.user, uids, show)
+    experiment = _experiment(request)
+    if experiment is None:
+        return Choice([], 0, ("There is no such experiment that you may see.",) if _asks_experiment(request) else ())
+    found = _runs(request.user).filter(experiment=experiment, archived_at__isnull=True).order_by("-pk")
+    return Choice(list(found[:show]), found.count())
+
+
+def named(person: Person, uids: Sequence[str], show: int) -> Choice:
+    """The runs with these uids that the person may see, in this order. One query."""
+    asked = list(uids[:NAMED_AT_MOST])
+    found = {run.uid: run for run in _runs(person).filter(uid__in=asked)}
+    runs = [found[uid] for uid in asked if uid in found]
+    missing = [uid[:20] for uid in asked if uid not in found]
+    problems = [f"There is no run {', '.join(missing)} that you may see."] if missing else []
+    if len(uids) > NAMED_AT_MOST:
+        problems.append(f"At most {NAMED_AT_MOST} runs can be named, not {len(uids)}.")
+    return Choice(runs[:show], len(runs), tuple(problems))
+
+
+def offered(request: HttpRequest, chosen: Sequence[Run]) -> list[Run]:
+    """Runs to choose from, the newest first: of the experiments at hand, or of all where there is none yet."""
+    runs = _runs(request.user).filter(archived_at__isnull=True)
+    at_hand = {run.experiment_id for run in chosen} or {e.pk for e in [_experiment(request)] if e}
+    runs = runs.filter(experiment__in=at_hand) if at_hand else runs
+    return list(runs.order_by("-pk")[:OFFERED])
+
+
+def _runs(person: Person) -> QuerySet[Run]:
+    return Run.objects.visible_to(person).select_related("experiment")
+
+
+def _asks_experiment(request: HttpRequest) -> bool:
+    return bool(request.GET.get("experiment"))
+
+
+def _experiment(request: HttpRequest) -> Experiment | None:
+    asked = request.GET.get("experiment", "")
+    # As many digits as a primary key can have: longer ones would not be one.
+    known = asked.isascii() and asked.isdigit() and len(asked) <= 18
+    return Experiment.objects.visible_to(request.user).filter(pk=int(asked)).first() if known else None

@@ -1,0 +1,83 @@
+"""What a comparison shows, for those who are signed in and for those who were given a link alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runs import series
+from runs.charts import MAIN_KEYS, Chart, Mark, marks, overlay
+from runs.compare import Setting, cautions, config_diff, finals, standings
+from runs.compare.config_diff import as_json
+from runs.models import Run
+from runs.models.experiment import Person
+from runs.views.compare_choice import NAMED_AT_MOST
+from runs.views.compare_keys import Found, key_sections, search
+from runs.views.compare_settings import Settings
+from runs.views.runs_table import cursors
+
+CHART_PX = 800
+TABLE_PX = 60
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Charts of the keys that were asked for, and how many such keys there are."""
+
+    charts: list[Chart]
+    total: int
+    problem: str = ""
+
+
+def page_context(runs: Sequence[Run], settings: Settings, person: Person) -> dict[str, Any]:
+    """All that the page shows of these runs. The same number of queries for any number of runs."""
+    told = marks(runs)
+    # Asked before the points are read, so that the socket brings whatever is not among them.
+    watch = cursors(runs)
+    found = search(runs, settings.pattern) if settings.pattern else Found()
+    drawn = charts_of(told, (*MAIN_KEYS, *found.keys), settings, CHART_PX)
+    return {
+        "marks": told, "watch": watch, "is_open": any(run.is_open for run in runs), "settings": settings,
+        "charts": drawn[: len(MAIN_KEYS)], "sections": key_sections(runs),
+        "found": Shown(drawn[len(MAIN_KEYS) :], found.total, found.problem),
+        **_standings_context(runs, told, settings, person), **_diff_context(told, settings),
+    }  # fmt: skip
+
+
+def charts_of(told: Sequence[Mark], keys: Iterable[str], settings: Settings, px: int | None) -> list[Chart]:
+    """A chart a key, in the order given. Two queries, however many: points are read once, whole, and smoothed here."""
+    wanted = list(keys)
+    curves = {(c.run_id, c.key): c for c in series.read([m.run for m in told], wanted, x=settings.x)}
+    return [overlay(key, told, curves, settings.how(px)) for key in wanted]
+
+
+def _standings_context(runs: Sequence[Run], told: Sequence[Mark], settings: Settings, person: Person) -> dict[str, Any]:
+    groups = list({mark.group.slug: mark.group for mark in told}.values())
+    found = [Setting(group.name, group.slug, group.runs) for group in groups]
+    if not found:
+        return {"standings": [], "cautions": [], "left_out": []}
+    numbers = finals(runs)
+    baseline = next((s for s in found for run in s.runs if run.uid == settings.baseline), found[0])
+    return {
+        "standings": list(zip(groups, standings(found, numbers, baseline), strict=True)),
+        "cautions": cautions(found, numbers), "left_out": _left_out(runs, person),
+    }  # fmt: skip
+
+
+def _left_out(runs: Sequence[Run], person: Person) -> list[str]:
+    """Uids of other seeds of the chosen settings: a mean over some of them may be a choice of the best."""
+    mine = Run.objects.visible_to(person).filter(
+        experiment__in={run.experiment_id for run in runs}, recipe__in={run.recipe for run in runs},
+        archived_at__isnull=True,
+    )  # fmt: skip
+    others = mine.exclude(pk__in=[run.pk for run in runs]).order_by("pk")
+    return list(others.values_list("uid", flat=True)[:NAMED_AT_MOST])
+
+
+def _diff_context(told: Sequence[Mark], settings: Settings) -> dict[str, Any]:
+    uids = [mark.run.uid for mark in told]
+    baseline = uids.index(settings.baseline) if settings.baseline in uids else 0
+    diff = config_diff([mark.run.config for mark in told], baseline, everything=settings.everything)
+    names = [mark.name for mark in told]
+    return {"diff": diff, "diff_json": as_json(diff, names), "diff_baseline": told[baseline] if told else None}

@@ -1,0 +1,77 @@
+"""How a comparison is to be shown, as its address says. What is asked wrongly is said, and the page still comes.
+
+The page may be one that a link shares, for somebody without a session: so nothing is said through cookies.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from django.http import HttpRequest
+
+from runs.charts import How
+from runs.series import X_AXES
+
+SMOOTHINGS = (0.0, 0.6, 0.9, 0.97)
+PATTERN_LENGTH = 200
+
+
+@dataclass(frozen=True)
+class Settings:
+    """x: one of X_AXES. smoothing: 0 to below 1. pattern: a regular expression of keys. baseline: a run's uid.
+    problems: what was asked wrongly, in sentences."""
+
+    x: str
+    log_y: bool
+    smoothing: float
+    pattern: str
+    baseline: str
+    everything: bool
+    problems: tuple[str, ...]
+    axes: tuple[str, ...] = X_AXES
+    smoothings: tuple[float, ...] = SMOOTHINGS
+
+    def how(self, px: int | None) -> How:
+        """The charts' share of it."""
+        return How(self.x, self.log_y, self.smoothing, px)
+
+
+def settings_of(request: HttpRequest) -> Settings:
+    """What the address asks for."""
+    problems: list[str] = []
+    pattern = request.GET.get("key", "")
+    if len(pattern) > PATTERN_LENGTH:
+        problems.append(f"key must have at most {PATTERN_LENGTH} characters, not {len(pattern)}: showing all.")
+        pattern = ""
+    return Settings(
+        x=_one_of(request, "x", X_AXES, problems),
+        log_y=_one_of(request, "y", ("linear", "log"), problems) == "log",
+        smoothing=_smoothing(request, problems),
+        pattern=pattern,
+        baseline=request.GET.get("baseline", ""),
+        everything=_one_of(request, "config", ("differences", "everything"), problems) == "everything",
+        problems=tuple(problems),
+    )
+
+
+def _one_of(request: HttpRequest, name: str, choices: Collection[str], problems: list[str]) -> str:
+    first = next(iter(choices))
+    value = request.GET.get(name, first)
+    if value in choices:
+        return value
+    problems.append(f"{name} must be one of {', '.join(choices)}, not {value[:50]!r}: showing {first}.")
+    return first
+
+
+def _smoothing(request: HttpRequest, problems: list[str]) -> float:
+    said = request.GET.get("smooth") or "0"
+    try:
+        value = float(said)
+    except ValueError:
+        value = math.nan
+    if 0 <= value <= 0.999:
+        return value
+    problems.append(f"smooth must be a number from 0 to 0.999, not {said[:50]!r}: showing 0.")
+    return 0.0
