@@ -11,9 +11,12 @@ from django.http import HttpRequest, HttpResponseNotAllowed
 from django.http.response import HttpResponseBase
 from django.urls import URLPattern, URLResolver
 from ninja import NinjaAPI
+from ninja.openapi.schema import OpenAPISchema
+from ninja.operation import Operation
 
 from runs.api import router
 from runs.api.auth import closed
+from runs.api.description import complete, words
 from runs.api.problems import answer_in_words, not_allowed
 from runs.api.versions import tagged
 
@@ -27,6 +30,16 @@ class Api(NinjaAPI):
             if isinstance(url, URLPattern):
                 url.callback = login_not_required(_in_full(url.callback))
         return urls
+
+    def get_openapi_operation_id(self, operation: Operation) -> str:
+        """The name of its function, which is no other's."""
+        return operation.view_func.__name__
+
+    def get_openapi_schema(self, **asked: Any) -> OpenAPISchema:
+        """The OpenAPI document, with how each operation refuses."""
+        document = super().get_openapi_schema(**asked)
+        complete(document)
+        return document
 
 
 def _in_full(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
@@ -45,7 +58,7 @@ def _in_full(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpRespons
 api = Api(
     title="esweb",
     version="1",
-    description="Launch, watch and read runs that fine-tune language models with Evolution Strategies and GRPO.",
+    description=words(),
     urls_namespace="api",
     docs_url=None,
     docs_decorator=closed,

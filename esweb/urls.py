@@ -7,11 +7,13 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
 
 from esweb.api import api
+from esweb.api_docs import api_docs
 from esweb.health import health
 from esweb.sign_in import sign_in
 
 urlpatterns = [
     path("", include("runs.urls")),
+    path("api/v1/docs", api_docs, name="api-docs"),
     path("api/v1/", api.urls),
     path("admin/", admin.site.urls),
     path("login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),

@@ -1,0 +1,99 @@
+"""Every example of the description is sent to the server as it stands, and answered as the description says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from django.contrib.auth.models import User
+
+from esweb.api import api
+from runs import access, jobs
+from runs.api.seeing import EXAMPLE_UID
+from runs.models import ApiToken, Attempt, Experiment, Run, SavedView
+from tests.runs import checkpointing, pages
+from tests.runs.calling import calls
+from workers.config import preset
+
+DESCRIPTION: dict[str, Any] = api.get_openapi_schema()
+OPERATIONS = {
+    operation["operationId"]: (method, path, operation)
+    for path, methods in DESCRIPTION["paths"].items()
+    for method, operation in methods.items()
+}
+BODIES = [name for name, (_, _, operation) in OPERATIONS.items() if "requestBody" in operation]
+
+
+def ended(run: Run) -> None:
+    """There is something to resume only in a run that has ended."""
+    pages.end(run, "interrupted")
+    Run.objects.update(state="interrupted")
+
+
+PREPARED = {
+    "resume": ended,
+    "restore_run": lambda run: jobs.delete_run(run, run.created_by),
+    "restore_experiment": lambda run: jobs.delete_experiment(run.experiment, run.created_by),
+}
+
+
+@pytest.fixture
+def run(ada: User, runs_dir: Path) -> Run:
+    """The run of the examples, in experiment 1, with a checkpoint at step 5, a view and a token of number 1."""
+    # Made, then renumbered, so that what the example itself makes is given another number.
+    Experiment.objects.create(name="Concise", owner=ada)
+    Experiment.objects.update(id=1)
+    experiment = Experiment.objects.get()
+    run = pages.make_run(experiment, "es-micro")
+    config = {**preset("es-micro").config, "compute": {"cluster": "local"}}
+    Run.objects.filter(pk=run.pk).update(uid=EXAMPLE_UID, config=config)
+    Attempt.objects.update(key=f"esweb-{EXAMPLE_UID}-a1")
+    run.refresh_from_db()
+    pages.record(run, pages.a_bit_of_everything((0,)))
+    checkpointing.save(run, 5)
+    SavedView.objects.create(name="Worst first", owner=ada, page="experiment", experiment=experiment)
+    SavedView.objects.update(id=1)
+    access.issue(ada, "read")
+    ApiToken.objects.update(id=1)
+    return run
+
+
+def address(path: str, operation: dict[str, Any]) -> str:
+    """The path with the examples of its parameters, and those of its query."""
+    query = {}
+    for parameter in operation["parameters"]:
+        if parameter["in"] == "path":
+            path = path.replace(f"{{{parameter['name']}}}", str(parameter["example"]))
+        elif "example" in parameter:
+            query[parameter["name"]] = parameter["example"]
+    return f"{path}?{urlencode(query, doseq=True)}"
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_an_example_is_answered_as_described(name: str, run: Run, ada: User) -> None:
+    method, path, operation = OPERATIONS[name]
+    PREPARED.get(name, lambda run: None)(run)
+    bodies = operation.get("requestBody", {}).get("content", {})
+    sent = next(({"data": body["example"], "content_type": kind} for kind, body in bodies.items()), {})
+    script = calls(ada, "admin")
+    answer = getattr(script, method)(address(path, operation), **sent)
+    assert answer.status_code < 300, answer.content
+    assert answer.status_code in operation["responses"]
+    if answer.streaming:
+        checkpointing.close(answer)
+
+
+def test_whatever_takes_a_body_shows_one() -> None:
+    assert len(BODIES) == 9
+    for name in BODIES:
+        assert all("example" in content for content in OPERATIONS[name][2]["requestBody"]["content"].values()), name
+
+
+def test_every_operation_says_what_it_answers_when_it_refuses() -> None:
+    for name, (_, _, operation) in OPERATIONS.items():
+        assert {"401", "429"} <= set(map(str, operation["responses"])), name
+        refusal = operation["responses"][401]["content"]
+        assert refusal == {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}, name
+    assert set(DESCRIPTION["components"]["schemas"]["Problem"]["required"]) >= {"type", "title", "status", "detail"}
