@@ -126,6 +126,8 @@ def _places(x: Floats, how: How) -> list[float]:
 def _layout(measure: Measure, lines: Sequence[_Drawn], how: How, log_y: bool) -> dict[str, Any]:
     layout = style.layout(X_WORDS[how.x], measure.unit, log_y=log_y, meta={"x": how.x})
     layout["margin"] = {**layout["margin"], "r": 24}
+    # The nearest point, however far: a cursor that another chart shares seldom falls on a point of this one.
+    layout["hoverdistance"] = -1
     if how.x == "wall":
         layout["xaxis"] |= {"type": "date", "exponentformat": "none"}
     if measure.is_share:

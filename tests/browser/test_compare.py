@@ -1,0 +1,102 @@
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.charts import look_at, wait_for_x
+from tests.browser.test_accessibility import WIDTHS, faults
+from tests.runs.pages import evaluation, make_run, record
+from workers.records import Metric
+
+RANGES = """() => [...document.querySelectorAll("chart-sync .plot")]
+    .filter((plot) => plot._fullLayout).map((plot) => plot._fullLayout.xaxis.range.map(Math.round))"""
+
+
+@pytest.fixture
+def runs(experiment):
+    """Two seeds a method, the first still running."""
+    out = []
+    for name, seed in (("es-tiny", 0), ("es-tiny", 1), ("grpo-tiny", 0), ("grpo-tiny", 1)):
+        out.append(make_run(experiment, name, seed, "succeeded" if out else "running"))
+        record(out[-1], [evaluation(step, -40.0 + 3 * step + seed) for step in range(0, 11, 2)])
+        record(out[-1], [Metric(11, {"time/step_seconds": 0.5, f"{name.split('-')[0]}/x": 1.0})])
+    return out
+
+
+@pytest.fixture
+def compared(address, runs):
+    """The address of their comparison."""
+    return f"{address}/compare/?{'&'.join(f'run={run.uid}' for run in runs)}"
+
+
+def test_from_choosing_to_reading_by_keyboard_alone(signed_in, address, runs):
+    page = signed_in
+    page.goto(f"{address}/compare/")
+    for run in (runs[0], runs[2]):
+        page.get_by_label(run.name).focus()
+        page.keyboard.press("Space")
+    page.keyboard.press("Enter")
+    page.get_by_text("2 of 2 chosen runs shown").wait_for()
+    page.get_by_role("link", name="samples").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**x=samples**")
+    page.get_by_role("link", name="make baseline").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**baseline=**")
+    page.get_by_role("button", name="Next difference").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-at]")).to_have_text("1 of 36: method")
+    page.keyboard.press("Enter")
+    expect(page.locator(".is-here")).to_have_count(1)
+    expect(page.locator("[data-at]")).to_have_text("2 of 36: es.iterations")
+
+
+def test_a_zoom_is_the_same_in_all_charts_and_taken_back_in_all(signed_in, compared):
+    page = signed_in
+    page.goto(compared)
+    for chart in ("reward-mean", "kl"):
+        look_at(page, chart)
+    page.evaluate("Plotly.relayout(document.querySelector('#chart-kl .plot'), {'xaxis.range': [2, 6]})")
+    page.wait_for_function(f"() => ({RANGES})().every(([a, b]) => a === 2 && b === 6)")
+    page.evaluate("Plotly.relayout(document.querySelector('#chart-reward-mean .plot'), {'xaxis.autorange': true})")
+    page.wait_for_function(f"() => ({RANGES})().every(([a, b]) => a < 1 && b > 9)")
+
+
+def test_the_cursor_is_in_all_charts(signed_in, compared):
+    page = signed_in
+    page.set_viewport_size({"width": 1440, "height": 1400})
+    page.goto(compared)
+    for chart in ("reward-mean", "kl"):
+        look_at(page, chart)
+    box = page.locator("#chart-reward-mean .nsewdrag").bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, steps=5)
+    page.wait_for_selector("#chart-reward-mean .hoverlayer .legend")
+    page.wait_for_selector("#chart-kl .hoverlayer .legend")
+    page.mouse.move(box["x"], box["y"] + box["height"] + 300)
+    page.wait_for_selector("#chart-kl .hoverlayer .legend", state="detached")
+
+
+def test_points_arrive_while_a_run_goes_on(signed_in, compared, runs):
+    page = signed_in
+    page.goto(compared)
+    look_at(page, "reward-mean")
+    page.locator(".live[data-state='live']").wait_for()
+    record(runs[0], [evaluation(12, -1.0)])
+    wait_for_x(page, "reward-mean", "reward/mean", [0, 2, 4, 6, 8, 10, 12])
+
+
+def test_a_section_is_drawn_when_it_is_unfolded(signed_in, compared):
+    page = signed_in
+    page.goto(compared)
+    page.get_by_text("time 1 key").click()
+    look_at(page, "time-step_seconds")
+    wait_for_x(page, "time-step_seconds", "time/step_seconds", [11])
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_no_serious_fault_and_nothing_hangs_over_the_edge(signed_in, compared, address, theme):
+    signed_in.emulate_media(color_scheme=theme, reduced_motion="reduce")
+    for where in (compared, f"{compared}&config=everything&smooth=0.6&key=x&y=log", f"{address}/compare/"):
+        signed_in.goto(where)
+        for width in WIDTHS:
+            signed_in.set_viewport_size({"width": width, "height": 900})
+            assert faults(signed_in) == "[]"
+            assert signed_in.evaluate("document.documentElement.scrollWidth") <= width
