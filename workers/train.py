@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workers import tasks
-from workers.client import pushing
+from workers.client import pushing, sampling
 from workers.config import ConfigError, RunConfig
 from workers.engines.resuming import NotResumable
 from workers.engines.stopping import Interrupted, Stop
@@ -53,7 +53,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         print(f"{arguments.out} cannot be written: {error.strerror}; give --out a folder that can", file=sys.stderr)
         return FAILED
-    with records, pushing(config.tracking, arguments.out, epoch):
+    tracking = config.tracking
+    with records, pushing(tracking, arguments.out, epoch), sampling(records, tracking.system_seconds):
         return _reported(config, records, stop, arguments.resume)
 
 

@@ -60,7 +60,7 @@ GPUS = (
         "share of time",
         "Share of time in which the GPU did anything, as its driver says.",
     ),
-    ("memory_gb", "GPU memory", "GB", "In use on the whole GPU, also by others."),
+    ("memory_gb", "GPU memory", "GB", "In use on the whole GPU, by the driver and by others too."),
     ("watts", "GPU power", "W", "Power drawn by the whole GPU."),
 )
 DETAILS = ("kl/", "reward/", "accuracy/", "response/", "sample/")

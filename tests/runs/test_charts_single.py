@@ -3,7 +3,7 @@ import json
 import numpy as np
 import plotly.graph_objects as go
 
-from runs.charts import sections
+from runs.charts import machine, sections
 from tests.runs.curves import curve, run
 
 
@@ -57,3 +57,18 @@ def test_the_sentence_says_where_the_curve_came_from_and_got_to():
         "reward"
     ]
     assert chart.summary == "Greedy rose from −45.9 to −7.20; sampled −9."
+
+
+def test_what_the_machine_says_stands_apart_with_a_line_for_each_gpu():
+    one = run("es-tiny")
+    keys = ("system/cpu_cores", "system/memory_gb", "system/free_memory_gb", "system/gpu0/busy", "system/gpu1/busy")
+    curves = [curve(one, key, [0.5, 0.7]) for key in keys] + [curve(one, "kl", [0, 1])]
+    assert [c.name for s in sections(one, curves) for c in s.charts] == ["kl"]
+    (section,) = machine(one, curves)
+    charts = {chart.name: chart for chart in section.charts}
+    assert list(charts) == ["system/cpu", "system/memory", "system/gpu-busy"]
+    assert (
+        charts["system/gpu-busy"].summary.replace("\N{NARROW NO-BREAK SPACE}", "")
+        == "Gpu0 rose from 50% to 70%; gpu1 70%."
+    )
+    assert charts["system/memory"].figure["layout"]["meta"] == {"x": "relative"}

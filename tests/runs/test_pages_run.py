@@ -135,3 +135,14 @@ def test_the_number_of_queries_does_not_grow_with_what_a_run_wrote(ada_client, r
         record(run, a_bit_of_everything((5 * i, 5 * i + 1)))
     assert queries() == before
     assert before <= 26
+
+
+def test_what_the_machine_did_is_drawn_along_time_each_look_once(ada_client, told):
+    record(told, [Metric(5, {"system/cpu_cores": 1.0 + look, "system/gpu0/busy": 0.5}) for look in range(3)])
+    text = page(ada_client, told)
+    assert 'id="chart-system-cpu"' in text and 'id="chart-system-gpu-busy"' in text
+    address = reverse("run-chart", args=[told.uid])
+    rows = ada_client.get(address, {"name": "system/cpu", "as": "csv"}).content.decode().splitlines()
+    assert rows[0] == "key,relative,value,overwritten"
+    assert [row.split(",")[2:] for row in rows[1:]] == [["1.0", ""], ["2.0", ""], ["3.0", ""]]
+    assert "step 5 of 60" in text

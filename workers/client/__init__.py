@@ -1,5 +1,6 @@
-"""What a run says to an esweb server over HTTP. Optional: its files are the truth, and are always written."""
+"""What accompanies a run: records pushed to a server, looks at the machine. Optional: its files are the truth."""
 
 from workers.client.push import pushing
+from workers.client.sampling import sampling
 
-__all__ = ["pushing"]
+__all__ = ["pushing", "sampling"]

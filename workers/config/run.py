@@ -75,6 +75,8 @@ class TrackingConfig:
     """Base URL of an esweb server that takes the records over HTTP; empty means it reads the files."""
     token_file: str = ""
     """File that holds the token for pushing. The token itself never stands in a config."""
+    system_seconds: Annotated[float, Bounds(at_least=0)] = 10.0
+    """Seconds between looks at what the training uses of its machine: CPU, memory, GPUs; 0 means never."""
 
 
 @dataclass(frozen=True)

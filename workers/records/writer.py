@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from pathlib import Path
 from types import TracebackType
 
-from workers.records.kinds import Record
+from workers.records.kinds import Metric, Record
 from workers.records.lines import pack
 
 
@@ -23,24 +24,31 @@ def next_epoch(directory: Path) -> int:
 
 
 class RecordWriter:
-    """The only writer of one epoch's file. `write` returns the record's seq; a disk's errors are raised."""
+    """The only writer of one epoch's file, for all threads. `write` returns the record's seq, or raises a disk's error.
+
+    `step` is that of the last metric written; 0 before the first.
+    """
 
     def __init__(self, directory: Path, epoch: int) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL
         self._fd = os.open(records_path(directory, epoch), flags, 0o644)
+        self._lock = threading.Lock()
         self._seq = 0
+        self.step = 0
         self.directory = directory
         self.epoch = epoch
 
     def write(self, record: Record) -> int:
         """Appends one record. Raises OSError where the disk is full; the next write starts on a line of its own."""
-        line = pack(self._seq, time.time(), record)
-        written = os.write(self._fd, line)
-        while written < len(line):
-            written += os.write(self._fd, line[written:])
-        self._seq += 1
-        return self._seq - 1
+        with self._lock:
+            line = pack(self._seq, time.time(), record)
+            written = os.write(self._fd, line)
+            while written < len(line):
+                written += os.write(self._fd, line[written:])
+            self._seq += 1
+            self.step = record.step if isinstance(record, Metric) else self.step
+            return self._seq - 1
 
     def close(self) -> None:
         """Flushes to disk and closes; safe to call twice."""

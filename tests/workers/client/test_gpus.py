@@ -1,0 +1,76 @@
+"""The driver is the boundary: a stand-in for its library, which speaks NVML with two GPUs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from workers.client.gpus import Gpus, gpus
+
+UUIDS = {b"GPU-a": 0, b"GPU-b": 1}
+UNKNOWN = 6
+
+
+class Driver:
+    """Two GPUs: busy by 40 and 50 %, with 1 and 2 GB in use; the first does not tell its power."""
+
+    def nvmlDeviceGetCount_v2(self, count: Any) -> int:
+        count._obj.value = 2
+        return 0
+
+    def nvmlDeviceGetHandleByIndex_v2(self, index: Any, handle: Any) -> int:
+        handle._obj.value = index.value + 1
+        return 0 if index.value < 2 else UNKNOWN
+
+    def nvmlDeviceGetHandleByUUID(self, uuid: bytes, handle: Any) -> int:
+        handle._obj.value = UUIDS.get(uuid, 0) + 1
+        return 0 if uuid in UUIDS else UNKNOWN
+
+    def nvmlDeviceGetUtilizationRates(self, handle: Any, use: Any) -> int:
+        use._obj.gpu = 30 + 10 * handle.value
+        return 0
+
+    def nvmlDeviceGetMemoryInfo(self, handle: Any, memory: Any) -> int:
+        memory._obj.used = handle.value * 10**9
+        return 0
+
+    def nvmlDeviceGetPowerUsage(self, handle: Any, milliwatts: Any) -> int:
+        milliwatts._obj.value = 250_000
+        return 0 if handle.value == 2 else UNKNOWN
+
+
+FIRST = {"busy": 0.4, "memory_gb": 1.0}
+SECOND = {"busy": 0.5, "memory_gb": 2.0, "watts": 250.0}
+
+
+@pytest.mark.parametrize(
+    ("visible", "seen"),
+    [
+        (None, [FIRST, SECOND]),
+        ("1", [SECOND]),
+        ("1,0", [SECOND, FIRST]),
+        ("GPU-b", [SECOND]),
+        ("", []),
+        ("0,7,1", [FIRST]),
+        ("-1", []),
+    ],
+)
+def test_the_gpus_that_cuda_may_use_are_looked_at_in_its_order(
+    visible: str | None, seen: list[dict[str, float]]
+) -> None:
+    wanted = {f"system/gpu{n}/{what}": value for n, gpu in enumerate(seen) for what, value in gpu.items()}
+    assert Gpus(Driver(), visible).look() == wanted
+
+
+def test_without_a_driver_there_is_nothing_to_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workers.client.gpus.LIBRARY", "libnosuch.so.1")
+    assert gpus({}) is None
+
+
+def test_the_real_driver_answers() -> None:
+    if (found := gpus({})) is None:
+        pytest.skip("this machine has no NVIDIA driver")
+    values = found.look()
+    assert 0 <= values["system/gpu0/busy"] <= 1
+    assert values["system/gpu0/memory_gb"] > 0
