@@ -9,7 +9,7 @@ from celery import shared_task
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from runs import launch, reconcile, shelving
 from runs.models import Attempt, Cluster, Experiment, Job, Rebuild, Run
@@ -95,12 +95,26 @@ def delete_run(run: Run, person: User) -> None:
         shelving.delete(run, person)
 
 
+def cancel_runs(runs: QuerySet[Run], person: User) -> int:
+    """Asks for the end of those of the runs that have not ended or wait to start again; how many those were."""
+    with transaction.atomic():
+        found = list(runs.filter(pk__in=_not_at_rest(Run.objects.all()).values("pk")).order_by("pk"))
+        for run in found:
+            cancel_run(run, person)
+    return len(found)
+
+
+def delete_runs(runs: QuerySet[Run], person: User) -> list[int]:
+    """Puts runs into the bin, and asks for the end of those that have not ended. Gives their ids."""
+    with transaction.atomic():
+        cancel_runs(runs, person)
+        return shelving.delete_runs(runs, person)
+
+
 def delete_experiment(experiment: Experiment, person: User) -> None:
     """Puts an experiment with its runs into the bin, and asks for the end of those that have not ended."""
     with transaction.atomic():
-        open_or_waiting = Q(state__in=OPEN_STATES) | Q(attempts__restart_at__isnull=False)
-        for run in experiment.runs.filter(open_or_waiting).distinct():
-            cancel_run(run, person)
+        cancel_runs(experiment.runs.all(), person)
         shelving.delete(experiment, person)
 
 
@@ -109,6 +123,12 @@ def stop_rebuild(rebuild: Rebuild) -> None:
     with transaction.atomic():
         launch.wish_to_end(rebuild)
         _on_commit(cancel_rebuild, rebuild)
+
+
+def _not_at_rest(runs: QuerySet[Run]) -> QuerySet[Run]:
+    """Runs that have not ended, or will start again by themselves."""
+    waiting = Attempt.objects.filter(restart_at__isnull=False).values("run")
+    return runs.filter(Q(state__in=OPEN_STATES) | Q(pk__in=waiting))
 
 
 def _on_commit(queued: Any, job: Job | None) -> None:

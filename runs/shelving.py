@@ -7,6 +7,7 @@ restored for 30 days; nothing of it is lost before.
 from __future__ import annotations
 
 from django.contrib.auth.models import User
+from django.db.models import F, Func, QuerySet, Value
 from django.utils import timezone
 
 from runs.models import Experiment, Run
@@ -34,6 +35,56 @@ def delete(thing: Thing, person: User) -> None:
 def restore(thing: Thing) -> None:
     """Takes it out of the bin, as it was."""
     _set(thing, deleted_at=None, deleted_by=None)
+
+
+def archive_runs(runs: QuerySet[Run], person: User) -> list[int]:
+    """Takes runs out of lists. Gives the ids of those that were in them; so do the others here."""
+    found = _ids(runs.filter(archived_at__isnull=True))
+    _rows(found).update(archived_at=timezone.now(), archived_by=person)
+    return found
+
+
+def unarchive_runs(runs: QuerySet[Run]) -> list[int]:
+    """Puts runs back into lists."""
+    found = _ids(runs.filter(archived_at__isnull=False))
+    _rows(found).update(archived_at=None, archived_by=None)
+    return found
+
+
+def delete_runs(runs: QuerySet[Run], person: User) -> list[int]:
+    """Puts runs into the bin. `jobs` ends what still runs of them."""
+    found = _ids(runs.filter(deleted_at__isnull=True))
+    _rows(found).update(deleted_at=timezone.now(), deleted_by=person)
+    return found
+
+
+def restore_runs(runs: QuerySet[Run]) -> list[int]:
+    """Takes runs out of the bin, as they were."""
+    found = _ids(runs.filter(deleted_at__isnull=False))
+    _rows(found).update(deleted_at=None, deleted_by=None)
+    return found
+
+
+def tag_runs(runs: QuerySet[Run], tag: str) -> list[int]:
+    """Gives runs a tag, once each."""
+    found = _ids(runs.exclude(tags__contains=[tag]))
+    _rows(found).update(tags=Func(F("tags"), Value(tag), function="array_append"))
+    return found
+
+
+def untag_runs(runs: QuerySet[Run], tag: str) -> list[int]:
+    """Takes a tag from runs."""
+    found = _ids(runs.filter(tags__contains=[tag]))
+    _rows(found).update(tags=Func(F("tags"), Value(tag), function="array_remove"))
+    return found
+
+
+def _ids(runs: QuerySet[Run]) -> list[int]:
+    return sorted(runs.order_by().values_list("pk", flat=True))
+
+
+def _rows(found: list[int]) -> QuerySet[Run]:
+    return Run.objects.filter(pk__in=found)
 
 
 def _set(thing: Thing, **values: object) -> None:

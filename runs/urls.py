@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import include, path
 
+from runs.views.bulk import runs_bulk, runs_undo
 from runs.views.checkpoints import run_checkpoint, run_checkpoints, run_rebuild_stop
 from runs.views.compare import compare, compare_chart, compare_section
 from runs.views.experiment import experiment, experiment_chart, experiment_runs
@@ -19,6 +20,8 @@ experiment_urls = [
     path("launch/", launch, name="launch"),
     path("resume/", experiment_resume, name="experiment-resume"),
     path("runs/", experiment_runs, name="experiment-runs"),
+    path("bulk/", runs_bulk, name="experiment-bulk"),
+    path("undo/", runs_undo, name="experiment-undo"),
     path("chart/", experiment_chart, name="experiment-chart"),
 ]
 

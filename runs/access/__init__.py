@@ -5,6 +5,7 @@ made the run; and a viewer changes nothing at all.
 """
 
 from runs.access.rights import (
+    changeable,
     may_cancel,
     may_change,
     may_change_run,
@@ -36,6 +37,7 @@ __all__ = [
     "CannotChangeRole",
     "CannotIssue",
     "Role",
+    "changeable",
     "give_role",
     "includes",
     "issue",

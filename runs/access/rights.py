@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.db.models import Q, QuerySet
+
 from runs.access.roles import Role, role_of
 from runs.models import Experiment, Run
 from runs.models.experiment import Person
@@ -25,6 +27,15 @@ def may_launch(person: Person, experiment: Experiment) -> bool:
 def may_change_run(person: Person, run: Run) -> bool:
     """True where the person may change a run that they can see: who made it, the experiment's owner, and admins."""
     return _is_admin(person) or (person.pk in (run.created_by_id, run.experiment.owner_id) and may_make(person))
+
+
+def changeable(person: Person, runs: QuerySet[Run]) -> QuerySet[Run]:
+    """Those of the runs that the person may change, as `may_change_run` says of each."""
+    if _is_admin(person):
+        return runs
+    if not may_make(person):
+        return runs.none()
+    return runs.filter(Q(created_by_id=person.pk) | Q(experiment__owner_id=person.pk))
 
 
 def may_cancel(person: Person, run: Run) -> bool:

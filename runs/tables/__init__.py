@@ -1,13 +1,15 @@
 """Tables of runs: asked in one line, sorted, paged and grouped by any key, for pages and the API alike."""
 
-from runs.tables.columns import DEFAULTS, Column, Kind, Vocabulary, config_keys, vocabulary
+from runs.tables.columns import DEFAULTS, NAME, Column, Kind, Vocabulary, config_keys, vocabulary
 from runs.tables.conditions import matching
 from runs.tables.grouping import GroupRow, Spread, grouped, is_averaged
 from runs.tables.language import OPERATORS, Problem, QueryError, Term, parse, quoted, without, written
+from runs.tables.naming import exactly
 from runs.tables.paging import NotACursor, Order, Place, page
 
 __all__ = [
     "DEFAULTS",
+    "NAME",
     "OPERATORS",
     "Column",
     "GroupRow",
@@ -21,6 +23,7 @@ __all__ = [
     "Term",
     "Vocabulary",
     "config_keys",
+    "exactly",
     "grouped",
     "is_averaged",
     "matching",

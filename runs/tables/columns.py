@@ -62,6 +62,10 @@ class Column:
     def is_sortable(self) -> bool:
         return self.kind not in (Kind.TAGS, Kind.ARCHIVED) and self.key != "note"
 
+    @property
+    def is_groupable(self) -> bool:
+        return self.is_sortable and self.key != "created"
+
 
 FIELDS = {
     column.key: column
@@ -81,6 +85,7 @@ FIELDS = {
         Column("archived", "Archived", Kind.ARCHIVED, ("no", "yes", "any")),
     )
 }
+NAME = FIELDS["name"]
 DEFAULTS = ("state", "method", "preset", "seed", "step", "reward/mean", "accuracy/contains", "kl", "time")
 TITLES = {"reward/mean": "Reward", "accuracy/contains": "Accuracy", "kl": "KL"}
 

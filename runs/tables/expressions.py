@@ -76,5 +76,5 @@ def _seconds() -> Coalesce:
     """Seconds that a run's attempts have taken together."""
     took = Sum(Coalesce(F("ended_at"), Now()) - F("started_at"))
     begun = Attempt.objects.filter(run=OuterRef("pk"), started_at__isnull=False).order_by().values("run")
-    seconds = begun.annotate(seconds=Extract(took, "epoch", output_field=FloatField()))
-    return Coalesce(Subquery(seconds.values("seconds")), Value(0.0), output_field=FloatField())
+    seconds = begun.annotate(took=Extract(took, "epoch", output_field=FloatField()))
+    return Coalesce(Subquery(seconds.values("took")), Value(0.0), output_field=FloatField())

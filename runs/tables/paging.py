@@ -19,7 +19,7 @@ from runs.tables.columns import Column, Kind
 from runs.tables.expressions import annotated
 
 SORTED = "sort_value"
-LONGEST_CURSOR = 1000
+LONGEST_PLACE = 1000
 
 
 class NotACursor(ValueError):
@@ -53,7 +53,7 @@ class Place:
     def read(cls, text: str) -> Place:
         """Raises NotACursor."""
         try:
-            value, pk = json.loads(urlsafe_b64decode(text[:LONGEST_CURSOR] + "=" * (-len(text) % 4)))
+            value, pk = json.loads(urlsafe_b64decode(text[:LONGEST_PLACE] + "=" * (-len(text) % 4)))
         except (ValueError, TypeError, binascii.Error, RecursionError):
             raise NotACursor(text) from None
         if type(pk) is not int or not 0 < pk < 2**63 or isinstance(value, bool | list):

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
 from runs import series
-from runs.access import may_launch
+from runs.access import may_launch, may_make
 from runs.charts import MEASURES, Chart, Group, compare, groups_of
 from runs.models import Experiment, Run
+from runs.views.bulk import undo_of
 from runs.views.chart import chart_response
 from runs.views.lifecycle import interrupted_runs
 from runs.views.parameters import Axes, SignedIn, axes
-from runs.views.runs_table import cursors, runs_table
+from runs.views.runs_asked import built
+from runs.views.runs_table import RunsTable, cursors, runs_table
 from runs.views.visible import visible_experiment
 
 CHART_PX = 800
+DRAWN_AT_MOST = 10
 MEANS_OVER_AT_MOST = 100
 KEYS = [measure.key for measure in MEASURES]
 
@@ -26,12 +32,14 @@ def experiment(request: SignedIn, pk: int) -> HttpResponse:
     """The whole page."""
     found = visible_experiment(request, pk)
     table, along = runs_table(request, found), axes(request)
-    watch = cursors(table.runs)
-    groups = _groups(found, table.runs)
+    if (address := built(request, table.asked)) is not None:
+        return redirect(found.get_absolute_url() + address)
+    drawn = table.runs[:DRAWN_AT_MOST]
+    groups = _groups(found, drawn)
     context = {
-        "experiment": found, "table": table, "watch": watch, "groups": groups, "axes": along,
-        "may_launch": may_launch(request.user, found), "interrupted": len(interrupted_runs(request, found)),
-        "charts": _charts(groups, table.runs, along), "averaged": sum(len(group.runs) for group in groups),
+        **_table_context(request, found, table), "groups": groups, "axes": along, "drawn": len(drawn),
+        "may_launch": may_launch(request.user, found), "charts": _charts(groups, drawn, along),
+        "averaged": sum(len(group.runs) for group in groups),
     }  # fmt: skip
     return TemplateResponse(request, "runs/experiment.html", context)
 
@@ -40,11 +48,7 @@ def experiment(request: SignedIn, pk: int) -> HttpResponse:
 def experiment_runs(request: SignedIn, pk: int) -> HttpResponse:
     """The runs table alone, for a page that is open while runs change."""
     found = visible_experiment(request, pk)
-    table = runs_table(request, found)
-    context = {
-        "experiment": found, "table": table, "watch": cursors(table.runs),
-        "interrupted": len(interrupted_runs(request, found)),
-    }  # fmt: skip
+    context = _table_context(request, found, runs_table(request, found))
     return TemplateResponse(request, "runs/experiment.html#runs", context)
 
 
@@ -52,7 +56,7 @@ def experiment_runs(request: SignedIn, pk: int) -> HttpResponse:
 def experiment_chart(request: SignedIn, pk: int) -> HttpResponse:
     """One chart: fresh words and figure, its table, or its data as CSV."""
     found = visible_experiment(request, pk)
-    runs = runs_table(request, found).runs
+    runs = runs_table(request, found).runs[:DRAWN_AT_MOST]
     px = None if request.GET.get("as") == "csv" else CHART_PX
     charts = {c.name: c for c in _charts(_groups(found, runs), runs, axes(request), px)}
     name = request.GET.get("name", "")
@@ -61,10 +65,18 @@ def experiment_chart(request: SignedIn, pk: int) -> HttpResponse:
     return chart_response(request, charts[name], f"{found.name} {name}")
 
 
+def _table_context(request: SignedIn, experiment: Experiment, table: RunsTable) -> dict[str, Any]:
+    return {
+        "experiment": experiment, "table": table, "asked": table.asked, "watch": cursors(table.runs),
+        "interrupted": len(interrupted_runs(request, experiment)), "undo": undo_of(request, experiment),
+        "may_change_some": may_make(request.user),
+    }  # fmt: skip
+
+
 def _groups(experiment: Experiment, shown: list[Run]) -> list[Group]:
     """The groups of the shown runs, with all their seeds: a mean never depends on which page of the table is open."""
     presets = {run.preset for run in shown}
-    seeds = experiment.runs.filter(preset__in=presets).order_by("-pk")[:MEANS_OVER_AT_MOST]
+    seeds = experiment.runs.current().filter(preset__in=presets).order_by("-pk")[:MEANS_OVER_AT_MOST]
     visible = {run.pk for run in shown}
     groups = groups_of({run.pk: run for run in (*seeds, *shown)}.values())
     return [group for group in groups if visible & {run.pk for run in group.runs}]

@@ -64,7 +64,7 @@ def experiment_resume(request: SignedIn, pk: int) -> HttpResponse:
 def interrupted_runs(request: SignedIn, experiment: Experiment) -> list[Run]:
     """Runs of an experiment that were interrupted, will not go on by themselves, and may be resumed by this person."""
     waiting = Attempt.objects.filter(restart_at__isnull=False).values("run")
-    interrupted = experiment.runs.filter(state=State.INTERRUPTED).exclude(pk__in=waiting)
+    interrupted = experiment.runs.current().filter(state=State.INTERRUPTED).exclude(pk__in=waiting)
     runs = interrupted.select_related("experiment").order_by("pk")
     return [run for run in runs if may_resume(request.user, run)]
 

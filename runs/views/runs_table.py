@@ -1,91 +1,68 @@
-"""The rows of a runs table: what each run is, how far it is, and what the evaluator last said of it."""
+"""One page of a runs table: the rows that the address asks for, in a constant number of queries."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 
-from django.core.paginator import Page
-from django.db.models import Count, F, FilteredRelation, Max, OuterRef, Q, QuerySet, Subquery, Sum
-from django.db.models.functions import Coalesce, Now
+from django.db.models import Count, Max, QuerySet
 from django.http import HttpRequest
 
-from runs.charts import label
-from runs.models import Attempt, Batch, Experiment, Run, Series
-from runs.views.parameters import choice, page_of
-from workers.executors.states import State
+from runs import tables
+from runs.models import Batch, Experiment, Run
+from runs.tables import Column, GroupRow, Problem, QueryError
+from runs.views.runs_asked import Asked, asked_of
+from runs.views.runs_rows import Row, group_names, rows_of
 
-RUNS_A_PAGE = 10
-SHOWN = {"reward": "reward/mean", "accuracy": "accuracy/contains", "kl": "kl"}
-COLUMNS = {
-    "name": "Run",
-    "state": "State",
-    "method": "Method",
-    "preset": "Preset",
-    "seed": "Seed",
-    "step": "Step",
-    "reward": "Reward",
-    "accuracy": "Accuracy",
-    "kl": "KL",
-    "seconds": "Time",
-}
-NUMBERS = ("seed", "reward", "accuracy", "kl", "seconds")
-SORTS = [f"{sign}{name}" for name in ("created", *COLUMNS) for sign in ("", "-")]
-ORDER_FIELD = {"created": "pk"}
+RUNS_A_PAGE = 60
+GROUPS_A_PAGE = 60
+RUNS_OF_GROUPS = 10
+"""So many of the runs behind groups are drawn."""
 
 
 @dataclass(frozen=True)
-class Column:
-    """A heading, and the sort that a click on it asks for."""
+class Heading:
+    """The head of a column: the address that a click on it asks for, and how it is sorted now."""
 
-    name: str
-    title: str
+    column: Column
     asks: str
     sorted: str
-    is_number: bool
 
 
 @dataclass(frozen=True)
-class Row:
-    """A run as the table shows it. Seconds are those of all its attempts."""
+class Grouped:
+    """A row that is a group: what its runs share, in words, and the address of the table of those runs."""
 
-    run: Run
-    attempt: Attempt | None
-    label: str
-    step: int | None
-    steps: int
-    reward: float | None
-    accuracy: float | None
-    kl: float | None
-    seconds: float | None
-
-    @property
-    def why(self) -> str:
-        """Why it waits or ended, where that is not plain from its state."""
-        plain = self.run.state in (State.RUNNING, State.SUCCEEDED)
-        return "" if plain or self.attempt is None else self.attempt.reason
-
-    @property
-    def share(self) -> float:
-        """How much is done, 0 to 1."""
-        return min(1.0, (self.step or 0) / self.steps) if self.steps else 0.0
+    names: list[str]
+    address: str
+    row: GroupRow
 
 
 @dataclass(frozen=True)
 class RunsTable:
-    """One page of an experiment's runs."""
+    """What the page shows. `total` runs fit the query, or groups; `states` are all runs of the experiment by state,
+    and `archived` are not among them."""
 
-    columns: list[Column]
+    asked: Asked
+    headings: list[Heading]
     rows: list[Row]
-    page: Page[Run]
-    sort: str
+    groups: list[Grouped]
+    runs: list[Run]
+    total: int
+    following: str
     states: list[tuple[str, int]]
+    archived: int
+    problems: tuple[Problem, ...]
 
     @property
-    def runs(self) -> list[Run]:
-        """The runs that are shown."""
-        return [row.run for row in self.rows]
+    def shown(self) -> int:
+        """How many rows there are."""
+        return len(self.rows) or len(self.groups)
+
+    @property
+    def is_empty(self) -> bool:
+        """True where the experiment has no run that a list would show, whatever is asked."""
+        return not self.states and not self.asked.line
 
     @property
     def is_open(self) -> bool:
@@ -94,14 +71,28 @@ class RunsTable:
 
 
 def runs_table(request: HttpRequest, experiment: Experiment) -> RunsTable:
-    """The page of runs that the address asks for. A constant number of queries."""
-    sort = choice(request, "sort", SORTS, "-created")
-    page = page_of(request, _sorted(_with_numbers(experiment.runs.all()), sort), RUNS_A_PAGE)
-    runs = list(page.object_list)
-    newest = Attempt.objects.filter(run__in=runs).order_by("run_id", "-n").distinct("run_id")
-    attempts = {attempt.run_id: attempt for attempt in newest}
-    states = experiment.runs.values_list("state").annotate(n=Count("pk")).order_by("state")
-    return RunsTable(_columns(sort), [_row(r, attempts.get(r.pk)) for r in runs], page, sort, list(states))
+    """The page of runs that the address asks for."""
+    asked = asked_of(request, experiment)
+    kept = experiment.runs.filter(deleted_at__isnull=True).select_related("created_by")
+    states, archived = _by_state(kept)
+    runs, problems = fitting(kept, asked)
+    if asked.group:
+        return _of_groups(asked, runs, states, archived, problems)
+    shown, place = tables.page(runs, asked.order, asked.after, RUNS_A_PAGE)
+    total = runs.count() if place or asked.after else len(shown)
+    following = f"{asked.address()}&after={place}" if place else ""
+    rows = rows_of(shown, asked.columns)
+    return RunsTable(asked, _headings(asked), rows, [], shown, total, following, states, archived, problems)
+
+
+def fitting(runs: QuerySet[Run], asked: Asked) -> tuple[QuerySet[Run], tuple[Problem, ...]]:
+    """The runs that the query asks for, none of them where it has problems; and those."""
+    if asked.problems:
+        return runs.none(), asked.problems
+    try:
+        return tables.matching(runs, list(asked.terms), asked.vocabulary), ()
+    except QueryError as error:
+        return runs.none(), tuple(error.problems)
 
 
 def cursors(runs: Sequence[Run]) -> dict[str, int]:
@@ -117,34 +108,39 @@ def steps_of(run: Run) -> int:
     return int(section.get("iterations") or section.get("max_steps") or 0)
 
 
-def _with_numbers(runs: QuerySet[Run]) -> QuerySet[Run]:
-    for name, key in SHOWN.items():
-        runs = runs.annotate(**{f"{name}_series": FilteredRelation("series", condition=Q(series__key=key))})
-    steps = Series.objects.filter(run=OuterRef("pk")).order_by().values("run").annotate(last=Max("last_step"))
-    took = Attempt.objects.filter(run=OuterRef("pk"), started_at__isnull=False).order_by().values("run")
-    took = took.annotate(took=Sum(Coalesce(F("ended_at"), Now()) - F("started_at")))
-    return runs.annotate(
-        **{name: F(f"{name}_series__last_value") for name in SHOWN},
-        step=Subquery(steps.values("last")),
-        seconds=Subquery(took.values("took")),
-    )
+def _by_state(runs: QuerySet[Run]) -> tuple[list[tuple[str, int]], int]:
+    """(state, runs in it) of those that lists show, and how many were archived."""
+    counted = runs.order_by("state").values_list("state")
+    rows = list(counted.annotate(all=Count("pk"), archived=Count("archived_at")))
+    return [(state, n - out) for state, n, out in rows if n > out], sum(out for _, _, out in rows)
 
 
-def _sorted(runs: QuerySet[Run], sort: str) -> QuerySet[Run]:
-    name = sort.removeprefix("-")
-    field = F(ORDER_FIELD.get(name, name))
-    return runs.order_by(field.desc(nulls_last=True) if sort[0] == "-" else field.asc(nulls_last=True), "-pk")
+def _of_groups(
+    asked: Asked, runs: QuerySet[Run], states: list[tuple[str, int]], archived: int, problems: tuple[Problem, ...]
+) -> RunsTable:
+    numbers = [column for column in asked.columns if tables.is_averaged(column)]
+    rows, total = tables.grouped(runs, asked.group, numbers, GROUPS_A_PAGE)
+    names = group_names(rows, asked.group)
+    groups = [Grouped(names[row.newest], _inside(asked, row), row) for row in rows]
+    headings = [Heading(column, "", "") for column in (*asked.group, *numbers)]
+    drawn = list(runs.order_by("-pk")[:RUNS_OF_GROUPS])
+    return RunsTable(asked, headings, [], groups, drawn, total, "", states, archived, problems)
 
 
-def _columns(sort: str) -> list[Column]:
-    now = {sort.removeprefix("-"): "descending" if sort[0] == "-" else "ascending"}
-    return [
-        Column(name, title, f"-{name}" if now.get(name) == "ascending" else name, now.get(name, ""), name in NUMBERS)
-        for name, title in COLUMNS.items()
-    ]
+def _inside(asked: Asked, row: GroupRow) -> str:
+    """The address of the runs of a group."""
+    terms = [tables.exactly(column, value) for column, value in zip(asked.group, row.values, strict=True)]
+    return asked.address(q=" ".join([asked.line, *terms]).strip(), group=None)
 
 
-def _row(run: Run, attempt: Attempt | None) -> Row:
-    numbers = {name: getattr(run, name) for name in ("step", "reward", "accuracy", "kl")}
-    took: timedelta | None = run.seconds  # type: ignore[attr-defined]
-    return Row(run, attempt, label(run), steps=steps_of(run), seconds=took.total_seconds() if took else None, **numbers)
+def _headings(asked: Asked) -> list[Heading]:
+    return [_heading(asked, column) for column in (tables.NAME, *asked.columns)]
+
+
+def _heading(asked: Asked, column: Column) -> Heading:
+    if not column.is_sortable:
+        return Heading(column, "", "")
+    is_sorted = asked.order.column.key == column.key
+    descending = is_sorted and not asked.order.descending
+    direction = "descending" if asked.order.descending else "ascending"
+    return Heading(column, asked.address(sort=f"{'-' * descending}{column.key}"), direction if is_sorted else "")

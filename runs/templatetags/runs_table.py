@@ -1,0 +1,110 @@
+"""Cells of a runs table: each kind of value as people read it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django import template
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from runs.charts import number, share
+from runs.tables import Kind, Spread
+from runs.templatetags.pages import ago, duration, method_badge, state_badge
+from runs.views.runs_rows import Cell, Row
+from runs.views.runs_table import steps_of
+
+register = template.Library()
+ANCHORS = {"reward/mean": "#chart-reward", "accuracy/contains": "#chart-accuracy", "kl": "#chart-kl"}
+MOST_LETTERS = 40
+
+
+@register.simple_tag
+def run_cell(row: Row, cell: Cell) -> SafeString:
+    """One <td>, labelled for narrow screens, where rows are cards."""
+    column = cell.column
+    look = column.key if column.kind not in (Kind.METRIC, Kind.CONFIG) else ""
+    classes = f"{look} number".strip() if column.is_number else look
+    return format_html(
+        '<td role="cell"{}{}>{}</td>',
+        format_html(' class="{}"', classes) if classes else "",
+        format_html(' data-label="{}"', column.title) if column.key not in PLAIN else "",
+        _content(row, cell),
+    )
+
+
+@register.simple_tag
+def spread(found: Spread, key: str, n: int) -> str:
+    """Mean ± standard deviation over the runs of a group, and of how many where not of all."""
+    if found.mean is None:
+        return "–"
+    written = _number(key, found.mean) + (f" ± {_number(key, found.sd)}" if found.sd is not None else "")
+    return written if found.n == n else f"{written} (n = {found.n})"
+
+
+@register.filter
+def thousands(value: int) -> str:
+    """A count with its thousands apart."""
+    return f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+
+
+@register.filter
+def pointed(line: str, problem: Any) -> SafeString:
+    """The query with the part marked that a problem is about."""
+    return format_html("{}<mark>{}</mark>{}", line[: problem.at], line[problem.at : problem.end], line[problem.end :])
+
+
+def _content(row: Row, cell: Cell) -> Any:
+    if cell.value is None:
+        return "–"
+    if cell.column.kind is Kind.METRIC:
+        address = row.run.get_absolute_url() + ANCHORS.get(cell.column.key, "")
+        return format_html('<a href="{}">{}</a>', address, _number(cell.column.key, cell.value))
+    if cell.column.kind is Kind.CONFIG:
+        return cell.value if isinstance(cell.value, str) else json.dumps(cell.value)
+    written = WRITTEN.get(cell.column.key)
+    return written(row, cell.value) if written else cell.value
+
+
+def _number(key: str, value: float) -> str:
+    if key == "time":
+        return duration(value)
+    return share(value) if key.startswith("accuracy/") else number(value)
+
+
+def _state(row: Row, value: str) -> SafeString:
+    why = format_html('<small class="why" title="{}">{}</small>', row.why, row.why) if row.why else ""
+    return format_html("{}{}", state_badge(value), why)
+
+
+def _step(row: Row, value: int) -> SafeString | str:
+    steps = steps_of(row.run)
+    if not row.run.is_open or not steps:
+        return f"{value} of {steps}"
+    share_done = min(1.0, value / steps)
+    bar = format_html('<progress value="{}" max="1" aria-label="Share of steps done"></progress>', f"{share_done:.3f}")
+    return format_html("{} of {}{}", value, steps, bar)
+
+
+def _tags(row: Row, tags: list[str]) -> SafeString:
+    return format_html_join(" ", '<span class="tag">{}</span>', ((tag,) for tag in tags))
+
+
+def _note(row: Row, note: str) -> str:
+    first = note.strip().partition("\n")[0]
+    return first if len(first) <= MOST_LETTERS else first[: MOST_LETTERS - 1] + "…"
+
+
+PLAIN = ("state", "method", "preset", "seed", "step", "time")
+WRITTEN: Mapping[str, Callable[[Row, Any], Any]] = {
+    "state": _state,
+    "method": lambda row, value: method_badge(value),
+    "step": _step,
+    "time": lambda row, value: duration(value),
+    "created": lambda row, value: ago(value),
+    "archived": lambda row, value: ago(value),
+    "tag": _tags,
+    "note": _note,
+}

@@ -1,0 +1,168 @@
+"""What the address of a runs table asks for: which runs, in which order, grouped how, with which columns.
+
+    ?q=state:failed kl<1&sort=-kl&col=state&col=es.sigma&group=recipe&after=…
+
+The builder's forms send a few parameters more, and are answered with the address that says the same in these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.contrib import messages
+from django.http import HttpRequest, QueryDict
+from django.utils.functional import cached_property
+
+from runs import tables
+from runs.models import Experiment
+from runs.tables import Column, Order, Place, Problem, QueryError, Term, Vocabulary
+
+COLUMNS_AT_MOST = 20
+GROUPED_BY_AT_MOST = 4
+NEWEST = "-created"
+BUILDER = ("key", "op", "value", "add", "keep")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The state of the table. `problems` are those of the query; with any of them no run is shown."""
+
+    line: str
+    terms: tuple[Term, ...]
+    problems: tuple[Problem, ...]
+    order: Order
+    columns: tuple[Column, ...]
+    group: tuple[Column, ...]
+    after: Place | None
+    vocabulary: Vocabulary
+    parameters: QueryDict
+
+    def address(self, **changes: str | Sequence[str] | None) -> str:
+        """The query string of this state with some parameters changed, on its first page."""
+        new = self.parameters.copy()
+        for name in ("after", *BUILDER):
+            new.pop(name, None)
+        for name, value in changes.items():
+            new.pop(name, None)
+            if value:
+                new.setlist(name, [value] if isinstance(value, str) else list(value))
+        return f"?{new.urlencode(safe=':/.,<>=~')}"
+
+    @property
+    def first(self) -> str:
+        return self.address()
+
+    @property
+    def unfiltered(self) -> str:
+        return self.address(q=None)
+
+    @property
+    def default_columns(self) -> str:
+        return self.address(col=None)
+
+    @property
+    def ungrouped(self) -> str:
+        return self.address(group=None)
+
+    @property
+    def everything(self) -> list[tuple[str, str]]:
+        """What a form must carry on so that all but its own fields stays as it is."""
+        return self._carried()
+
+    @property
+    def hidden(self) -> list[tuple[str, str]]:
+        return self._carried("q")
+
+    @property
+    def without_columns(self) -> list[tuple[str, str]]:
+        return self._carried("col")
+
+    @property
+    def without_group(self) -> list[tuple[str, str]]:
+        return self._carried("group")
+
+    def _carried(self, *but: str) -> list[tuple[str, str]]:
+        left_out = {"after", *BUILDER, *but}
+        return [(name, v) for name, values in self.parameters.lists() if name not in left_out for v in values]
+
+    @cached_property
+    def chips(self) -> list[tuple[str, str]]:
+        """Each term as it is written, and the address without it."""
+        return [(self.line[t.at : t.end], self.address(q=tables.without(self.line, t))) for t in self.terms]
+
+
+def asked_of(request: HttpRequest, experiment: Experiment, sent: QueryDict | None = None) -> Asked:
+    """Reads the address, or what was `sent` of it. What is wrong with it is said, and the page still comes."""
+    sent = request.GET if sent is None else sent
+    vocabulary = tables.vocabulary(experiment)
+    line = sent.get("q", "")
+    try:
+        terms, problems = tables.parse(line), []
+    except QueryError as error:
+        terms, problems = [], error.problems
+    columns = _columns(request, sent, vocabulary, "col", COLUMNS_AT_MOST) or _columns_of(vocabulary, tables.DEFAULTS)
+    grouped_by = _columns(request, sent, vocabulary, "group", GROUPED_BY_AT_MOST)
+    return Asked(
+        line, tuple(terms), tuple(problems), _order(request, sent, vocabulary), tuple(columns),
+        tuple(column for column in grouped_by if column.is_groupable), _after(request, sent), vocabulary, sent,
+    )  # fmt: skip
+
+
+def built(request: HttpRequest, asked: Asked) -> str | None:
+    """The address that a form of the builder stands for; None where none was sent."""
+    sent = request.GET
+    if sent.get("key"):
+        term = tables.written(sent["key"].strip(), _operator(sent.get("op", ":")), *_parts(sent.get("value", "")))
+        return asked.address(q=f"{asked.line} {term}".strip())
+    if "keep" in sent:
+        chosen = [*sent.getlist("col"), *sent.get("add", "").split()]
+        return asked.address(col=list(dict.fromkeys(chosen)))
+    return None
+
+
+def _parts(value: str) -> list[str]:
+    """What was typed as a value: alternatives are parted by commas, and `two words` are one value."""
+    return [part.strip() for part in value.split(",")]
+
+
+def _operator(asked: str) -> str:
+    return asked if asked in tables.OPERATORS else ":"
+
+
+def _columns_of(vocabulary: Vocabulary, keys: Sequence[str]) -> list[Column]:
+    return [column for column in map(vocabulary.column, keys) if column is not None]
+
+
+def _columns(request: HttpRequest, sent: QueryDict, vocabulary: Vocabulary, name: str, at_most: int) -> list[Column]:
+    keys = list(dict.fromkeys(key for key in sent.getlist(name) if key))
+    for key in keys:
+        if vocabulary.column(key) is None:
+            messages.warning(request, vocabulary.complaint(key))
+    if len(keys) > at_most:
+        messages.warning(request, f"{name} takes at most {at_most} keys: showing the first {at_most}.")
+    return _columns_of(vocabulary, keys[:at_most])
+
+
+def _order(request: HttpRequest, sent: QueryDict, vocabulary: Vocabulary) -> Order:
+    asked = sent.get("sort") or NEWEST
+    column = vocabulary.column(asked.removeprefix("-"))
+    if column is None or not column.is_sortable:
+        offered = "created, name, reward, kl or es.sigma, with - before it for the largest first"
+        messages.warning(request, f"sort must be one of the columns, such as {offered}, not {asked!r}.")
+        return _order_by(vocabulary, NEWEST)
+    return Order(column, asked.startswith("-"))
+
+
+def _order_by(vocabulary: Vocabulary, word: str) -> Order:
+    (column,) = _columns_of(vocabulary, [word.removeprefix("-")])
+    return Order(column, word.startswith("-"))
+
+
+def _after(request: HttpRequest, sent: QueryDict) -> Place | None:
+    text = sent.get("after")
+    try:
+        return Place.read(text) if text else None
+    except tables.NotACursor:
+        messages.warning(request, "That page is not known: showing the first.")
+        return None

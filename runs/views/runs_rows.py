@@ -1,0 +1,122 @@
+"""Rows of a runs table: of each run what its columns ask for, read for all shown runs together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Max, Sum
+from django.db.models.functions import Coalesce, Now
+
+from runs.charts import label
+from runs.models import Attempt, Run, Series
+from runs.tables import Column, GroupRow, Kind
+from workers.executors.states import State
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a run has in a column; None where it has nothing."""
+
+    column: Column
+    value: Any
+
+
+@dataclass(frozen=True)
+class Row:
+    """A run, why it waits or ended where its state does not say, and its cells in the order of the columns."""
+
+    run: Run
+    why: str
+    cells: list[Cell]
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What was read about the shown runs, by run id."""
+
+    attempts: dict[int, Attempt]
+    steps: dict[int, int]
+    seconds: dict[int, float]
+    series: dict[tuple[int, str], Series]
+
+
+def rows_of(runs: Sequence[Run], columns: Sequence[Column]) -> list[Row]:
+    """The rows. Four queries, however many runs."""
+    known = _Known(_newest(runs), _steps(runs), _seconds(runs), _series(runs, columns))
+    return [_row(run, columns, known) for run in runs]
+
+
+def group_names(rows: Sequence[GroupRow], by: Sequence[Column]) -> dict[int, list[str]]:
+    """Newest run of a group -> what its runs share, in words. A recipe is called what its newest run was made from."""
+    newest = Run.objects.in_bulk([row.newest for row in rows])
+    shared = {row.newest: zip(by, row.values, strict=True) for row in rows}
+    return {pk: [_name(column, newest[pk], value) for column, value in values] for pk, values in shared.items()}
+
+
+def _name(column: Column, run: Run, value: Any) -> str:
+    if column.key == "recipe":
+        return f"{run.method} · {label(run)}"
+    return "none" if value is None else str(value)
+
+
+def _row(run: Run, columns: Sequence[Column], known: _Known) -> Row:
+    attempt = known.attempts.get(run.pk)
+    plain = run.state in (State.RUNNING, State.SUCCEEDED)
+    why = "" if plain or attempt is None else attempt.reason
+    return Row(run, why, [Cell(column, _value(run, column, known)) for column in columns])
+
+
+def _value(run: Run, column: Column, known: _Known) -> Any:
+    if column.kind is Kind.METRIC:
+        series = known.series.get((run.pk, column.metric))
+        return getattr(series, column.summary) if series else None
+    if column.kind is Kind.CONFIG:
+        return _in_config(run.config, column.path)
+    if column.key in FIELDS:
+        return FIELDS[column.key](run)
+    return {"step": known.steps.get(run.pk, 0), "time": known.seconds.get(run.pk)}[column.key]
+
+
+FIELDS: Mapping[str, Callable[[Run], Any]] = {
+    "name": lambda run: run.name,
+    "state": lambda run: run.state,
+    "method": lambda run: run.method,
+    "preset": label,
+    "seed": lambda run: run.seed,
+    "created": lambda run: run.created_at,
+    "by": lambda run: run.created_by.get_username(),
+    "tag": lambda run: run.tags,
+    "note": lambda run: run.note,
+    "recipe": lambda run: run.recipe[:8],
+    "archived": lambda run: run.archived_at,
+}
+
+
+def _in_config(config: Any, path: Sequence[str]) -> Any:
+    for name in path:
+        config = config.get(name) if isinstance(config, dict) else None
+    return config
+
+
+def _newest(runs: Sequence[Run]) -> dict[int, Attempt]:
+    newest = Attempt.objects.filter(run__in=runs).order_by("run_id", "-n").distinct("run_id")
+    return {attempt.run_id: attempt for attempt in newest}
+
+
+def _steps(runs: Sequence[Run]) -> dict[int, int]:
+    rows = Series.objects.filter(run__in=runs).order_by().values_list("run_id")
+    return dict(rows.annotate(newest=Max("last_step")))
+
+
+def _seconds(runs: Sequence[Run]) -> dict[int, float]:
+    """Seconds of all attempts of each run that has started."""
+    begun = Attempt.objects.filter(run__in=runs, started_at__isnull=False).order_by().values_list("run_id")
+    took = begun.annotate(took=Sum(Coalesce("ended_at", Now()) - Coalesce("started_at", Now())))
+    return {run_id: span.total_seconds() for run_id, span in took}
+
+
+def _series(runs: Sequence[Run], columns: Sequence[Column]) -> dict[tuple[int, str], Series]:
+    keys = {column.metric for column in columns if column.kind is Kind.METRIC}
+    return {(s.run_id, s.key): s for s in Series.objects.filter(run__in=runs, key__in=keys)}
