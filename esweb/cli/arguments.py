@@ -1,0 +1,42 @@
+"""The commands and their arguments."""
+
+from __future__ import annotations
+
+import argparse
+
+from esweb import __version__
+from esweb.cli import completion, exporting, launching, listing, login, watching
+from esweb.cli.errors import CODES
+
+HELPS = {
+    "login": "keep a token for a server",
+    "launch": "launch a run, or one for each of many seeds",
+    "watch": "follow a run until it ends: state, last reward and KL",
+    "ls": "list runs, experiments or presets",
+    "cancel": "ask runs to stop; they save a checkpoint first",
+    "resume": "let runs that ended early go on",
+    "export": "write curves or answers as CSV or JSON lines",
+    "completion": "print a script that completes commands in bash, zsh or fish",
+}
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    whole = argparse.ArgumentParser(
+        prog="esweb", description="Launch, watch and read runs of an esweb server.", epilog=CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    whole.add_argument("--version", action="version", version=f"esweb {__version__}")
+    places = whole.add_subparsers(required=True, metavar="COMMAND")
+    commands = {name: places.add_parser(name, help=text, description=text) for name, text in HELPS.items()}
+    for command in commands.values():
+        command.add_argument("--json", action="store_true", help="answer in JSON, errors too")
+    login.add(commands["login"])
+    launching.add_launch(commands["launch"])
+    watching.add(commands["watch"])
+    listing.add(commands["ls"])
+    for name in ("cancel", "resume"):
+        launching.add_runs(commands[name], name)
+    exporting.add(commands["export"])
+    completion.add(commands["completion"], commands, HELPS)
+    return whole

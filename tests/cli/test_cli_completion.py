@@ -1,0 +1,46 @@
+"""Shells complete the commands and their options."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+
+from esweb.cli.__main__ import main
+
+
+def script(shell: str, capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(["completion", shell]) == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        (["la"], ["launch"]),
+        (["l"], ["login", "launch", "ls"]),
+        (["launch", "Concise", "--pre"], ["--preset"]),
+        (["export", "--format", ""], ["csv", "jsonl"]),
+        (["ls", "exp"], ["experiments"]),
+        (["completion", "z"], ["zsh"]),
+    ],
+)
+def test_bash_offers_what_fits(typed: list[str], offered: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    words = " ".join(f"'{word}'" for word in ["esweb", *typed])
+    ask = f'COMP_WORDS=({words}); COMP_CWORD={len(typed)}; _esweb; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    said = subprocess.run(
+        ["bash", "-c", script("bash", capsys) + "\n" + ask], capture_output=True, text=True, check=True
+    )
+    assert said.stdout.split() == offered
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_every_shell_is_offered_every_command_in_a_script_that_it_can_read(
+    shell: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = script(shell, capsys)
+    assert all(name in text for name in ("login", "launch", "watch", "ls", "cancel", "resume", "export"))
+    if shutil.which(shell):
+        checked = subprocess.run([shell, "-n"], input=text, capture_output=True, text=True, check=False)
+        assert (checked.returncode, checked.stderr) == (0, "")
