@@ -9,15 +9,18 @@ from runs.views.checkpoints import run_checkpoint, run_checkpoints, run_rebuild_
 from runs.views.compare import compare, compare_chart, compare_section
 from runs.views.experiment import experiment, experiment_chart, experiment_runs
 from runs.views.experiments import experiments
-from runs.views.launch import launch
+from runs.views.launch import launch, launch_check
 from runs.views.lifecycle import experiment_resume, run_cancel, run_resume
 from runs.views.log import attempt_log_file, run_log, run_log_file
 from runs.views.responses import run_responses
 from runs.views.run import run, run_chart, run_curves, run_past, run_state
+from runs.views.share import share
+from runs.views.shared import shared, shared_chart, shared_section
 
 experiment_urls = [
     path("", experiment, name="experiment"),
     path("launch/", launch, name="launch"),
+    path("launch/check/", launch_check, name="launch-check"),
     path("resume/", experiment_resume, name="experiment-resume"),
     path("runs/", experiment_runs, name="experiment-runs"),
     path("bulk/", runs_bulk, name="experiment-bulk"),
@@ -48,9 +51,17 @@ compare_urls = [
     path("section/", compare_section, name="compare-section"),
 ]
 
+shared_urls = [
+    path("", shared, name="shared"),
+    path("chart/", shared_chart, name="shared-chart"),
+    path("section/", shared_section, name="shared-section"),
+]
+
 urlpatterns = [
     path("", experiments, name="experiments"),
     path("experiments/<int:pk>/", include(experiment_urls)),
     path("runs/<slug:uid>/", include(run_urls)),
     path("compare/", include(compare_urls)),
+    path("share/", share, name="share"),
+    path("shared/<str:text>/", include(shared_urls)),
 ]

@@ -6,7 +6,7 @@ Nothing here enqueues a job: whoever calls it does, on commit.
 from runs.launch.cancelling import cancel, request_cancel, wish_to_end
 from runs.launch.changes import mark, move, since
 from runs.launch.clusters import EXECUTORS, Waits, executor_for, waits_of
-from runs.launch.creating import create_run, new_attempt
+from runs.launch.creating import check, create_run, new_attempt
 from runs.launch.fencing import shut_out
 from runs.launch.rebuilding import (
     KEPT_A_RUN,
@@ -32,6 +32,7 @@ __all__ = [
     "budget",
     "calls_for_restart",
     "cancel",
+    "check",
     "checkpoint_at",
     "create_run",
     "executor_for",

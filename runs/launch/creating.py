@@ -26,8 +26,7 @@ def create_run(
     Whether this person may launch in this experiment is for the caller to know.
     """
     decoded = RunConfig.from_json(config)
-    cluster = cluster_of(decoded)
-    check_own_task(decoded, cluster)
+    cluster = check(decoded)
     _check_words(name, preset)
     with transaction.atomic():
         run = Run.objects.create(
@@ -42,6 +41,13 @@ def create_run(
         attempt = _attempt(run, 1, cluster)
         attempt.note(f"created, to run on {cluster.name}", after=State.CREATED)
     return run
+
+
+def check(config: RunConfig) -> Cluster:
+    """Where a run of this config would run. Raises ConfigError with what only the clusters' own settings forbid."""
+    cluster = cluster_of(config)
+    check_own_task(config, cluster)
+    return cluster
 
 
 def new_attempt(run: Run, why: str = "created", origin: Origin = Origin.RESUME) -> Attempt:

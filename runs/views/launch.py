@@ -8,18 +8,21 @@ from typing import Any
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
+from django.forms import BoundField
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
 
 from runs import jobs
+from runs import launch as runs_launch
 from runs.access import may_launch
 from runs.forms import LaunchForm, initial_from
 from runs.models import Experiment, Run
+from runs.views.estimate import Estimate, estimate
 from runs.views.parameters import SignedIn, choice
 from runs.views.visible import visible_experiment, visible_run
-from workers.config import ConfigError, preset, presets
+from workers.config import ConfigError, RunConfig, preset, presets
 
 FIRST_PRESET = "es-tiny"
 
@@ -61,6 +64,34 @@ def launch(request: SignedIn, pk: int) -> HttpResponse:
     }
     status = 400 if form.errors and request.method == "POST" else 200
     return TemplateResponse(request, "runs/launch.html", context, status=status)
+
+
+@require_POST
+def launch_check(request: SignedIn, pk: int) -> HttpResponse:
+    """What a launch would say to the form as it stands, and how long its runs would take. Launches nothing."""
+    experiment = visible_experiment(request, pk)
+    if not may_launch(request.user, experiment):
+        raise PermissionDenied
+    form = LaunchForm(request.POST)
+    context = {"form": form, "estimate": _checked(request, form), "problems": _problems(form)}
+    return TemplateResponse(request, "runs/launch_check.html", context)
+
+
+def _checked(request: SignedIn, form: LaunchForm) -> Estimate | None:
+    if not form.is_valid():
+        return None
+    config = RunConfig.from_json(form.configs[0])
+    try:
+        runs_launch.check(config)
+    except ConfigError as error:
+        form.blame(error.problems)
+    return estimate(request.user, config, form.cleaned_data.get("preset", ""))
+
+
+def _problems(form: LaunchForm) -> list[tuple[BoundField | None, str]]:
+    """(field or None, what is wrong), in the order of the form."""
+    found: list[tuple[BoundField | None, str]] = [(None, str(error)) for error in form.non_field_errors()]
+    return found + [(field, str(error)) for field in form for error in field.errors]
 
 
 def _launch(request: SignedIn, experiment: Experiment, form: LaunchForm) -> list[Run]:

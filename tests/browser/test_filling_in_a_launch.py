@@ -1,0 +1,36 @@
+import pytest
+from playwright.sync_api import expect
+
+
+@pytest.fixture
+def form(signed_in, address, experiment):
+    signed_in.goto(f"{address}{experiment.get_absolute_url()}launch/?preset=es-micro")
+    expect(signed_in.locator("#standing")).to_contain_text("Ready: 1 run. No estimate of the time yet")
+    return signed_in
+
+
+def test_a_mistake_is_said_at_its_field_while_typing_and_nothing_is_lost(form):
+    sigma = form.locator("[name='es.sigma']")
+    sigma.fill("")
+    sigma.press_sequentially("tiny")
+    expect(form.locator("[id='id_es.sigma_problems']")).to_contain_text("must be a number, not 'tiny'")
+    expect(form.locator("#standing")).to_contain_text("1 problem to put right")
+    expect(sigma).to_be_focused()
+    expect(sigma).to_have_value("tiny")
+    expect(sigma).to_have_attribute("aria-invalid", "true")
+    assert sigma.evaluate("e => document.getElementById(e.getAttribute('aria-errormessage')).textContent") != ""
+    sigma.fill("0.5")
+    expect(form.locator("#standing")).to_contain_text("Ready: 1 run.")
+    expect(sigma).not_to_have_attribute("aria-invalid", "true")
+
+
+def test_a_mistake_in_a_folded_field_is_brought_into_sight(form):
+    memory = form.locator("[name='compute.memory_mb']")
+    memory.evaluate("e => { e.value = 'lots'; e.dispatchEvent(new Event('input', { bubbles: true })) }")
+    expect(form.locator("[id='id_compute.memory_mb_problems']")).to_be_visible()
+
+
+def test_another_preset_is_checked_at_once(form):
+    form.get_by_label("Start from").select_option("grpo-micro")
+    expect(form.locator("[name='method'][value='grpo']")).to_be_checked()
+    expect(form.locator("#standing")).to_contain_text("Ready: 1 run.")
