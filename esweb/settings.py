@@ -176,7 +176,8 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": float(TICK_SECONDS),
         # Ticks that nobody took while the worker was away are worth nothing.
         "options": {"expires": 2.0 * TICK_SECONDS},
-    }
+    },
+    "purge-bin": {"task": "runs.jobs.purge_bin", "schedule": 600.0, "options": {"expires": 600.0}},
 }
 
 LOGGING = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 from typing import Any
 
@@ -15,6 +16,8 @@ from runs import launch, reconcile, shelving
 from runs.models import Attempt, Cluster, Experiment, Job, Rebuild, Run
 from workers.executors.states import OPEN_STATES, State
 
+log = logging.getLogger(__name__)
+PURGED_AT_ONCE = 100
 short_job = partial(shared_task, acks_late=True, reject_on_worker_lost=True, soft_time_limit=60, time_limit=120)
 
 
@@ -55,6 +58,19 @@ def tick_cluster(cluster_id: int) -> None:
 def tick_clusters() -> None:
     for pk in Cluster.objects.values_list("pk", flat=True):
         tick_cluster.apply_async((pk,), expires=2 * settings.TICK_SECONDS)
+
+
+@short_job()  # type: ignore[untyped-decorator]
+def purge_bin() -> None:
+    for run in shelving.expired_runs().order_by("pk")[:PURGED_AT_ONCE]:
+        cancel_run(run)
+        for rebuild in run.rebuilds.open():
+            stop_rebuild(rebuild)
+        try:
+            shelving.purge_run(run)
+        except OSError:
+            log.exception("The files of run %s cannot be removed: it stays in the bin", run.uid)
+    shelving.purge_experiments()
 
 
 def launch_run(**what: Any) -> Run:

@@ -6,13 +6,18 @@ restored for 30 days; nothing of it is lost before.
 
 from __future__ import annotations
 
+import shutil
+from datetime import timedelta
+
 from django.contrib.auth.models import User
-from django.db.models import F, Func, QuerySet, Value
+from django.db import transaction
+from django.db.models import F, Func, Q, QuerySet, Value
 from django.utils import timezone
 
 from runs.models import Experiment, Run
 
 Thing = Experiment | Run
+DAYS_IN_BIN = 30
 
 
 def archive(thing: Thing, person: User) -> None:
@@ -77,6 +82,32 @@ def untag_runs(runs: QuerySet[Run], tag: str) -> list[int]:
     found = _ids(runs.filter(tags__contains=[tag]))
     _rows(found).update(tags=Func(F("tags"), Value(tag), function="array_remove"))
     return found
+
+
+def expired_runs() -> QuerySet[Run]:
+    """Runs whose time in the bin is over, alone or with their experiment."""
+    before = timezone.now() - timedelta(days=DAYS_IN_BIN)
+    return Run.objects.filter(Q(deleted_at__lt=before) | Q(experiment__deleted_at__lt=before))
+
+
+def purge_run(run: Run) -> None:
+    """Removes a run for good, files first: cut off in between it is still in the bin, and removed the next time.
+
+    Does nothing where it was restored meanwhile, or something of it still runs. Raises OSError where its files cannot be removed.
+    """
+    with transaction.atomic():
+        locked = expired_runs().select_for_update(of=("self",), skip_locked=True).filter(pk=run.pk).first()
+        if locked is None or locked.attempts.open().exists() or locked.rebuilds.open().exists():
+            return
+        if locked.root.exists():
+            shutil.rmtree(locked.root)
+        locked.delete()
+
+
+def purge_experiments() -> None:
+    """Removes for good the experiments whose time in the bin is over, and whose runs have been removed."""
+    before = timezone.now() - timedelta(days=DAYS_IN_BIN)
+    Experiment.objects.filter(deleted_at__lt=before, runs=None).delete()
 
 
 def _ids(runs: QuerySet[Run]) -> list[int]:

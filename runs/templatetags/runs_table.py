@@ -18,6 +18,7 @@ from runs.views.runs_table import steps_of
 
 register = template.Library()
 ANCHORS = {"reward/mean": "#chart-reward", "accuracy/contains": "#chart-accuracy", "kl": "#chart-kl"}
+LOOKS = {"state": "how", "step": "how-far"}
 MOST_LETTERS = 40
 
 
@@ -25,8 +26,8 @@ MOST_LETTERS = 40
 def run_cell(row: Row, cell: Cell) -> SafeString:
     """One <td>, labelled for narrow screens, where rows are cards."""
     column = cell.column
-    look = column.key if column.kind not in (Kind.METRIC, Kind.CONFIG) else ""
-    classes = f"{look} number".strip() if column.is_number else look
+    look = "" if column.kind in (Kind.METRIC, Kind.CONFIG) else LOOKS.get(column.key, column.key)
+    classes = f"{look} number".strip() if column.is_number and look != "how-far" else look
     return format_html(
         '<td role="cell"{}{}>{}</td>',
         format_html(' class="{}"', classes) if classes else "",
