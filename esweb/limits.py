@@ -28,6 +28,7 @@ from runs.api.problems import problem
 log = logging.getLogger(__name__)
 
 API = "/api/v1/"
+SHARED = "/shared/"
 PUSHES = "/records"
 NAMES = 3
 """So many times as often as an address may sign in, a name may be tried from all addresses together."""
@@ -92,6 +93,8 @@ def _limits(request: HttpRequest) -> list[Limit]:
         name = request.POST.get("username", "").casefold()
         by_address = Limit("sign-in", _address(request), settings.SIGN_INS_PER_MINUTE)
         return [by_address, Limit("name", name, NAMES * settings.SIGN_INS_PER_MINUTE)]
+    if request.path.startswith(SHARED):
+        return [Limit("shared", _address(request), settings.CALLS_PER_MINUTE)]
     return []
 
 

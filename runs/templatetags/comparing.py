@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 
 from django import template
 from django.template import Context
-from django.utils.html import format_html_join
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from runs.charts import Mark, number, share
@@ -50,6 +51,14 @@ def verdict(cell: Cell) -> str:
     times = f" ({number(found.times, 2)} × {_size(cell)(found.spread)})" if found.times is not None else ""
     held = f"{than} the seeds' spread{times}"
     return f"{held}; apart, by chance 1 in {round(1 / found.chance)}" if found.apart else f"{held}; seeds overlap"
+
+
+@register.filter
+def until(at: datetime) -> str:
+    """A moment to the minute, in words that anybody reads alike."""
+    moment = at.astimezone(UTC)
+    said = f"{moment:%Y-%m-%d %H:%M} UTC"
+    return format_html('<time datetime="{}">{}</time>', moment.isoformat(timespec="seconds"), said)
 
 
 @register.simple_tag(takes_context=True)

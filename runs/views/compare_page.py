@@ -41,7 +41,7 @@ def page_context(runs: Sequence[Run], settings: Settings, person: Person) -> dic
         "marks": told, "watch": watch, "is_open": any(run.is_open for run in runs), "settings": settings,
         "charts": drawn[: len(MAIN_KEYS)], "sections": key_sections(runs),
         "found": Shown(drawn[len(MAIN_KEYS) :], found.total, found.problem),
-        **_standings_context(runs, told, settings, person), **_diff_context(told, settings),
+        **standings_context(runs, told, settings, person), **_diff_context(told, settings),
     }  # fmt: skip
 
 
@@ -52,7 +52,8 @@ def charts_of(told: Sequence[Mark], keys: Iterable[str], settings: Settings, px:
     return [overlay(key, told, curves, settings.how(px)) for key in wanted]
 
 
-def _standings_context(runs: Sequence[Run], told: Sequence[Mark], settings: Settings, person: Person) -> dict[str, Any]:
+def standings_context(runs: Sequence[Run], told: Sequence[Mark], settings: Settings, person: Person) -> dict[str, Any]:
+    """Each setting of the runs against the baseline, what to be careful about, and which of its seeds are left out."""
     groups = list({mark.group.slug: mark.group for mark in told}.values())
     found = [Setting(group.name, group.slug, group.runs) for group in groups]
     if not found:

@@ -36,6 +36,13 @@ def test_a_token_that_calls_too_often_is_told_when_to_come_again(ada: User, bo: 
     assert other.get("/api/v1/runs").status_code == 200
 
 
+def test_who_opens_shared_links_too_often_is_told_too(db: None, settings: Settings) -> None:
+    settings.CALLS_PER_MINUTE = 2
+    stranger = at()
+    assert [stranger.get("/shared/nosuch/").status_code for _ in range(3)] == [404, 404, 429]
+    assert at().get("/shared/nosuch/").status_code == 404
+
+
 def test_calls_are_let_in_again_as_time_goes_by() -> None:
     limit = limits.Limit("test", uuid4().hex, 600_000)
     assert [limit.wait_seconds() for _ in range(50)] == [0] * 50

@@ -1,0 +1,136 @@
+"""Links that show one page to whoever has them: signed by the site, read-only, for a time.
+
+No row is kept of a link: it says itself what it shows, who shared it and until when. It ends with its time; when its
+person takes all back, changes the password, or may no longer sign in or share; and for what is private or in the bin
+by then. So a link never shows more than its person may see, and never what is private: that stays with its owner.
+
+That somebody took all links back stands in the admin's log of what people did, which is also where to look it up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.auth.models import User
+from django.core import signing
+from django.utils import timezone
+
+from runs.access.rights import may_make
+from runs.models import Experiment, Run
+from runs.models.experiment import Person
+
+SALT = "esweb.share"
+TAKEN_BACK = "Took back all shared links."
+RUNS_AT_MOST = 50
+LIFETIMES = {
+    "hour": ("one hour", timedelta(hours=1)),
+    "day": ("one day", timedelta(days=1)),
+    "week": ("one week", timedelta(days=7)),
+    "month": ("30 days", timedelta(days=30)),
+}
+
+
+class Scope(StrEnum):
+    """The pages that a link can show. Each link shows one of them, and the data of its charts."""
+
+    RUN = "run"
+    EXPERIMENT = "experiment"
+    COMPARE = "compare"
+
+
+class CannotShare(ValueError):
+    """A link that must not be made. The message says why, and what would do."""
+
+
+class UnknownLink(ValueError):
+    """A text that this site never signed."""
+
+
+class LinkEnded(ValueError):
+    """A link whose time is over, that was taken back, or that shows nothing any more."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """What a link shows, and on whose behalf. `experiment` is None but for an experiment's page."""
+
+    scope: Scope
+    person: User
+    ends_at: datetime
+    runs: tuple[Run, ...]
+    experiment: Experiment | None = None
+
+
+def may_share(person: Person) -> bool:
+    """True where the person may show pages to the outside: whoever may make something of their own."""
+    return may_make(person)
+
+
+def link_text(person: User, scope: Scope, what: Sequence[str | int], lifetime: str) -> str:
+    """The text of a new link to one run, one experiment (its primary key) or a comparison of runs (their uids).
+
+    Raises CannotShare for an unknown lifetime, for nothing or too much, and for what is private or not to be seen.
+    """
+    if lifetime not in LIFETIMES:
+        raise CannotShare(f"A link lives for {', '.join(LIFETIMES)}, not {lifetime!r}.")
+    if not may_share(person):
+        raise CannotShare("Viewers cannot share pages: ask a member or an admin.")
+    if len(what) > RUNS_AT_MOST:
+        raise CannotShare(f"A link shows at most {RUNS_AT_MOST} runs, not {len(what)}.")
+    runs, experiment = _shown(person, scope, what)
+    if (len(runs) < len(what) or not what) if scope != Scope.EXPERIMENT else experiment is None:
+        raise CannotShare("Only what everybody here may see can be shared: private experiments stay with their owner.")
+    now = timezone.now()
+    said = {
+        "p": person.pk, "s": scope.value, "w": list(what), "i": now.timestamp(),
+        "e": (now + LIFETIMES[lifetime][1]).timestamp(), "h": _fingerprint(person),
+    }  # fmt: skip
+    return signing.dumps(said, salt=SALT, compress=True)
+
+
+def opened(text: str) -> Share:
+    """What a link shows now. Raises UnknownLink or LinkEnded."""
+    try:
+        said = signing.loads(text, salt=SALT)
+    except signing.BadSignature:
+        raise UnknownLink("This site never made that link.") from None
+    person = User.objects.filter(pk=said["p"], is_active=True).first()
+    if person is None or not _holds(said, person):
+        raise LinkEnded("The link has ended.")
+    scope = Scope(said["s"])
+    runs, experiment = _shown(person, scope, said["w"])
+    if not runs and experiment is None:
+        raise LinkEnded("What the link showed is gone, or private now.")
+    return Share(scope, person, datetime.fromtimestamp(said["e"], UTC), runs, experiment)
+
+
+def take_back_all(person: User) -> None:
+    """Ends every link that the person has made so far."""
+    LogEntry.objects.log_actions(person.pk, [person], CHANGE, change_message=TAKEN_BACK, single_object=True)
+
+
+def _holds(said: dict[str, Any], person: User) -> bool:
+    made_at = datetime.fromtimestamp(said["i"], UTC)
+    is_young = timezone.now().timestamp() < said["e"]
+    same_password = said["h"] == _fingerprint(person)
+    taken_back = LogEntry.objects.filter(user=person, change_message=TAKEN_BACK, action_time__gte=made_at)
+    return is_young and same_password and may_share(person) and not taken_back.exists()
+
+
+def _shown(person: User, scope: Scope, what: Sequence[str | int]) -> tuple[tuple[Run, ...], Experiment | None]:
+    if scope == Scope.EXPERIMENT:
+        found = Experiment.objects.visible_to(person).filter(is_private=False, pk__in=what)
+        return (), found.select_related("owner").first()
+    runs = Run.objects.visible_to(person).filter(experiment__is_private=False, uid__in=what)
+    by_uid = {run.uid: run for run in runs.select_related("experiment", "created_by")}
+    return tuple(by_uid[str(uid)] for uid in what if uid in by_uid), None
+
+
+def _fingerprint(person: User) -> str:
+    """Changes with the password; tells nothing about it."""
+    return person.get_session_auth_hash()[:16]

@@ -1,0 +1,134 @@
+"""The pages that a link can show, each from its own scope alone: what to render, and the charts that it is made of."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Protocol
+
+from runs import series
+from runs.access.share_links import Scope, Share
+from runs.charts import MEASURES, Chart, Section, compare, groups_of, marks, sections
+from runs.models import Run
+from runs.views.compare_keys import key_sections
+from runs.views.compare_page import CHART_PX, charts_of, page_context, standings_context
+from runs.views.compare_settings import Settings
+from runs.views.config import config_sections
+from runs.views.standing import standing
+
+RUNS_OF_AN_EXPERIMENT = 100
+LINES = 10
+UNSHARED = ("compute", "tracking")
+"""Sections of a config that speak of the site and not of the training: they are not shown outside."""
+
+
+class SharedPage(Protocol):
+    """A page by link. Charts and sections that are not on it are None."""
+
+    template: str
+
+    @property
+    def runs(self) -> list[Run]: ...
+
+    def context(self, settings: Settings) -> dict[str, Any]: ...
+
+    def chart(self, name: str, settings: Settings, px: int | None) -> Chart | None: ...
+
+    def section(self, name: str, settings: Settings) -> dict[str, Any] | None: ...
+
+
+class SharedComparison:
+    """The runs that were compared when the link was made, as far as they are still there for everybody."""
+
+    template = "shared/compare.html"
+
+    def __init__(self, share: Share) -> None:
+        self.share = share
+        self.runs = list(share.runs)
+        for run in self.runs:
+            run.config = public(run.config)
+
+    def context(self, settings: Settings) -> dict[str, Any]:
+        return page_context(self.runs, settings, self.share.person)
+
+    def chart(self, name: str, settings: Settings, px: int | None) -> Chart | None:
+        return charts_of(marks(self.runs), [name], settings, px)[0]
+
+    def section(self, name: str, settings: Settings) -> dict[str, Any] | None:
+        keys = {section.name: section for section in key_sections(self.runs)}.get(name)
+        if keys is None:
+            return None
+        return {"charts": charts_of(marks(self.runs), keys.shown, settings, CHART_PX), "total": len(keys.keys)}
+
+
+class SharedRun:
+    """One run: how it stands, its curves, its config."""
+
+    template = "shared/run.html"
+
+    def __init__(self, share: Share) -> None:
+        self.run = share.runs[0]
+        self.runs = [self.run]
+
+    def context(self, settings: Settings) -> dict[str, Any]:
+        return {
+            "run": self.run, **standing(self.run), "sections": self._sections(settings, CHART_PX),
+            "config": config_sections(public(self.run.config)), "is_open": self.run.is_open,
+        }  # fmt: skip
+
+    def chart(self, name: str, settings: Settings, px: int | None) -> Chart | None:
+        charts = (chart for section in self._sections(settings, px) for chart in section.charts)
+        return next((chart for chart in charts if chart.name == name), None)
+
+    def section(self, name: str, settings: Settings) -> dict[str, Any] | None:
+        return None
+
+    def _sections(self, settings: Settings, px: int | None) -> list[Section]:
+        curves = series.read([self.run], series.keys(self.run), x=settings.x, px=px)
+        return sections(self.run, curves, settings.x, log_kl=settings.log_y)
+
+
+class SharedExperiment:
+    """An experiment: its question, its groups of seeds over each other, and where they ended."""
+
+    template = "shared/experiment.html"
+
+    def __init__(self, share: Share) -> None:
+        if share.experiment is None:
+            raise ValueError("this link is not an experiment's")
+        self.share, self.experiment = share, share.experiment
+
+    @cached_property
+    def runs(self) -> list[Run]:
+        mine = Run.objects.visible_to(self.share.person).filter(experiment=self.experiment, archived_at__isnull=True)
+        return list(mine.order_by("-pk")[:RUNS_OF_AN_EXPERIMENT])
+
+    def context(self, settings: Settings) -> dict[str, Any]:
+        told = marks(self.runs)
+        return {
+            "experiment": self.experiment, "marks": told, "groups": groups_of(self.runs), "lines": LINES,
+            "charts": self._charts(settings, CHART_PX), "is_open": any(run.is_open for run in self.runs),
+            **standings_context(self.runs, told, settings, self.share.person),
+        }  # fmt: skip
+
+    def chart(self, name: str, settings: Settings, px: int | None) -> Chart | None:
+        return next((chart for chart in self._charts(settings, px) if chart.name == name), None)
+
+    def section(self, name: str, settings: Settings) -> dict[str, Any] | None:
+        return None
+
+    def _charts(self, settings: Settings, px: int | None) -> list[Chart]:
+        curves = series.read(self.runs, [measure.key for measure in MEASURES], x=settings.x, px=px)
+        shown = {run.pk for run in self.runs[:LINES]}
+        return compare(groups_of(self.runs), shown, curves, settings.x, log_kl=settings.log_y)
+
+
+def public(config: dict[str, Any]) -> dict[str, Any]:
+    """The config without what speaks of the site: folders, clusters, tokens' files."""
+    return {name: value for name, value in config.items() if name not in UNSHARED}
+
+
+PAGES: dict[Scope, type[SharedComparison] | type[SharedRun] | type[SharedExperiment]] = {
+    Scope.RUN: SharedRun,
+    Scope.EXPERIMENT: SharedExperiment,
+    Scope.COMPARE: SharedComparison,
+}
