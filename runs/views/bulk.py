@@ -64,9 +64,7 @@ def runs_bulk(request: SignedIn, pk: int) -> HttpResponse:
     if complaint:
         messages.error(request, complaint)
     elif do == "compare":
-        address = QueryDict(mutable=True)
-        address.setlist("run", list(chosen.order_by("-pk").values_list("uid", flat=True)))
-        return redirect(f"{reverse('compare')}?{address.urlencode()}")
+        return redirect(f"{reverse('compare')}?{_comparison(request, experiment, chosen).urlencode()}")
     elif do == "cancel":
         stopped = jobs.cancel_runs(allowed, request.user)
         messages.success(request, f"Asked {_runs(stopped)} to stop. Each saves a checkpoint first, if it has begun.")
@@ -94,6 +92,16 @@ def undo_of(request: SignedIn, experiment: Experiment) -> str:
     """What the last change was, where it can be undone; else nothing."""
     kept = request.session.get(UNDO)
     return str(kept["said"]) if kept and kept["experiment"] == experiment.pk else ""
+
+
+def _comparison(request: SignedIn, experiment: Experiment, chosen: QuerySet[Run]) -> QueryDict:
+    """The ticked runs by name; all that fit by their query, since thousands of names are no address."""
+    address = QueryDict(mutable=True)
+    if "all" in request.POST:
+        address.update({"experiment": str(experiment.pk), "q": _state(request).get("q", "")})
+    else:
+        address.setlist("run", list(chosen.order_by("-pk").values_list("uid", flat=True)))
+    return address
 
 
 def _state(request: SignedIn) -> QueryDict:

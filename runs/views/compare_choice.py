@@ -1,4 +1,4 @@
-"""Which runs are compared: named one by one, or all of an experiment. The address says it."""
+"""Which runs are compared: named one by one, or those of an experiment that a query asks for. The address says it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
+from runs import tables
 from runs.models import Experiment, Run
 from runs.models.experiment import Person
 
@@ -40,8 +41,7 @@ def choice_of(request: HttpRequest) -> Choice:
     experiment = _experiment(request)
     if experiment is None:
         return Choice([], 0, ("There is no such experiment that you may see.",) if _asks_experiment(request) else ())
-    found = _runs(request.user).filter(experiment=experiment, archived_at__isnull=True).order_by("-pk")
-    return Choice(list(found[:show]), found.count())
+    return _fitting(request, experiment, show)
 
 
 def named(person: Person, uids: Sequence[str], show: int) -> Choice:
@@ -54,6 +54,16 @@ def named(person: Person, uids: Sequence[str], show: int) -> Choice:
     if len(uids) > NAMED_AT_MOST:
         problems.append(f"At most {NAMED_AT_MOST} runs can be named, not {len(uids)}.")
     return Choice(runs[:show], len(runs), tuple(problems))
+
+
+def _fitting(request: HttpRequest, experiment: Experiment, show: int) -> Choice:
+    """The runs of an experiment that the query `q` asks for, as in its table; without one, all but archived ones."""
+    runs = _runs(request.user).filter(experiment=experiment)
+    try:
+        found = tables.matching(runs, tables.parse(request.GET.get("q", "")), tables.vocabulary(experiment))
+    except tables.QueryError as error:
+        return Choice([], 0, tuple(problem.message for problem in error.problems))
+    return Choice(list(found.order_by("-pk")[:show]), found.count())
 
 
 def offered(request: HttpRequest, chosen: Sequence[Run]) -> list[Run]:

@@ -79,6 +79,22 @@ def test_an_experiment_can_be_chosen_whole(ada_client, experiment, pair):
     assert "4 of 4 chosen runs shown" in page
 
 
+def test_runs_are_chosen_by_the_query_of_the_experiments_table(ada_client, experiment, pair):
+    page = page_of(ada_client, [], experiment=experiment.pk, q=quote("method:grpo seed:1"))
+    assert "1 of 1 chosen run shown" in page
+    assert figures(page)[0]["data"][0]["name"] == "A · grpo-tiny seed 1"
+    wrong = page_of(ada_client, [], experiment=experiment.pk, q="method:sgd")
+    assert "method must be one of es, grpo" in text_of(wrong)
+
+
+def test_all_runs_that_fit_a_query_are_compared_by_that_query(ada_client, experiment, pair):
+    answer = ada_client.post(
+        reverse("experiment-bulk", args=[experiment.pk]), {"do": "compare", "all": "1", "back": "q=method:grpo&page=2"}
+    )
+    assert answer["Location"] == f"/compare/?experiment={experiment.pk}&q=method%3Agrpo"
+    assert "2 of 2 chosen runs shown" in ada_client.get(answer["Location"]).content.decode()
+
+
 @pytest.mark.parametrize("asked", ["0", "x", "9" * 40, "-1", "²"])
 def test_an_experiment_that_is_not_there_is_said(ada_client, pair, asked):
     assert "no such experiment" in page_of(ada_client, [], experiment=asked)
