@@ -93,7 +93,7 @@ def expired_runs() -> QuerySet[Run]:
 def purge_run(run: Run) -> None:
     """Removes a run for good, files first: cut off in between it is still in the bin, and removed the next time.
 
-    Does nothing where it was restored meanwhile, or something of it still runs. Raises OSError where its files cannot be removed.
+    Does nothing where it was restored meanwhile, or something of it still runs. Raises OSError where its files stay.
     """
     with transaction.atomic():
         locked = expired_runs().select_for_update(of=("self",), skip_locked=True).filter(pk=run.pk).first()

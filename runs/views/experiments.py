@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
+
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Page
@@ -15,9 +18,11 @@ from django.views.decorators.http import require_http_methods
 from runs.access import may_make
 from runs.forms import ExperimentForm
 from runs.models import Experiment, Run
-from runs.views.parameters import SignedIn, page_of
+from runs.views.experiment_edit import UNDO
+from runs.views.parameters import SignedIn, choice, page_of
 
 EXPERIMENTS_A_PAGE = 20
+SHELVES = ("current", "archived")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -26,30 +31,37 @@ def experiments(request: SignedIn) -> HttpResponse:
     form = ExperimentForm(request.POST or None)
     if request.method == "POST" and not may_make(request.user):
         raise PermissionDenied
+    if request.method == "POST" and not may_make(request.user):
+        raise PermissionDenied
     if request.method == "POST" and form.is_valid():
         form.instance.owner = request.user
         experiment = form.save()
         messages.success(request, f"Made {experiment.name}. Launch its first run.")
         return redirect(experiment)
-    asked = request.GET.get("q", "").strip()
-    page = page_of(request, _listed(request, asked), EXPERIMENTS_A_PAGE)
+    asked, shelf = request.GET.get("q", "").strip(), choice(request, "shelf", SHELVES, "current")
+    page = page_of(request, _listed(request, asked, shelf), EXPERIMENTS_A_PAGE)
     states = _states(page)
-    context = {"form": form, "q": asked, "page": page, "entries": [(e, states[e.pk]) for e in page]}
+    context = {
+        "form": form, "q": asked, "shelf": shelf, "page": page, "entries": [(e, states[e.pk]) for e in page],
+        "undo": request.session.get(UNDO), "may_make": may_make(request.user),
+    }  # fmt: skip
     return TemplateResponse(request, "runs/experiments.html", context, status=400 if form.errors else 200)
 
 
-def _listed(request: SignedIn, asked: str) -> QuerySet[Experiment]:
+def _listed(request: SignedIn, asked: str, shelf: str) -> QuerySet[Experiment]:
     moments = ("runs__created_at", "runs__attempts__ended_at", "runs__attempts__heartbeat_seen_at")
     active = Greatest("created_at", *(Max(moment) for moment in moments))
-    found = Experiment.objects.visible_to(request.user).select_related("owner").annotate(active_at=active)
+    visible = Experiment.objects.visible_to(request.user).filter(archived_at__isnull=shelf == "current")
+    found = visible.select_related("owner").annotate(active_at=active)
     for word in asked.split():
-        found = found.filter(Q(name__icontains=word) | Q(question__icontains=word))
+        fields = ("name", "question", "note", "tags")
+        found = found.filter(reduce(or_, (Q(**{f"{field}__icontains": word}) for field in fields)))
     return found.order_by("-active_at", "-pk")
 
 
 def _states(page: Page[Experiment]) -> dict[int, list[tuple[str, int]]]:
     """experiment id -> (state, runs in it)."""
-    counted = Run.objects.filter(experiment__in=[e.pk for e in page]).values_list("experiment_id", "state")
+    counted = Run.objects.current().filter(experiment__in=[e.pk for e in page]).values_list("experiment_id", "state")
     out: dict[int, list[tuple[str, int]]] = {e.pk: [] for e in page}
     for experiment_id, state, n in counted.annotate(n=Count("pk")).order_by("experiment_id", "state"):
         out[experiment_id].append((state, n))

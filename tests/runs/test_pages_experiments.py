@@ -58,9 +58,9 @@ def test_a_nameless_experiment_is_refused_and_nothing_typed_is_lost(bo_client):
 
 
 def test_the_number_of_queries_does_not_grow_with_the_list(ada_client, ada, django_assert_num_queries, experiment):
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(6):
         ada_client.get("/")
     for i in range(15):
         make_run(Experiment.objects.create(name=f"E{i}", owner=ada))
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(6):
         ada_client.get("/")

@@ -1,0 +1,112 @@
+"""What people change of an experiment besides launching: name, question, tags, note; archive, bin, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_http_methods, require_POST
+
+from runs import jobs, shelving
+from runs.access import may_change
+from runs.models import Experiment
+from runs.models.shelf import TAG_LENGTH
+from runs.views.parameters import SignedIn
+from runs.views.visible import visible_experiment
+
+TAGS_AT_MOST = 20
+UNDO = "undo_experiment"
+SHELVED = {"archive": "unarchive", "unarchive": "archive", "delete": "restore", "restore": "delete"}
+"""What can be done, and what undoes it."""
+SAID = {"archive": "Archived", "unarchive": "Put back", "delete": "Deleted", "restore": "Restored"}
+
+
+class TagsField(forms.CharField):
+    """Tags, parted by commas."""
+
+    def prepare_value(self, value: Any) -> Any:
+        return ", ".join(value) if isinstance(value, list) else value
+
+    def clean(self, value: str | None) -> list[str]:
+        """Each tag once, in the order typed."""
+        tags = list(dict.fromkeys(tag.strip() for tag in (value or "").split(",") if tag.strip()))
+        if long := [tag for tag in tags if len(tag) > TAG_LENGTH]:
+            raise ValidationError(f"A tag has at most {TAG_LENGTH} characters; {long[0][:20]}… has {len(long[0])}.")
+        if len(tags) > TAGS_AT_MOST:
+            raise ValidationError(f"At most {TAGS_AT_MOST} tags; these are {len(tags)}.")
+        return tags
+
+
+class ExperimentEditForm(forms.ModelForm):  # type: ignore[type-arg]
+    """Everything that an experiment's owner may change in place."""
+
+    tags = TagsField(required=False, help_text="Parted by commas.")
+
+    class Meta:
+        model = Experiment
+        fields = ("name", "question", "tags", "note", "is_private")
+        labels = {"is_private": "Only I may see it"}  # noqa: RUF012
+        help_texts = {  # noqa: RUF012
+            "question": "What its runs are to answer.",
+            "note": "Markdown. HTML is shown as it is typed.",
+        }
+        widgets = {  # noqa: RUF012
+            "question": forms.Textarea(attrs={"rows": 2}),
+            "note": forms.Textarea(attrs={"rows": 12, "class": "mono"}),
+        }
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def experiment_edit(request: SignedIn, pk: int) -> HttpResponse:
+    """The form; a POST keeps what was typed."""
+    found = visible_experiment(request, pk)
+    if not may_change(request.user, found):
+        raise PermissionDenied
+    form = ExperimentEditForm(request.POST or None, instance=found)
+    if request.method == "POST" and form.is_valid():
+        # Only what the form shows: somebody else may archive the experiment meanwhile.
+        found.save(update_fields=list(form.cleaned_data))
+        messages.success(request, f"Kept {found.name}.")
+        return redirect(found)
+    context = {"experiment": found, "form": form, "days": shelving.DAYS_IN_BIN}
+    return TemplateResponse(request, "runs/experiment_edit.html", context, status=400 if form.errors else 200)
+
+
+@require_POST
+def experiment_shelve(request: SignedIn, pk: int) -> HttpResponse:
+    """Archives, deletes, or undoes either; the list then offers the way back."""
+    among = Experiment.objects.permitted_to(request.user)
+    found = get_object_or_404(among, pk=pk)
+    do = request.POST.get("do", "")
+    if not may_change(request.user, found):
+        raise PermissionDenied
+    if do not in SHELVED:
+        messages.error(request, f"What to do must be one of {', '.join(SHELVED)}, not {do!r}.")
+        return redirect(found)
+    _shelve(found, do, request)
+    if "undo" in request.POST:
+        request.session.pop(UNDO, None)
+        messages.success(request, f"{SAID[do]} {found.name}.")
+    else:
+        request.session[UNDO] = {"pk": pk, "do": SHELVED[do], "said": f"{SAID[do]} {found.name}."}
+    return redirect(request.POST["next"] if request.POST.get("next") in NEXT else "experiments")
+
+
+NEXT = ("experiments", "bin")
+"""Where one may want to be afterwards, by the name of the route."""
+
+
+def _shelve(experiment: Experiment, do: str, request: SignedIn) -> None:
+    if do == "archive":
+        shelving.archive(experiment, request.user)
+    elif do == "unarchive":
+        shelving.unarchive(experiment)
+    elif do == "delete":
+        jobs.delete_experiment(experiment, request.user)
+    else:
+        shelving.restore(experiment)
