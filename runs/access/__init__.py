@@ -15,7 +15,7 @@ from runs.access.rights import (
     may_rebuild,
     may_resume,
 )
-from runs.access.roles import CannotChangeRole, Role, give_role, role_of
+from runs.access.roles import CannotChangeRole, Role, give_role, refuse_last_admin, role_of
 from runs.access.tokens import (
     DAYS,
     GRANTS,
@@ -49,6 +49,7 @@ __all__ = [
     "may_manage_people",
     "may_rebuild",
     "may_resume",
+    "refuse_last_admin",
     "role_of",
     "verify",
 ]

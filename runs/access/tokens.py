@@ -16,6 +16,7 @@ from django.contrib.auth.models import User
 from django.db.models import Q
 from django.utils import timezone
 
+from runs.access.rights import may_change_run
 from runs.models import ApiToken, Run
 from runs.models.token import SCOPES
 
@@ -39,7 +40,7 @@ class CannotIssue(ValueError):
 def issue(user: User, scope: str, *, days: int = DAYS, name: str = "", run: Run | None = None) -> tuple[ApiToken, str]:
     """Makes a token and returns it with its text, which is shown this once: only its digest is kept.
 
-    Raises CannotIssue for an unknown scope, a time out of range, or an ingest token without its run.
+    Raises CannotIssue for an unknown scope, a time out of range, an ingest token without its run, or of another's run.
     """
     if scope not in SCOPES:
         raise CannotIssue(f"The scope must be one of {', '.join(SCOPES)}, not {scope!r}")
@@ -47,6 +48,8 @@ def issue(user: User, scope: str, *, days: int = DAYS, name: str = "", run: Run 
         raise CannotIssue(f"A token lives for 1 to {MAX_DAYS} days, not {days}")
     if (scope == "ingest") != (run is not None):
         raise CannotIssue("An ingest token is bound to one run, and no other is: name the run, or take another scope")
+    if run is not None and not may_change_run(user, run):
+        raise CannotIssue(f"Run {run.uid} is not of {user.get_username()}'s: only its own people may write its records")
     text = PREFIX + secrets.token_urlsafe(32)
     expires_at = timezone.now() + timedelta(days=days)
     token = ApiToken.objects.create(

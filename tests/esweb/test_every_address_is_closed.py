@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.urls.converters import IntConverter
 
-OPEN = {"login", "health", "sign-in"}
+OPEN = {"login", "health", "sign-in", "invitation"}
 CLOSED = {401, 403, 404, 405}
 METHODS = ("get", "post", "put", "patch", "delete")
 

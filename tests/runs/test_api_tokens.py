@@ -51,7 +51,8 @@ def test_a_token_that_writes_records_is_for_a_run_of_ones_own(api, bo, experimen
     run = make_run(experiment)
     assert make(api, scope="ingest", run=run.uid).json()["token"]["run"] == run.uid
     refused = make(calls(bo, "admin"), scope="ingest", run=run.uid)
-    assert "a run of yours" in paths(refused)["run"]
+    assert "is not of bo's" in paths(refused)["run"]
+    assert "a run of yours" in paths(make(api, scope="ingest", run="zzzzzzzzzz"))["run"]
     assert "bound to one run" in paths(make(api, scope="ingest"))["run"]
     assert "bound to one run" in paths(make(api, scope="read", run=run.uid))["run"]
 

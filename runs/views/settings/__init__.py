@@ -1,0 +1,1 @@
+"""Settings: one's own password and tokens, and, for admins, the people."""

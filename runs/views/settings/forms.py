@@ -1,0 +1,65 @@
+"""What is typed into the settings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib.auth.models import User
+
+from runs import access
+from runs.access import Role
+from runs.models import ApiToken, Run
+
+SCOPES = [
+    ("read", "read: sees what you see"),
+    ("launch", "launch: read, and launches, changes and cancels"),
+    ("admin", "admin: all that you may do"),
+    ("ingest", "ingest: writes the records of one run"),
+]
+
+
+class TokenForm(forms.Form):
+    """A new token."""
+
+    name = forms.CharField(label="What for", max_length=100, help_text="To recognise it by: notebook, cluster, CI.")
+    scope = forms.ChoiceField(label="Scope", choices=SCOPES)
+    days = forms.IntegerField(
+        label="Days until it expires", min_value=1, max_value=access.MAX_DAYS, initial=access.DAYS
+    )
+    run = forms.CharField(label="Run", required=False, help_text="Only for scope ingest: the uid of a run of yours.")
+
+    def __init__(self, person: User, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.person = person
+
+    def clean_run(self) -> Run | None:
+        """The run of that uid."""
+        uid = self.cleaned_data["run"]
+        if not uid:
+            return None
+        run = Run.objects.visible_to(self.person).select_related("experiment").filter(uid=uid).first()
+        if run is None:
+            raise forms.ValidationError(f"There is no run {uid} that you may see.")
+        return run
+
+    def issued(self) -> tuple[ApiToken, str] | None:
+        """The token and its text; None where it must not be made, and the form says why."""
+        given = self.cleaned_data
+        try:
+            return access.issue(self.person, given["scope"], days=given["days"], name=given["name"], run=given["run"])
+        except access.CannotIssue as error:
+            self.add_error("run", f"{error}.")
+            return None
+
+
+class InvitationForm(forms.ModelForm):  # type: ignore[type-arg]
+    """A new person, who chooses a password of their own."""
+
+    role = forms.ChoiceField(label="Role", choices=Role.choices, initial=Role.MEMBER)
+
+    class Meta:
+        model = User
+        fields = ("username",)
+        labels = {"username": "Name to sign in with"}  # noqa: RUF012 (as Django reads it)
+        help_texts = {"username": "Letters, digits and @.+-_"}  # noqa: RUF012
