@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
+from pathlib import PurePosixPath
 from typing import Any, Protocol
 
 from runs import series
@@ -122,9 +124,16 @@ class SharedExperiment:
         return compare(groups_of(self.runs), shown, curves, settings.x, log_kl=settings.log_y)
 
 
-def public(config: dict[str, Any]) -> dict[str, Any]:
-    """The config without what speaks of the site: folders, clusters, tokens' files."""
-    return {name: value for name, value in config.items() if name not in UNSHARED}
+def public(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The config without what speaks of the site: clusters, tokens' files, and the folders that files lie in."""
+    return {name: _without_folders(value) for name, value in config.items() if name not in UNSHARED}
+
+
+def _without_folders(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _without_folders(inner) for name, inner in value.items()}
+    is_path = isinstance(value, str) and value.startswith(("/", "~"))
+    return f"…/{PurePosixPath(value).name}" if is_path else value
 
 
 PAGES: dict[Scope, type[SharedComparison] | type[SharedRun] | type[SharedExperiment]] = {

@@ -131,11 +131,13 @@ def test_what_of_a_config_speaks_of_the_site_is_left_out(client, ada, runs, text
     for run in runs:
         run.config["tracking"]["token_file"] = f"/secret/{run.seed}/token"
         run.config["compute"]["cluster"] = f"hidden-{run.uid}"
+        run.config["model"]["path"] = "/secret/models/big-1.5b"
         run.save()
     for scope in SCOPES:
         page = client.get(reverse("shared", args=[texts[scope]]), {"config": "everything"}).content.decode()
         assert "/secret/" not in page
         assert "hidden-" not in page
+        assert ("…/big-1.5b" in page) == (scope != "experiment")
 
 
 def test_only_reading_is_answered(client, texts):

@@ -1,0 +1,68 @@
+import pytest
+from playwright.sync_api import expect
+
+from runs.access.share_links import Scope, link_text
+from tests.browser.charts import look_at
+from tests.browser.test_accessibility import WIDTHS, faults
+from tests.runs.pages import evaluation, make_run, record
+
+
+@pytest.fixture
+def runs(experiment):
+    """One run a method, both ended."""
+    out = [make_run(experiment, name, 0, "succeeded") for name in ("es-tiny", "grpo-tiny")]
+    for run in out:
+        record(run, [evaluation(step, -40.0 + 3 * step) for step in range(0, 11, 2)])
+    return out
+
+
+def press(page, locator, key="Enter"):
+    """A key on a part of the page, as somebody presses it who has walked there by Tab."""
+    locator.focus()
+    expect(locator).to_be_focused()
+    page.keyboard.press(key)
+
+
+def test_from_the_table_to_a_strangers_page_by_keyboard_alone(signed_in, browser, address, experiment, runs):
+    page = signed_in
+    page.goto(f"{address}{experiment.get_absolute_url()}")
+    for run in runs:
+        press(page, page.locator(f"input[name='run'][value='{run.uid}']"), "Space")
+    press(page, page.get_by_role("button", name="Compare"))
+    page.get_by_text("2 of 2 chosen runs shown").wait_for()
+    press(page, page.get_by_role("link", name="Share"))
+    press(page, page.get_by_label("one day"), "Space")
+    press(page, page.get_by_role("button", name="Make a link"))
+    page.get_by_role("heading", name="Your link").wait_for()
+    link = page.locator("#shared-link").text_content()
+
+    stranger = browser.new_context().new_page()
+    said = []
+    stranger.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
+    stranger.goto(link)
+    look_at(stranger, "reward-mean")
+    expect(stranger.get_by_role("heading", name="Comparison of 2 runs")).to_be_visible()
+    assert stranger.get_by_role("button", name="Sign out").count() == 0
+    assert stranger.context.cookies() == []
+    assert said == []
+
+    press(page, page.get_by_role("button", name="End all my links"))
+    page.get_by_text("All links that you had made have ended.").wait_for()
+    stranger.reload()
+    expect(stranger.get_by_text("This link has ended")).to_be_visible()
+    stranger.context.close()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_no_serious_fault_and_nothing_hangs_over_the_edge(signed_in, ada, address, experiment, runs, theme):
+    signed_in.emulate_media(color_scheme=theme, reduced_motion="reduce")
+    texts = (
+        link_text(ada, Scope.RUN, [runs[0].uid], "day"), link_text(ada, Scope.EXPERIMENT, [experiment.pk], "day"),
+        link_text(ada, Scope.COMPARE, [run.uid for run in runs], "day"),
+    )  # fmt: skip
+    for where in (f"/share/?page=run&run={runs[0].uid}", *(f"/shared/{text}/" for text in texts)):
+        signed_in.goto(f"{address}{where}")
+        for width in WIDTHS:
+            signed_in.set_viewport_size({"width": width, "height": 900})
+            assert faults(signed_in) == "[]"
+            assert signed_in.evaluate("document.documentElement.scrollWidth") <= width
