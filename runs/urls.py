@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from django.urls import include, path
 
+from runs.views.bin import bin, run_restore
 from runs.views.bulk import runs_bulk, runs_undo
 from runs.views.checkpoints import run_checkpoint, run_checkpoints, run_rebuild_stop
 from runs.views.compare import compare, compare_chart, compare_section
 from runs.views.experiment import experiment, experiment_chart, experiment_runs
+from runs.views.experiment_edit import experiment_edit, experiment_shelve
 from runs.views.experiments import experiments
 from runs.views.launch import launch, launch_check
 from runs.views.lifecycle import experiment_resume, run_cancel, run_resume
@@ -25,6 +27,8 @@ experiment_urls = [
     path("runs/", experiment_runs, name="experiment-runs"),
     path("bulk/", runs_bulk, name="experiment-bulk"),
     path("undo/", runs_undo, name="experiment-undo"),
+    path("edit/", experiment_edit, name="experiment-edit"),
+    path("shelve/", experiment_shelve, name="experiment-shelve"),
     path("chart/", experiment_chart, name="experiment-chart"),
 ]
 
@@ -32,6 +36,7 @@ run_urls = [
     path("", run, name="run"),
     path("cancel/", run_cancel, name="run-cancel"),
     path("resume/", run_resume, name="run-resume"),
+    path("restore/", run_restore, name="run-restore"),
     path("state/", run_state, name="run-state"),
     path("past/", run_past, name="run-past"),
     path("curves/", run_curves, name="run-curves"),
@@ -60,6 +65,7 @@ shared_urls = [
 urlpatterns = [
     path("", include("runs.views.settings.urls")),
     path("", experiments, name="experiments"),
+    path("bin/", bin, name="bin"),
     path("experiments/<int:pk>/", include(experiment_urls)),
     path("runs/<slug:uid>/", include(run_urls)),
     path("compare/", include(compare_urls)),
