@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any, Protocol
@@ -45,9 +45,7 @@ class SharedComparison:
 
     def __init__(self, share: Share) -> None:
         self.share = share
-        self.runs = list(share.runs)
-        for run in self.runs:
-            run.config = public(run.config)
+        self.runs = _public(share.runs)
 
     def context(self, settings: Settings) -> dict[str, Any]:
         return page_context(self.runs, settings, self.share.person)
@@ -68,13 +66,13 @@ class SharedRun:
     template = "shared/run.html"
 
     def __init__(self, share: Share) -> None:
-        self.run = share.runs[0]
-        self.runs = [self.run]
+        self.runs = _public(share.runs)
+        self.run = self.runs[0]
 
     def context(self, settings: Settings) -> dict[str, Any]:
         return {
             "run": self.run, **standing(self.run), "sections": self._sections(settings, CHART_PX),
-            "config": config_sections(public(self.run.config)), "is_open": self.run.is_open,
+            "config": config_sections(self.run.config), "is_open": self.run.is_open,
         }  # fmt: skip
 
     def chart(self, name: str, settings: Settings, px: int | None) -> Chart | None:
@@ -102,7 +100,7 @@ class SharedExperiment:
     @cached_property
     def runs(self) -> list[Run]:
         mine = Run.objects.visible_to(self.share.person).filter(experiment=self.experiment, archived_at__isnull=True)
-        return list(mine.order_by("-pk")[:RUNS_OF_AN_EXPERIMENT])
+        return _public(mine.order_by("-pk")[:RUNS_OF_AN_EXPERIMENT])
 
     def context(self, settings: Settings) -> dict[str, Any]:
         told = marks(self.runs)
@@ -124,9 +122,15 @@ class SharedExperiment:
         return compare(groups_of(self.runs), shown, curves, settings.x, log_kl=settings.log_y)
 
 
-def public(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The config without what speaks of the site: clusters, tokens' files, and the folders that files lie in."""
-    return {name: _without_folders(value) for name, value in config.items() if name not in UNSHARED}
+def _public(runs: Iterable[Run]) -> list[Run]:
+    """The runs, their configs without what speaks of the site: clusters, tokens' files, folders that files lie in.
+
+    Settings are named after their configs, so these are mended before anything is made of them. Never saved.
+    """
+    out = list(runs)
+    for run in out:
+        run.config = {name: _without_folders(value) for name, value in run.config.items() if name not in UNSHARED}
+    return out
 
 
 def _without_folders(value: Any) -> Any:
