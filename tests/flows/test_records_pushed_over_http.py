@@ -9,17 +9,17 @@ import pytest
 from django.contrib.auth.models import User
 
 from runs import access, launch
-from runs.models import Attempt, Experiment, RecordFile, Series
+from runs.models import Attempt, Cluster, Experiment, RecordFile, Series
 from workers.client import pushing
 from workers.client.push import Pusher, Refused
 from workers.config import TrackingConfig, preset
 from workers.records import Metric, RecordWriter
 
-pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def attempt(experiment: Experiment, ada: User) -> Attempt:
+def attempt(experiment: Experiment, ada: User, local: Cluster) -> Attempt:
     run = launch.create_run(experiment=experiment, person=ada, config=preset("es-micro").config)
     return run.attempts.get()
 

@@ -6,11 +6,14 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
 
 from tests.workers.attempts import ENV, PROJECT
 
 LIGHT_ROOMS = ("agent", "analysis", "attempt", "config", "corpus", "executors", "records", "tasks")
 LIGHT_DOORS = ("workers", "workers.engines", "workers.train")
+NEEDS_TRITON = "workers.engines.es.philox_cuda"
+"""Imported on GPUs alone; a torch built for CPUs comes without triton."""
 HEAVY = {"torch", "transformers", "trl", "peft", "datasets", "accelerate", "tokenizers"}
 IMPORT = """
 import importlib, json, sys
@@ -24,8 +27,9 @@ def modules() -> Iterator[str]:
     """Every module of workers, by its dotted name."""
     for file in sorted((PROJECT / "workers").rglob("*.py")):
         parts = file.relative_to(PROJECT).with_suffix("").parts
-        if parts[-1] != "__main__":
-            yield ".".join(parts).removesuffix(".__init__")
+        name = ".".join(parts).removesuffix(".__init__")
+        if parts[-1] != "__main__" and (name != NEEDS_TRITON or find_spec("triton")):
+            yield name
 
 
 def packages_after(names: Iterable[str]) -> set[str]:
