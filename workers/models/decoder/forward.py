@@ -140,10 +140,10 @@ class Forward:
         for index, layer in enumerate(self._shape.layers):
             qkv = self._weights.linear(layer.qkv, self._normed(layer.norm_in, x, placement), placement)
             q, k, v = self._heads(qkv, cos, sin)
-            keys, values = rows.caches[f"k{index}"], rows.caches[f"v{index}"]
+            keys, values = (rows.cache(f"{kind}{index}", column + 1) for kind in "kv")
             keys[column], values[column] = k, v
             grouped = q.reshape(len(q), self._shape.kv_heads, -1, q.shape[-1])
-            attended = _attend_to_cache(grouped, keys[: column + 1], values[: column + 1], mask)
+            attended = _attend_to_cache(grouped, keys, values, mask)
             x = self._onward(layer, x, attended.flatten(1), placement)
         return self._weights.linear(self._shape.head, self._normed(self._shape.norm, x, placement), placement)
 

@@ -18,7 +18,7 @@ READ_TOKENS = {"cpu": 2048, "cuda": 65536}
 # Whether answers have ended is asked after this many tokens: a GPU has to be waited for at each question.
 ASK_EVERY = {"cpu": 1, "cuda": 8}
 # One in so many rows must have ended before the others close up.
-WORTH_DROPPING = 16
+WORTH_DROPPING = 8
 
 Choose = Callable[[Tensor, Tensor, int], Tensor]
 """(logits [R, vocabulary], place of each answer among all [R], the token's number in it) -> tokens [R]."""

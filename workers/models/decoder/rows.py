@@ -98,7 +98,7 @@ def _slots(member: Places, members: int) -> tuple[Places, Places, int]:
 class Rows(dict[str, Tensor]):
     """Named tensors [R, …], kept in step with each other; "member" [R] is one of them.
 
-    `caches`: keys and values by name, [columns, R, kv heads, hd], kept in step too.
+    `caches`: keys and values by name, [columns, R, kv heads, hd], kept in step too; their later rows are left over.
     """
 
     def __init__(self, members: int, prompts: int, device: torch.device) -> None:
@@ -112,6 +112,10 @@ class Rows(dict[str, Tensor]):
         whole = self.caches[cache][:columns]
         return whole.view(columns, members, whole.shape[1] // members, *whole.shape[2:])
 
+    def cache(self, name: str, columns: int) -> Tensor:
+        """The first columns of a cache, of the answers that are still being written."""
+        return self.caches[name][:columns, : len(self["member"])]
+
     def drop(self, finished: Tensor, columns: int) -> None:
         """Lets the answers leave where `finished` [R] is true; so many columns of the caches are in use."""
         gone = finished.cpu().numpy()
@@ -122,9 +126,7 @@ class Rows(dict[str, Tensor]):
             if len(holes):
                 tensor[holes] = tensor[movers]
             self[name] = tensor[:count]
-        for name, cache in self.caches.items():
-            if len(holes):
-                used = cache[:columns]
-                used[:, holes] = used[:, movers]
-            self.caches[name] = cache[:, :count]
+        for cache in self.caches.values() if len(holes) else ():
+            # Whole, not cut: into a part of its rows this would copy everything.
+            cache[:columns].index_copy_(1, holes, cache[:columns].index_select(1, movers))
         self.placement = Ragged(self["member"], self._members) if self._members > 1 else Even(1)
