@@ -15,6 +15,7 @@ from runs.charts import style
 from runs.charts.chart import Cell, Chart, Table, numbers
 from runs.charts.comparison import MEASURES, Measure
 from runs.charts.groups import line, look
+from runs.charts.line_ends import Drawn, End, ends
 from runs.charts.marks import Mark
 from runs.charts.single import MARKERS_AT_MOST
 from runs.charts.words import X_WORDS, change, number, share
@@ -37,16 +38,6 @@ class How:
     px: int | None = None
 
 
-@dataclass(frozen=True)
-class _Drawn:
-    """A run's points of one key, ascending in x: what was measured, and what is drawn of it."""
-
-    mark: Mark
-    x: Floats
-    y: Floats
-    smoothed: Floats
-
-
 def overlay(key: str, marks: Sequence[Mark], curves: Mapping[tuple[int, str], Curve], how: How) -> Chart:
     """The chart of one key. `curves` are whole, by (run id, key); runs without a point of the key have no line."""
     measure = _measure(key)
@@ -54,11 +45,14 @@ def overlay(key: str, marks: Sequence[Mark], curves: Mapping[tuple[int, str], Cu
     lines = [drawn for drawn in lines if len(drawn.x)]
     log_y = how.log_y and any((drawn.y > 0).any() for drawn in lines)
     shown = _thinned(lines, how.px)
-    data = [trace for drawn in shown for trace in _traces(drawn, key, how)]
+    labels = ends(lines, log_y)
+    data = [trace for drawn in shown for trace in _traces(drawn, key, how)] + _letters(labels, how)
     data = [style.without_nonpositive(trace, "y") for trace in data] if log_y else data
     said = share if measure.is_share else number
     summary = f"{_words(lines, said)}{_log_words(lines, how, log_y)}"
-    figure = {"data": data, "layout": _layout(measure, lines, how, log_y)}
+    layout = _layout(measure, lines, how, log_y)
+    layout["margin"] = {**layout["margin"], "r": 16 + 7 * max((len(end.text) for end in labels), default=0)}
+    figure = {"data": data, "layout": layout}
     return Chart(key, measure.title, summary, figure, _table(shown, how), keys=(key,), help=measure.help)
 
 
@@ -67,13 +61,13 @@ def _measure(key: str) -> Measure:
     return known.get(key) or Measure(key, key, key, "", "")
 
 
-def _drawn(mark: Mark, curve: Curve, how: How) -> _Drawn:
+def _drawn(mark: Mark, curve: Curve, how: How) -> Drawn:
     x, y = line(curve)
     order = np.argsort(x, kind="stable")
-    return _Drawn(mark, x[order], y[order], smooth(y[order], how.smoothing) if how.smoothing else y[order])
+    return Drawn(mark, x[order], y[order], smooth(y[order], how.smoothing) if how.smoothing else y[order])
 
 
-def _thinned(lines: Sequence[_Drawn], px: int | None) -> list[_Drawn]:
+def _thinned(lines: Sequence[Drawn], px: int | None) -> list[Drawn]:
     """The lines on the pixel columns that they share, with the corners of the raw line and of the smoothed one."""
     if px is None or not lines:
         return list(lines)
@@ -81,21 +75,21 @@ def _thinned(lines: Sequence[_Drawn], px: int | None) -> list[_Drawn]:
     out = []
     for d in lines:
         kept = np.union1d(m4(d.x, d.y, px, span), m4(d.x, d.smoothed, px, span))
-        out.append(_Drawn(d.mark, d.x[kept], d.y[kept], d.smoothed[kept]))
+        out.append(Drawn(d.mark, d.x[kept], d.y[kept], d.smoothed[kept]))
     return out
 
 
-def _traces(drawn: _Drawn, key: str, how: How) -> list[dict[str, Any]]:
+def _traces(drawn: Drawn, key: str, how: How) -> list[dict[str, Any]]:
     live = {"run": drawn.mark.run.uid, "key": key}
     if not how.smoothing:
-        return [_line(drawn, drawn.y, how, live), _label(drawn, how)]
+        return [_line(drawn, drawn.y, how, live)]
     behind = _line(drawn, drawn.y, how, live, alpha=0.3)
     behind |= {"mode": "lines", "hoverinfo": "skip", "hovertemplate": None, "name": f"{drawn.mark.name}, raw"}
     behind["line"] |= {"width": 1, "dash": "solid"}
-    return [behind, _line(drawn, drawn.smoothed, how, {}), _label(drawn, how)]
+    return [behind, _line(drawn, drawn.smoothed, how, {})]
 
 
-def _line(drawn: _Drawn, y: Floats, how: How, live: dict[str, str], alpha: float = 1.0) -> dict[str, Any]:
+def _line(drawn: Drawn, y: Floats, how: How, live: dict[str, str], alpha: float = 1.0) -> dict[str, Any]:
     group = drawn.mark.group
     stroke = style.paint(group.colour, alpha)
     return {
@@ -107,15 +101,15 @@ def _line(drawn: _Drawn, y: Floats, how: How, live: dict[str, str], alpha: float
     }  # fmt: skip
 
 
-def _label(drawn: _Drawn, how: How) -> dict[str, Any]:
-    """The run's letter at the end of its line, so that a line needs no colour to be known."""
-    solid = np.flatnonzero(np.isfinite(drawn.smoothed))[-1:]
-    return {
-        **look(drawn.mark.group), "legendgroup": drawn.mark.run.uid, "mode": "text", "hoverinfo": "skip",
-        "name": f"{drawn.mark.letter}, its letter", "meta": {"colour": drawn.mark.group.colour, "alpha": 1},
-        "x": _places(drawn.x[solid], how), "y": numbers(drawn.smoothed[solid]),
-        "text": [drawn.mark.letter] * len(solid), "textposition": "middle right", "cliponaxis": False,
-    }  # fmt: skip
+def _letters(labels: Sequence[End], how: How) -> list[dict[str, Any]]:
+    """The runs' letters at the ends of their lines, so that a line needs no colour to be known."""
+    if not labels:
+        return []
+    return [{
+        "type": "scatter", "mode": "text", "hoverinfo": "skip", "name": "letters of the runs", "cliponaxis": False,
+        "x": _places(np.array([end.x for end in labels]), how), "y": numbers(end.y for end in labels),
+        "text": [f" {end.text}" for end in labels], "textposition": "middle right",
+    }]  # fmt: skip
 
 
 def _places(x: Floats, how: How) -> list[float]:
@@ -123,9 +117,8 @@ def _places(x: Floats, how: How) -> list[float]:
     return [round(1000 * v) for v in x.tolist()] if how.x == "wall" else [float(f"{v:.10g}") for v in x.tolist()]
 
 
-def _layout(measure: Measure, lines: Sequence[_Drawn], how: How, log_y: bool) -> dict[str, Any]:
+def _layout(measure: Measure, lines: Sequence[Drawn], how: How, log_y: bool) -> dict[str, Any]:
     layout = style.layout(X_WORDS[how.x], measure.unit, log_y=log_y, meta={"x": how.x})
-    layout["margin"] = {**layout["margin"], "r": 24}
     # The nearest point, however far: a cursor that another chart shares seldom falls on a point of this one.
     layout["hoverdistance"] = -1
     if how.x == "wall":
@@ -137,7 +130,7 @@ def _layout(measure: Measure, lines: Sequence[_Drawn], how: How, log_y: bool) ->
     return layout
 
 
-def _words(lines: Sequence[_Drawn], said: Callable[[float], str]) -> str:
+def _words(lines: Sequence[Drawn], said: Callable[[float], str]) -> str:
     """Where each line came from and got to; from four lines on, the range in which each group ends."""
     ends = [(drawn.mark, drawn.y[np.isfinite(drawn.y)]) for drawn in lines]
     ends = [(mark, y) for mark, y in ends if len(y)]
@@ -156,7 +149,7 @@ def _range(values: Sequence[float], said: Callable[[float], str]) -> str:
     return f"ends at {low if low == high else f'{low} to {high}'} (n = {len(values)})"
 
 
-def _log_words(lines: Sequence[_Drawn], how: How, log_y: bool) -> str:
+def _log_words(lines: Sequence[Drawn], how: How, log_y: bool) -> str:
     """What a logarithmic scale leaves out is counted, never hidden."""
     if not how.log_y or not lines:
         return ""
@@ -166,7 +159,7 @@ def _log_words(lines: Sequence[_Drawn], how: How, log_y: bool) -> str:
     return f" {lost} value{' is' if lost == 1 else 's are'} not above 0 and not drawn on this scale." if lost else ""
 
 
-def _table(lines: Sequence[_Drawn], how: How) -> Table:
+def _table(lines: Sequence[Drawn], how: How) -> Table:
     columns: tuple[str, ...] = ("letter", "run", "group", "seed", how.x, "value")
     rows: list[tuple[Cell, ...]] = []
     for d in lines:

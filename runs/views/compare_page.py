@@ -73,7 +73,7 @@ def _left_out(runs: Sequence[Run], person: Person) -> list[str]:
         archived_at__isnull=True,
     )  # fmt: skip
     others = mine.exclude(pk__in=[run.pk for run in runs]).order_by("pk")
-    return list(others.values_list("uid", flat=True)[:NAMED_AT_MOST])
+    return list(others.values_list("uid", flat=True)[: NAMED_AT_MOST + 1])
 
 
 def _diff_context(told: Sequence[Mark], settings: Settings) -> dict[str, Any]:

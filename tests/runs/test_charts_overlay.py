@@ -29,13 +29,27 @@ def test_every_figure_is_valid_plotly_and_strict_json(runs, how):
 
 
 def test_a_run_has_a_line_in_its_methods_colour_and_a_letter_at_its_end(runs):
-    data = drawn(runs, rising(runs)).figure["data"]
-    lines, letters = data[::2], data[1::2]
+    ends = [curve(r, "reward/mean", [-40, -20 + 8 * i]) for i, r in enumerate(runs)]
+    *lines, letters = drawn(runs, ends).figure["data"]
     assert [t["meta"]["colour"] for t in lines] == ["es", "grpo", "es"]
-    assert [t["text"] for t in letters] == [["A"], ["B"], ["C"]]
-    assert [(t["x"], t["y"]) for t in letters] == [([10.0], [-10.0]), ([10.0], [-9.0]), ([10.0], [-8.0])]
+    assert [t["name"] for t in lines] == ["A · es-tiny 0", "B · grpo-tiny 0", "C · es-tiny 1"]
     assert {t["line"]["dash"] for t in lines} == {"solid", "dash"}
     assert [t["marker"]["symbol"] for t in lines] == ["circle", "square", "circle"]
+    assert (letters["text"], letters["x"], letters["y"]) == ([" A", " B", " C"], [5.0] * 3, [-20.0, -12.0, -4.0])
+
+
+def test_letters_of_lines_that_end_in_one_place_stand_side_by_side(runs):
+    many = [*runs, *(run("es-tiny", seed) for seed in range(2, 6))]
+    together = [curve(r, "reward/mean", [-40, -10 + i / 100]) for i, r in enumerate(many)]
+    assert drawn(many, together).figure["data"][-1]["text"] == [" A B C D +3"]
+    apart = [curve(r, "reward/mean", [-40, -10], x=[0, 10 * i + 10]) for i, r in enumerate(runs)]
+    assert drawn(runs, apart).figure["data"][-1]["text"] == [" A", " B", " C"]
+
+
+@pytest.mark.parametrize(("log_y", "texts"), [(False, [" A B", " C"]), (True, [" A", " B", " C"])])
+def test_what_is_one_place_is_seen_on_the_scale(runs, log_y, texts):
+    ends = [curve(r, "kl", [1e-4, y]) for r, y in zip(runs, (1e-3, 1e-2, 1.0), strict=True)]
+    assert drawn(runs, ends, "kl", log_y=log_y).figure["data"][-1]["text"] == texts
 
 
 def test_letters_go_on_after_z():
@@ -95,6 +109,7 @@ def test_a_run_that_measured_nothing_has_no_line(runs):
     chart = drawn(runs, [])
     assert (chart.is_empty, chart.summary) == (True, "No run has measured this yet.")
     assert len(drawn(runs, rising(runs[:1])).figure["data"]) == 2
+    assert drawn(runs[:1], [curve(runs[0], "kl", [float("nan")])], "kl").figure["data"][1:] == []
 
 
 def test_the_table_names_run_group_and_seed(runs):

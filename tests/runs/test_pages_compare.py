@@ -51,7 +51,7 @@ def test_the_common_evaluators_keys_come_first_in_the_order_asked(ada_client, pa
     assert re.findall(r'<h3 id="chart-[^"]*">([^<]*)<', page)[:3] == [
         "Held-out reward", "KL from the base model", "Accuracy",
     ]  # fmt: skip
-    lines = figures(page)[0]["data"][::2]
+    lines = figures(page)[0]["data"][:-1]
     assert [line["name"] for line in lines] == ["A · grpo-tiny seed 0", "B · es-tiny seed 0"]
     assert [line["meta"]["colour"] for line in lines] == ["grpo", "es"]
 
