@@ -30,7 +30,7 @@ class LiveChart extends HTMLElement {
     const { signal } = this.stop;
     document.addEventListener("points", (event) => this.onPoints(event.detail), { signal });
     document.addEventListener("points-missed", () => this.spoil(0), { signal });
-    document.addEventListener("theme-changed", () => this.inSight && this.draw(), { signal });
+    document.addEventListener("theme-changed", () => this.onTheme(), { signal });
     this.addEventListener("htmx:afterSwap", () => this.onFigure(), { signal });
     if (this.dataset.changed) document.body.addEventListener(this.dataset.changed, () => this.spoil(), { signal });
     this.sight = new IntersectionObserver(([entry]) => this.onSight(entry.isIntersecting), { rootMargin: "200px" });
@@ -48,13 +48,19 @@ class LiveChart extends HTMLElement {
   onSight(inSight) {
     this.inSight = inSight;
     if (!inSight) return;
-    if (!this.figure) this.draw();
+    if (!this.figure || this.isOutOfTheme) this.draw();
     else if (this.recent.length) this.flushSoon();
     if (this.spoilt) this.refresh();
   }
 
+  onTheme() {
+    this.isOutOfTheme = true;
+    if (this.inSight) this.draw();
+  }
+
   /** Draws what the JSON says. The reader's zoom and hidden lines are kept: the figure's uirevision never changes. */
   draw() {
+    this.isOutOfTheme = false;
     this.figure = JSON.parse(this.querySelector('script[type="application/json"]').textContent);
     this.plot.hidden = !this.figure.data.length;
     if (this.plot.hidden) return;

@@ -23,10 +23,10 @@ def test_an_own_task_that_cannot_run_is_told_at_its_field(signed_in, address, ex
     page.locator("[name='task.own.path']").fill("my_task:Task")
     page.locator("[name='task.own.options']").fill("{words")
     page.get_by_role("button", name="Launch").click()
-    page.get_by_text("must be an object, not '{words'").last.wait_for()
+    page.get_by_role("alert").get_by_text("must be an object, not '{words'").wait_for()
     page.locator("[name='task.own.options']").fill('{"words": 3}')
     page.get_by_role("button", name="Launch").click()
-    page.get_by_text("allows no folder for tasks of your own").last.wait_for()
+    page.get_by_role("alert").get_by_text("allows no folder for tasks of your own").wait_for()
     assert page.locator("[name='task.own.options']").input_value() == '{"words": 3}'
     assert not Run.objects.exists()
     # The form is answered with 400, and the browser's console says so.

@@ -37,7 +37,7 @@ def test_the_end_is_followed_while_the_log_grows(open_page, log):
 
 
 def test_a_line_is_searched_for_and_what_is_shown_is_an_address(open_page):
-    open_page.get_by_label("Find").fill("LINE 7")
+    open_page.get_by_label("Find", exact=True).fill("LINE 7")
     open_page.keyboard.press("Enter")
     expect(open_page.locator("#log-text .hit").first).to_have_text("line 7\n")
     open_page.get_by_role("link", name="Next hit").click()
