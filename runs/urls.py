@@ -14,6 +14,7 @@ from runs.views.experiments import experiments
 from runs.views.launch import launch, launch_check
 from runs.views.lifecycle import experiment_resume, run_cancel, run_resume
 from runs.views.log import attempt_log_file, run_log, run_log_file
+from runs.views.palette import palette
 from runs.views.responses import run_responses
 from runs.views.run import run, run_chart, run_curves, run_past, run_state
 from runs.views.saved_views import saved_view, saved_view_change, saved_views
@@ -70,6 +71,7 @@ urlpatterns = [
     path("views/", saved_views, name="saved-views"),
     path("views/<int:pk>/", saved_view, name="saved-view"),
     path("views/<int:pk>/change/", saved_view_change, name="saved-view-change"),
+    path("palette/", palette, name="palette"),
     path("experiments/<int:pk>/", include(experiment_urls)),
     path("runs/<slug:uid>/", include(run_urls)),
     path("compare/", include(compare_urls)),

@@ -12,6 +12,7 @@ from tests.runs.checkpointing import fill, save
 from tests.runs.pages import a_bit_of_everything, evaluation, make_run, record
 from tests.runs.recording import make_attempt
 from workers.executors.states import State
+from workers.records import Metric
 
 AXE = (Path(__file__).parent / "vendor" / "axe-4.14.1.min.js").read_text(encoding="utf-8")
 PAGES = (
@@ -28,6 +29,9 @@ PAGES = (
     "attempts",
     "restart",
     "clone",
+    "palette",
+    "keys",
+    "log",
 )
 WIDTHS = (1440, 390)
 
@@ -39,7 +43,7 @@ def addresses(address, experiment, ada, runs_dir):
         run = make_run(experiment, ("es-tiny", "grpo-tiny")[seed % 2], seed, "succeeded")
         record(run, [evaluation(0, -40), evaluation(5, -10)])
     run = make_run(experiment, "es-tiny", 99)
-    record(run, a_bit_of_everything())
+    record(run, [*a_bit_of_everything(), Metric(5, {"system/cpu_cores": 1.0, "system/memory_gb": 0.5})])
     empty = type(experiment).objects.create(name="An experiment with a very long name" * 3, owner=ada)
     waiting = make_run(experiment, "grpo-tiny-reckless", 3, "queued")
     attempts, restart = many_attempts(experiment), make_run(experiment, "es-tiny", 5, "failed")
@@ -50,7 +54,8 @@ def addresses(address, experiment, ada, runs_dir):
         "empty": empty.get_absolute_url(), "run": run.get_absolute_url(), "waiting": waiting.get_absolute_url(),
         "launch": form, "problems": form, "missing": "/nosuch/",
         "attempts": attempts.get_absolute_url(), "restart": restart.get_absolute_url(),
-        "clone": f"{form}?clone={attempts.uid}",
+        "clone": f"{form}?clone={attempts.uid}&es.sigma=0.5", "palette": "/", "keys": "/",
+        "log": f"{attempts.get_absolute_url()}?against=base&log_find=step",
     }  # fmt: skip
     return {name: address + path for name, path in paths.items()}
 
@@ -61,7 +66,10 @@ def many_attempts(experiment):
     record(run, a_bit_of_everything((0, 40)))
     save(run, 20)
     make_attempt(run, 2, "failed")
-    make_attempt(run, 3, "interrupted")
+    folder = make_attempt(run, 3, "interrupted").directory
+    folder.mkdir(parents=True, exist_ok=True)
+    colours = "".join(f"\x1b[{code}m{code} " for code in (*range(31, 38), *range(90, 97), 2))
+    (folder / "log.txt").write_text("".join(f"step {i} {colours}\x1b[0m\n" for i in range(600)))
     run.attempts.filter(n__gt=1).update(resumed_attempt=1, resumed_step=20, origin="restart", reason="no memory")
     type(run).objects.filter(pk=run.pk).update(state="interrupted")
     for step, state in ((7, State.RUNNING), (8, State.FAILED), (9, State.SUCCEEDED)):
@@ -79,6 +87,12 @@ def visit(page, addresses, name):
         page.locator("[name='es.sigma']").fill("tiny")
         page.get_by_role("button", name="Launch").click()
         page.get_by_text("Nothing was launched.").wait_for()
+    if name == "palette":
+        page.keyboard.press("Control+k")
+        page.locator(".palette [role=option]").first.wait_for()
+    if name == "keys":
+        page.keyboard.press("?")
+        page.get_by_role("dialog", name="Keys").wait_for()
     if name in ("experiment", "run"):
         look_at(page, "reward")
 
@@ -117,16 +131,16 @@ def test_the_first_tab_skips_to_the_content(signed_in, addresses):
 
 def test_tab_walks_in_the_order_of_the_page_and_focus_is_seen(signed_in, addresses):
     signed_in.goto(addresses["experiments"])
-    seen = []
-    for _ in range(8):
+    seen, places = [], []
+    for _ in range(12):
         signed_in.keyboard.press("Tab")
         focus = signed_in.locator(":focus")
         seen.append(focus.get_attribute("aria-label") or focus.text_content().strip() or focus.get_attribute("name"))
+        places.append(focus.evaluate("e => [...document.querySelectorAll('*')].indexOf(e)"))
         assert focus.evaluate("e => getComputedStyle(e).outlineStyle") != "none"
-    assert seen == [
-        "Skip to the content", "esweb", "Experiments", "Theme: system. Switch to light", "Sign out", "q", "Search",
-        "New experiment",
-    ]  # fmt: skip
+    assert seen[:3] == ["Skip to the content", "esweb", "Experiments"]
+    assert {"Keys", "Theme: system. Switch to light", "Sign out"} <= set(seen)
+    assert places == sorted(places)
 
 
 def test_a_dialog_takes_the_focus_and_gives_it_back(signed_in, addresses):
@@ -152,11 +166,12 @@ def test_the_theme_is_kept_by_the_server_and_charts_follow_it(signed_in, address
     page.emulate_media(color_scheme="light")
     page.goto(addresses["experiment"])
     look_at(page, "reward")
-    colour = "document.querySelector('#chart-reward .plot').data[0].line.color"
+    colour = "document.querySelector('#chart-reward .plot').data.find(trace => !trace.fill).line.color"
     light = page.evaluate(colour)
     for theme in ("light", "dark"):
         page.get_by_role("button", name=f"Switch to {theme}").click()
-    assert page.evaluate(colour) != light
+    look_at(page, "reward")
+    page.wait_for_function(f"() => {colour} !== '{light}'")
     page.reload()
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
     page.get_by_role("button", name="Switch to system").click()

@@ -1,0 +1,101 @@
+"""What every page offers: the palette, keys, a kept focus, and words where something could not be fetched."""
+
+import pytest
+from playwright.sync_api import expect
+
+from runs.models import Experiment
+from tests.runs.pages import a_bit_of_everything, make_run, record
+from tests.runs.recording import answer
+
+
+@pytest.fixture
+def run(experiment, runs_dir):
+    run = make_run(experiment)
+    record(run, a_bit_of_everything())
+    return run
+
+
+@pytest.fixture
+def open_page(signed_in, address, run):
+    signed_in.goto(f"{address}{run.get_absolute_url()}")
+    signed_in.wait_for_selector("live-run[data-state=live]")
+    return signed_in
+
+
+def test_the_palette_goes_to_an_experiment_by_keyboard_alone(open_page, experiment, ada):
+    other = Experiment.objects.create(name="Countdown", owner=ada)
+    open_page.keyboard.press("Control+k")
+    field = open_page.get_by_role("combobox", name="Go to")
+    expect(field).to_be_focused()
+    expect(open_page.locator(".palette [role=option]").first).to_contain_text("Experiments")
+    open_page.keyboard.type("co")
+    expect(open_page.locator(".palette [role=option]")).to_have_count(3)
+    open_page.keyboard.press("ArrowDown")
+    chosen = open_page.locator(".palette [aria-selected=true]")
+    expect(chosen).to_contain_text("Countdown")
+    expect(field).to_have_attribute("aria-activedescendant", chosen.get_attribute("id"))
+    open_page.keyboard.press("Enter")
+    open_page.wait_for_url(f"**{other.get_absolute_url()}")
+
+
+def test_question_mark_shows_the_keys_and_a_box_switches_single_ones_off(open_page):
+    open_page.keyboard.press("?")
+    keys = open_page.get_by_role("dialog", name="Keys")
+    expect(keys).to_be_visible()
+    keys.get_by_role("checkbox").uncheck()
+    open_page.keyboard.press("Escape")
+    open_page.reload()
+    open_page.keyboard.press("?")
+    expect(keys).to_be_hidden()
+    open_page.get_by_role("button", name="Keys").click()
+    expect(keys.get_by_role("checkbox")).not_to_be_checked()
+
+
+def test_slash_goes_to_the_search_and_letters_typed_there_are_letters(open_page):
+    open_page.keyboard.press("/")
+    search = open_page.get_by_label("Find curves")
+    expect(search).to_be_focused()
+    open_page.keyboard.type("g/?")
+    expect(search).to_have_value("g/?")
+
+
+def test_focus_stays_where_the_reader_was_when_a_part_is_swapped(open_page, run):
+    record(run, [answer(10, "Madrid", prompt_id=f"p{i}", prompt=f"Question {i}?") for i in range(20)])
+    following = open_page.get_by_role("link", name="Next ▶")
+    following.click()
+    expect(open_page.get_by_text("2 of 3")).to_be_visible()
+    expect(following).to_be_focused()
+    following.click()
+    expect(open_page.get_by_text("3 of 3")).to_be_visible()
+    # The link is gone on the last page: the focus is on the part, not at the top of the page.
+    expect(open_page.locator("#responses")).to_be_focused()
+
+
+def test_a_part_that_could_not_be_fetched_is_said_and_can_be_asked_for_again(open_page, complaints):
+    open_page.route("**/curves/**", lambda route: route.fulfill(status=500, body="broken"))
+    open_page.evaluate("document.body.dispatchEvent(new CustomEvent('run-changed:keys'))")
+    trouble = open_page.get_by_role("alert").filter(has_text="is not up to date: the server answered 500")
+    expect(trouble).to_be_visible()
+    expect(open_page.locator("#chart-reward")).to_be_visible()
+    open_page.unroute("**/curves/**")
+    with open_page.expect_response("**/curves/**"):
+        trouble.get_by_role("button", name="Try again").click()
+    expect(open_page.locator("request-troubles")).to_be_hidden()
+    complaints.clear()
+
+
+def test_a_server_that_is_away_is_said(open_page, complaints):
+    open_page.route("**/curves/**", lambda route: route.abort())
+    open_page.evaluate("document.body.dispatchEvent(new CustomEvent('run-changed:keys'))")
+    expect(open_page.locator("request-troubles")).to_contain_text("the server does not answer")
+    complaints.clear()
+
+
+def test_who_was_signed_out_meanwhile_is_offered_to_sign_in_and_the_page_stays(open_page):
+    open_page.context.clear_cookies(name="sessionid")
+    open_page.evaluate("document.body.dispatchEvent(new CustomEvent('run-changed:keys'))")
+    trouble = open_page.locator("request-troubles")
+    expect(trouble).to_contain_text("You are signed out")
+    address = "/login/?next=" + open_page.evaluate("encodeURIComponent(location.pathname)")
+    expect(trouble.get_by_role("link", name="Sign in again")).to_have_attribute("href", address)
+    expect(open_page.locator("#chart-reward")).to_be_visible()
