@@ -37,7 +37,7 @@ def sign_in(request: HttpRequest, token: str) -> HttpResponse:
         messages.error(request, "That sign-in link was used already or is too old. Sign in with a password.")
         return redirect("login")
     login(request, user, backend=BACKEND)
-    return redirect("experiments")
+    return redirect("home")
 
 
 def _redeem(token: str) -> User | None:

@@ -11,6 +11,7 @@ from runs.views.compare import compare, compare_chart, compare_section
 from runs.views.experiment import experiment, experiment_chart, experiment_runs
 from runs.views.experiment_edit import experiment_edit, experiment_shelve
 from runs.views.experiments import experiments
+from runs.views.home import home, home_standing
 from runs.views.launch import launch, launch_check
 from runs.views.lifecycle import experiment_resume, run_cancel, run_resume
 from runs.views.log import attempt_log_file, run_log, run_log_file
@@ -66,7 +67,9 @@ shared_urls = [
 
 urlpatterns = [
     path("", include("runs.views.settings.urls")),
-    path("", experiments, name="experiments"),
+    path("", home, name="home"),
+    path("standing/", home_standing, name="home-standing"),
+    path("experiments/", experiments, name="experiments"),
     path("bin/", bin, name="bin"),
     path("views/", saved_views, name="saved-views"),
     path("views/<int:pk>/", saved_view, name="saved-view"),

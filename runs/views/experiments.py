@@ -31,8 +31,6 @@ def experiments(request: SignedIn) -> HttpResponse:
     form = ExperimentForm(request.POST or None)
     if request.method == "POST" and not may_make(request.user):
         raise PermissionDenied
-    if request.method == "POST" and not may_make(request.user):
-        raise PermissionDenied
     if request.method == "POST" and form.is_valid():
         form.instance.owner = request.user
         experiment = form.save()

@@ -15,7 +15,7 @@ from runs.views.parameters import Row, SignedIn
 
 OF_EACH = 8
 WORDS_AT_MOST = 8
-PAGES = {"experiments": "Experiments", "compare": "Compare runs"}
+PAGES = {"home": "Home", "experiments": "Experiments", "compare": "Compare runs"}
 
 
 @dataclass(frozen=True)

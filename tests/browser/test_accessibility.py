@@ -50,7 +50,8 @@ def addresses(address, experiment, ada, runs_dir):
     restart.attempts.update(restart_at=timezone.now() + timedelta(hours=1), reason="no memory")
     form = f"{experiment.get_absolute_url()}launch/"
     paths = {
-        "login": "/login/", "experiments": "/", "nothing": "/?q=nosuch", "experiment": experiment.get_absolute_url(),
+        "login": "/login/", "experiments": "/experiments/", "nothing": "/experiments/?q=nosuch",
+        "experiment": experiment.get_absolute_url(),
         "empty": empty.get_absolute_url(), "run": run.get_absolute_url(), "waiting": waiting.get_absolute_url(),
         "launch": form, "problems": form, "missing": "/nosuch/",
         "attempts": attempts.get_absolute_url(), "restart": restart.get_absolute_url(),

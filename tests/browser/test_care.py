@@ -27,7 +27,7 @@ def test_the_palette_goes_to_an_experiment_by_keyboard_alone(open_page, experime
     open_page.keyboard.press("Control+k")
     field = open_page.get_by_role("combobox", name="Go to")
     expect(field).to_be_focused()
-    expect(open_page.locator(".palette [role=option]").first).to_contain_text("Experiments")
+    expect(open_page.locator(".palette [role=option]").first).to_contain_text("Home")
     open_page.keyboard.type("co")
     expect(open_page.locator(".palette [role=option]")).to_have_count(3)
     open_page.keyboard.press("ArrowDown")

@@ -23,7 +23,7 @@ def edit(client, experiment, **sent):
 
 
 def listed(client, **query):
-    return [e.name for e, _ in client.get("/", query).context["entries"]]
+    return [e.name for e, _ in client.get("/experiments/", query).context["entries"]]
 
 
 def test_an_experiment_is_renamed_tagged_and_annotated(ada_client, experiment):
@@ -78,7 +78,7 @@ def test_an_archived_experiment_leaves_the_list_keeps_its_address_and_comes_back
     assert ada_client.get(experiment.get_absolute_url()).status_code == 200
     shelve(ada_client, experiment, "unarchive", undo="1")
     assert listed(ada_client) == ["Concise"]
-    assert "Archived Concise." not in ada_client.get("/").content.decode()
+    assert "Archived Concise." not in ada_client.get("/experiments/").content.decode()
 
 
 def test_a_deleted_experiment_is_nowhere_but_in_the_bin_and_comes_back_whole(ada_client, experiment):
@@ -132,8 +132,8 @@ def test_strangers_find_no_private_experiment_to_change(cy_client, private_exper
 
 def test_viewers_make_no_experiment(bo_client, bo):
     bo.groups.add(Group.objects.get_or_create(name="viewers")[0])
-    assert bo_client.post("/", {"name": "New"}).status_code == 403
-    assert "New experiment" not in bo_client.get("/").content.decode()
+    assert bo_client.post("/experiments/", {"name": "New"}).status_code == 403
+    assert "New experiment" not in bo_client.get("/experiments/").content.decode()
 
 
 def test_what_to_do_must_be_known(ada_client, experiment):

@@ -1,0 +1,58 @@
+"""Home: what runs, what waits, what failed and why, what asks for attention, and what changed since yesterday."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.http import HttpResponse
+from django.template.response import TemplateResponse
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from runs.access import may_make
+from runs.forms import ExperimentForm
+from runs.models import Experiment
+from runs.views import home_news, home_runs
+from runs.views.parameters import SignedIn, choice
+from runs.views.runs_table import cursors
+
+WINDOWS = {"1d": (1, "24 hours"), "3d": (3, "3 days"), "7d": (7, "7 days")}
+WHOSE = {"all": "Everybody's", "mine": "Mine"}
+
+
+@require_safe
+def home(request: SignedIn) -> HttpResponse:
+    """The whole page; for somebody who sees no experiment yet, what to do first."""
+    context = {"may_make": may_make(request.user), "form": ExperimentForm()}
+    if Experiment.objects.visible_to(request.user).exists():
+        return TemplateResponse(request, "runs/home.html", context | _standing(request))
+    return TemplateResponse(request, "runs/home_first.html", context)
+
+
+@require_safe
+def home_standing(request: SignedIn) -> HttpResponse:
+    """How everything stands, alone, for a page that is open while runs change."""
+    return TemplateResponse(request, "runs/home.html#standing", _standing(request))
+
+
+def _standing(request: SignedIn) -> dict[str, Any]:
+    window, whose = choice(request, "since", WINDOWS, "1d"), choice(request, "whose", WHOSE, "all")
+    days, span = WINDOWS[window]
+    return {
+        "window": window, "windows": WINDOWS, "span": span, "whose": whose, "whose_choices": WHOSE,
+        **_runs(request, timezone.now() - timedelta(days=days), whose == "mine"),
+    }  # fmt: skip
+
+
+def _runs(request: SignedIn, since: datetime, mine: bool) -> dict[str, Any]:
+    runs = home_runs.seen_on_home(request.user, mine)
+    attempts = home_runs.newest(runs)
+    going, waiting, wrong = home_runs.going(attempts), home_runs.waiting(attempts), home_runs.wrong(attempts, since)
+    alarms, unreachable = home_news.alarms(runs, since), home_news.unreachable()
+    return {
+        "since": since, "watch": cursors([*going.runs, *waiting.runs]), "columns": home_runs.COLUMNS, "going": going,
+        "waiting": waiting, "wrong": wrong, "failures": home_runs.failures(wrong, request.user), "alarms": alarms,
+        "unreachable": unreachable, "attention": len(alarms) + len(unreachable),
+        "news": home_news.news(request.user, runs, since, mine),
+    }  # fmt: skip
