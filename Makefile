@@ -30,8 +30,9 @@ check: .venv/.installed-dev ## Everything that must hold: lint, format, types, c
 bench: .venv/.installed-dev ## Measure, side by side with a named peer; prints ratios
 	$(PY) -m benchmarks
 
-soak: .venv/.installed-dev ## Kill everything, 200 times, and look whether anything was lost (ESWEB_CHAOS_SEED repeats one)
+soak: .venv/.installed-dev ## Kill everything, 200 times, and see that nothing is lost; call the API with anything at all, for 20 minutes
 	ESWEB_CHAOS_KILLS=$${ESWEB_CHAOS_KILLS:-200} ESWEB_CHAOS_SEED=$${ESWEB_CHAOS_SEED:-$$(date +%s)} $(PY) -m pytest -s tests/chaos
+	ESWEB_FUZZ_SECONDS=$${ESWEB_FUZZ_SECONDS:-1200} ESWEB_FUZZ_SEED=$${ESWEB_FUZZ_SEED:-$$(date +%s)} $(PY) -m pytest tests/security/test_the_api_keeps_its_word.py
 
 fix: .venv/.installed-dev ## Format and mend what can be mended
 	$(PY) -m ruff check --fix .

@@ -63,15 +63,24 @@ def words() -> str:
 def complete(document: dict[str, Any]) -> None:
     """Adds to each operation how it refuses."""
     document["components"]["schemas"]["Problem"] = PROBLEM
-    for operation in (op for methods in document["paths"].values() for op in methods.values()):
-        refusals = dict(REFUSALS)
-        if any(parameter["name"] == "If-Match" for parameter in operation["parameters"]):
-            refusals[412] = "It has changed since the version that If-Match names"
-        if "requestBody" in operation or any(p["name"] == "Idempotency-Key" for p in operation["parameters"]):
-            refusals[409] = "It cannot be done as things stand; detail says why"
-            refusals[413] = "The body is too big"
-        for status, why in refusals.items():
-            operation["responses"].setdefault(status, _refusal(why))
+    for methods in document["paths"].values():
+        for method, operation in methods.items():
+            for status, why in _refusals(method, operation).items():
+                operation["responses"].setdefault(status, _refusal(why))
+
+
+def _refusals(method: str, operation: dict[str, Any]) -> dict[int, str]:
+    refusals = dict(REFUSALS)
+    if any(parameter["name"] == "If-Match" for parameter in operation["parameters"]):
+        refusals[412] = "It has changed since the version that If-Match names"
+    if method in ("post", "patch"):
+        refusals[409] = "It cannot be done as things stand; detail says why"
+    if (body := operation.get("requestBody")) is not None:
+        refusals[400] = "The body cannot be read: it is not what Content-Type and Content-Encoding say"
+        refusals[413] = "The body is too big"
+        if "application/json" not in body["content"]:
+            refusals[415] = "The body is packed in a way that is not known here"
+    return refusals
 
 
 def _refusal(why: str) -> dict[str, Any]:

@@ -1,0 +1,72 @@
+"""What stands in the database when somebody calls: things of the member's, and a private experiment of another's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.contrib.auth.models import User
+
+from runs import access
+from runs.models import Experiment, Run, SavedView
+from tests.runs import checkpointing, pages
+
+ANONYMOUS = "anonymous"
+ROLES = (ANONYMOUS, "viewer", "member", "admin")
+SECRET = "zq7hidden"
+"""Stands in everything of the private experiment, and nowhere else."""
+STEP = 5
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Somebody who calls, by the headers of their token, and what is there to be asked for, by parameter."""
+
+    role: str
+    headers: dict[str, str]
+    uids: list[str]
+    keys: list[str]
+    experiments: list[int]
+    views: list[int]
+    tokens: list[int]
+
+    def fits(self, path: str) -> dict[str, list[str] | list[int]]:
+        """Values of the path's parameters that lead to something."""
+        kind = path.split("/")[3]
+        rows = {"experiments": self.experiments, "views": self.views, "tokens": self.tokens}
+        return {"uid": self.uids, "key": self.keys, "step": [STEP, 0], "pk": rows.get(kind, [])}
+
+
+def set_for(role: str) -> Stage:
+    """The stage, with a token of scope admin for whoever calls: it does all that the person may do, and no more."""
+    caller = User.objects.create(username="caller")
+    access.give_role(User.objects.create(username="keeper"), "admin")
+    own = Experiment.objects.create(name="Concise", owner=caller)
+    hidden = hide(User.objects.create(username="other"))
+    going, ended = pages.make_run(own, "es-micro"), pages.make_run(own, "es-micro", state="failed")
+    pages.record(going, pages.a_bit_of_everything((0, STEP)))
+    checkpointing.save(going, STEP)
+    view = SavedView.objects.create(name="Mine", owner=caller, page="experiments")
+    headers, token = _let_in(caller, role)
+    runs = [going, ended, *hidden.runs.all()]
+    return Stage(
+        role=role, headers=headers, uids=[run.uid for run in runs],
+        keys=[attempt.key for run in runs for attempt in run.attempts.all()],
+        experiments=[own.pk, hidden.pk], views=[view.pk, hidden.saved_views.get().pk], tokens=[token],
+    )  # fmt: skip
+
+
+def hide(owner: User) -> Experiment:
+    """A private experiment with a run and a view that its owner shares. All of it is marked."""
+    hidden = Experiment.objects.create(name=SECRET, question=SECRET, note=SECRET, owner=owner, is_private=True)
+    run = pages.make_run(hidden, "es-micro")
+    Run.objects.filter(pk=run.pk).update(name=SECRET, note=SECRET, tags=[SECRET])
+    pages.record(run, [pages.answer(0, SECRET, prompt=SECRET, prompt_id=SECRET)])
+    SavedView.objects.create(name=SECRET, owner=owner, page="experiment", experiment=hidden, is_shared=True)
+    return hidden
+
+
+def _let_in(caller: User, role: str) -> tuple[dict[str, str], int]:
+    token, text = access.issue(caller, "admin")
+    if role != ANONYMOUS:
+        access.give_role(caller, role)
+    return {} if role == ANONYMOUS else {"Authorization": f"Bearer {text}"}, token.pk

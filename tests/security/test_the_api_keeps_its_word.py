@@ -1,0 +1,87 @@
+"""Whoever calls the API with whatever: it answers as its document says, lets in nobody more, and never falls over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from django.core.signals import request_finished, request_started
+from django.db import close_old_connections, transaction
+from schemathesis import Case
+from schemathesis.checks import not_a_server_error
+from schemathesis.core.transport import Response
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    negative_data_rejection,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from tests.security.fuzzing import SECONDS, SEED, fuzz, operations
+from tests.security.stage import ANONYMOUS, ROLES, SECRET, Stage, set_for
+
+OPERATIONS = operations()
+EXAMPLES = {ANONYMOUS: 3, "viewer": 8, "member": 15, "admin": 8}
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    negative_data_rejection,
+]
+READS = {"GET"}
+
+
+class TakenBack(Exception):
+    """Ends what one request did."""
+
+
+@pytest.fixture
+def connected(db: None) -> Iterator[None]:
+    """The database's connection outlives a request: it holds the test's transaction."""
+    for signal in (request_started, request_finished):
+        signal.disconnect(close_old_connections)
+    yield
+    for signal in (request_started, request_finished):
+        signal.connect(close_old_connections)
+
+
+# Django's word on what WSGI does with a download. It is served by ASGI.
+@pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume asynchronous iterators:Warning")
+@pytest.mark.usefixtures("connected", "runs_dir")
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_it_answers_as_described_and_lets_in_nobody_more(role: str, name: str) -> None:
+    stage = set_for(role)
+    share = SECONDS / len(OPERATIONS) / len(ROLES)
+    print(f"from seed {SEED} on, {share:.0f} s")
+    fuzz(OPERATIONS[name], stage, judge(stage), examples=EXAMPLES[role], seconds=share)
+
+
+def judge(stage: Stage) -> Callable[[Case], None]:
+    """Sends a request, looks at the answer, and takes back what it did."""
+
+    def one(case: Case) -> None:
+        try:
+            with transaction.atomic():
+                # A proxy's business, and another test's.
+                answer = case.call(headers={**stage.headers, "Accept-Encoding": "identity"})
+                case.validate_response(answer, checks=CHECKS)
+                look(stage.role, case.method.upper(), answer)
+                raise TakenBack
+        except TakenBack:
+            pass
+
+    return one
+
+
+def look(role: str, method: str, answer: Response) -> None:
+    """Who may not come in is told so; who may not write has not written; what is another's stays unseen."""
+    if role == ANONYMOUS:
+        assert answer.status_code == 401
+    if role == "viewer" and method not in READS:
+        assert answer.status_code in (403, 404, 422)
+    if role != "admin":
+        assert SECRET.encode() not in answer.content
