@@ -177,6 +177,7 @@ CELERY_BEAT_SCHEDULE = {
         # Ticks that nobody took while the worker was away are worth nothing.
         "options": {"expires": 2.0 * TICK_SECONDS},
     },
+    "compact-series": {"task": "runs.jobs.compact_series", "schedule": 60.0, "options": {"expires": 60.0}},
     "purge-bin": {"task": "runs.jobs.purge_bin", "schedule": 600.0, "options": {"expires": 600.0}},
 }
 

@@ -141,8 +141,8 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
         watched = self.watched.get(uid)
         if watched is None:
             return
-        size, newest = await _backlog(watched.run_id, watched.cursor)
-        if size > MAX_BACKLOG_BYTES:
+        is_far, newest = await _backlog(watched.run_id, watched.cursor)
+        if is_far:
             watched.cursor = newest
             await self.send_json({"type": "behind", "run": uid, "cursor": newest})
         while batches := await _since(watched.run_id, watched.cursor):
@@ -197,6 +197,8 @@ def _since(run_id: int, cursor: int) -> list[tuple[int, series.Points]]:
 
 
 @database_sync_to_async  # type: ignore[untyped-decorator]
-def _backlog(run_id: int, cursor: int) -> tuple[int, int]:
-    """(bytes that the page has missed, newest batch)."""
-    return series.backlog(run_id, cursor), series.newest(run_id)
+def _backlog(run_id: int, cursor: int) -> tuple[bool, int]:
+    """(whether the page has missed too much to be told, or what is in chunks meanwhile; newest batch)."""
+    newest = series.newest(run_id)
+    is_far = series.compacted(run_id) > cursor or series.backlog(run_id, cursor) > MAX_BACKLOG_BYTES
+    return is_far, newest

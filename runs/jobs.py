@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from functools import partial
 from typing import Any
 
@@ -12,12 +13,14 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from runs import launch, reconcile, shelving
+from runs import ingest, launch, reconcile, shelving
 from runs.models import Attempt, Cluster, Experiment, Job, Rebuild, Run
 from workers.executors.states import OPEN_STATES, State
 
 log = logging.getLogger(__name__)
 PURGED_AT_ONCE = 100
+COMPACTING_SECONDS = 30
+"""Of one job; what is left then is taken up by the next."""
 short_job = partial(shared_task, acks_late=True, reject_on_worker_lost=True, soft_time_limit=60, time_limit=120)
 
 
@@ -25,28 +28,28 @@ short_job = partial(shared_task, acks_late=True, reject_on_worker_lost=True, sof
 def submit_attempt(attempt_id: int) -> None:
     attempt = Attempt.objects.select_related("run", "cluster").get(pk=attempt_id)
     launch.submit(attempt)
-    reconcile.tick(attempt.cluster)
+    _tick(attempt)
 
 
 @short_job()  # type: ignore[untyped-decorator]
 def cancel_attempt(attempt_id: int) -> None:
     attempt = Attempt.objects.select_related("run", "cluster").get(pk=attempt_id)
     launch.cancel(attempt)
-    reconcile.tick(attempt.cluster)
+    _tick(attempt)
 
 
 @short_job()  # type: ignore[untyped-decorator]
 def submit_rebuild(rebuild_id: int) -> None:
     rebuild = Rebuild.objects.select_related("run", "cluster").get(pk=rebuild_id)
     launch.submit(rebuild)
-    reconcile.tick(rebuild.cluster)
+    _tick(rebuild)
 
 
 @short_job()  # type: ignore[untyped-decorator]
 def cancel_rebuild(rebuild_id: int) -> None:
     rebuild = Rebuild.objects.select_related("run", "cluster").get(pk=rebuild_id)
     launch.cancel(rebuild)
-    reconcile.tick(rebuild.cluster)
+    _tick(rebuild)
 
 
 @short_job()  # type: ignore[untyped-decorator]
@@ -58,6 +61,14 @@ def tick_cluster(cluster_id: int) -> None:
 def tick_clusters() -> None:
     for pk in Cluster.objects.values_list("pk", flat=True):
         tick_cluster.apply_async((pk,), expires=2 * settings.TICK_SECONDS)
+
+
+@short_job()  # type: ignore[untyped-decorator]
+def compact_series() -> None:
+    until = time.monotonic() + COMPACTING_SECONDS
+    for run_id in ingest.loose_runs():
+        while time.monotonic() < until and ingest.compact(run_id):
+            pass
 
 
 @short_job()  # type: ignore[untyped-decorator]
@@ -139,6 +150,10 @@ def stop_rebuild(rebuild: Rebuild) -> None:
     with transaction.atomic():
         launch.wish_to_end(rebuild)
         _on_commit(cancel_rebuild, rebuild)
+
+
+def _tick(job: Job) -> None:
+    reconcile.tick(job.cluster)
 
 
 def _not_at_rest(runs: QuerySet[Run]) -> QuerySet[Run]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from runs import live
 from runs.ingest.answers import keep_checkpoints, keep_populations, keep_responses
 from runs.ingest.happenings import keep_alerts, keep_status, warn_of_broken, warn_of_gaps, warn_of_refused
 from runs.ingest.limits import refusal
+from runs.ingest.locking import lock
 from runs.ingest.metrics import Stored, keep_metrics
 from runs.models import Attempt, RecordFile
 from workers.records import Alert, Broken, Checkpoint, Line, Metric, Population, Response, Status
@@ -37,7 +38,7 @@ def ingest(
     lines. Without, they were pushed, and a gap raises Gap. After the commit pages are told.
     """
     with transaction.atomic():
-        _lock(attempt.run_id, durable=offset is None or not all(isinstance(line.record, Metric) for line in lines))
+        lock(attempt.run_id, durable=offset is None or not all(isinstance(line.record, Metric) for line in lines))
         file, _ = RecordFile.objects.get_or_create(attempt=attempt, epoch=epoch)
         fresh = _fresh(lines, file.next_seq)
         _check_gaps(attempt, file, fresh, offset)
@@ -47,17 +48,6 @@ def ingest(
         _advance(file, fresh, offset)
         transaction.on_commit(partial(_tell, attempt.run.uid, stored, _kinds(kept, warned=len(fresh) > len(kept))))
     return len(kept)
-
-
-def _lock(run_id: int, durable: bool) -> None:
-    """One writer a run at a time, so that batch ids grow in commit order and summaries never race.
-
-    Points read from a file need no fsync: should PostgreSQL crash, offset and points are lost together and read again.
-    """
-    with connection.cursor() as sql:
-        if not durable:
-            sql.execute("SET LOCAL synchronous_commit TO off")
-        sql.execute("SELECT pg_advisory_xact_lock(hashtextextended('ingest', %s))", [run_id])
 
 
 def _fresh(lines: Sequence[Line], next_seq: int) -> list[Line]:

@@ -2,12 +2,13 @@
 
 from runs.models.attempt import Attempt, AttemptEvent, Origin, checkpoint_folder, key_of
 from runs.models.experiment import Experiment, Run
+from runs.models.imported import Import
 from runs.models.job import Cluster, Job
 from runs.models.kept_answer import KeptAnswer
 from runs.models.rebuild import Rebuild
 from runs.models.response import Checkpoint, Population, Prompt, Response
 from runs.models.saved_view import SavedView
-from runs.models.series import Batch, RecordFile, Series
+from runs.models.series import Batch, Chunk, RecordFile, Series
 from runs.models.token import ApiToken
 
 __all__ = [
@@ -16,8 +17,10 @@ __all__ = [
     "AttemptEvent",
     "Batch",
     "Checkpoint",
+    "Chunk",
     "Cluster",
     "Experiment",
+    "Import",
     "Job",
     "KeptAnswer",
     "Origin",

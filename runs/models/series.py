@@ -46,6 +46,33 @@ class Batch(models.Model):
         return f"{self.attempt_id}.{self.epoch}:{self.first_seq}-{self.last_seq}"
 
 
+class Chunk(models.Model):
+    """Up to 4096 points of one key, out of batches that are gone (`runs.series.chunks`); the last of a key may grow."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="chunks")
+    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="chunks")
+    epoch = models.PositiveIntegerField()
+    key = models.TextField(blank=True)
+    first_seq = models.BigIntegerField()
+    # The newest batch whose points are here. All older ones of the run are in chunks too.
+    cursor = models.BigIntegerField()
+    points = models.PositiveIntegerField()
+    first_step = models.BigIntegerField()
+    last_step = models.BigIntegerField()
+    last_value = models.FloatField()
+    # NULL where every value is NaN.
+    min_value = models.FloatField(null=True)
+    max_value = models.FloatField(null=True)
+    data = models.BinaryField()
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=["attempt", "epoch", "key", "first_seq"], name="chunk_once"),)
+        indexes = (models.Index(fields=["run", "key"]), models.Index(fields=["run", "cursor"]))
+
+    def __str__(self) -> str:
+        return f"{self.attempt_id}.{self.epoch}:{self.key}@{self.first_seq}"
+
+
 class Series(models.Model):
     """What a table shows of one key of a run without reading its points."""
 

@@ -1,23 +1,27 @@
-"""How points are kept (one packed batch a flush) and read (curves, exact at pixel width)."""
+"""How points are kept (a packed batch a flush, chunks later) and read (curves, exact at pixel width)."""
 
+from runs.series.chunks import Column
 from runs.series.downsample import m4
 from runs.series.packing import AXES, Block, block, pack, unpack
-from runs.series.reading import X_AXES, Curve, backlog, cursor, keys, latest, newest, read, since
+from runs.series.reading import X_AXES, Curve, backlog, compacted, cursor, keys, latest, newest, newest_of, read, since
 from runs.series.wire import Points, sayable, wire
 
 __all__ = [
     "AXES",
     "X_AXES",
     "Block",
+    "Column",
     "Curve",
     "Points",
     "backlog",
     "block",
+    "compacted",
     "cursor",
     "keys",
     "latest",
     "m4",
     "newest",
+    "newest_of",
     "pack",
     "read",
     "sayable",

@@ -25,10 +25,13 @@ def m4(x: Floats, y: Floats, px: int, span: Span | None = None, pieces: NDArray[
     """
     if px < 1:
         raise ValueError(f"px must be at least 1, not {px}")
-    gap = np.isnan(y)
     if len(x) <= 2 * px:
         return np.arange(len(x))
-    column = _columns(x, px, span or (float(x.min()), float(x.max())))
+    span = span or (float(x.min()), float(x.max()))
+    gap, is_one = np.isnan(y), pieces is None or not _changes(pieces).any()
+    if is_one and not gap.any():
+        return _corners_of_one_line(x, y, px, span)
+    column = _columns(x, px, span)
     line = np.cumsum(gap) + (0 if pieces is None else _changes(pieces).cumsum())
     solid = np.flatnonzero(~gap)
     return np.union1d(_corners(y, solid, column, line), np.flatnonzero(gap & ~np.r_[False, gap[:-1]]))
@@ -39,6 +42,27 @@ def _columns(x: Floats, px: int, span: Span) -> Ints:
     low, high = span
     width = (high - low) or 1.0
     return np.clip((x - low) / width * px, 0, px - 1).astype(np.int64)
+
+
+def _corners_of_one_line(x: Floats, y: Floats, px: int, span: Span) -> Ints:
+    """The same corners, where nothing breaks the line: of a million points hardly any is touched one by one."""
+    starts = _starts(x, px, span)
+    ends = np.append(starts[1:], len(x))
+    parts = [(start, y[start:end]) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+    lowest = [start + int(part.argmin()) for start, part in parts]
+    highest = [start + int(part.argmax()) for start, part in parts]
+    return np.unique(np.concatenate([starts, ends - 1, lowest, highest]))
+
+
+def _starts(x: Floats, px: int, span: Span) -> Ints:
+    """Where each column that holds points begins. x ascends: all columns are looked up at once, by halving."""
+    wanted = np.arange(px)
+    low, high = np.zeros(px, np.int64), np.full(px, len(x), np.int64)
+    while (searching := low < high).any():
+        middle = (low + high) // 2
+        before = searching & (_columns(x[np.minimum(middle, len(x) - 1)], px, span) < wanted)
+        low, high = np.where(before, middle + 1, low), np.where(searching & ~before, middle, high)
+    return np.unique(low[low < len(x)])
 
 
 def _changes(values: NDArray[Any]) -> NDArray[np.bool_]:

@@ -84,11 +84,11 @@ def pack(points: Block) -> bytes:
     """A Block as bytes, without its keys: a row keeps those in a column of their own, where SQL can search them."""
     body = b"".join(
         (
-            _shuffled(_differences(points.steps)),
-            _shuffled(_differences(points.t.view(np.int64))),
+            shuffled(differences(points.steps)),
+            shuffled(differences(points.t.view(np.int64))),
             np.diff(points.cuts).astype("<u4").tobytes(),
-            _shuffled(_differences(points.rows)),
-            _shuffled(points.values),
+            shuffled(differences(points.rows)),
+            shuffled(points.values),
         )
     )
     return HEADER.pack(VERSION, len(points.steps), len(points.keys), points.cells) + zlib.compress(body, 1)
@@ -108,25 +108,25 @@ def unpack(keys: Iterable[str], data: bytes | memoryview) -> Block:
     parts = [body[a:b] for a, b in pairwise(ends)]
     return Block(
         keys=names,
-        steps=np.cumsum(_unshuffled(parts[0], "<i8"), dtype=np.int64),
-        t=np.cumsum(_unshuffled(parts[1], "<i8"), dtype=np.int64).view(np.float64),
+        steps=np.cumsum(unshuffled(parts[0], "<i8"), dtype=np.int64),
+        t=np.cumsum(unshuffled(parts[1], "<i8"), dtype=np.int64).view(np.float64),
         cuts=np.concatenate([[0], np.cumsum(np.frombuffer(parts[2], "<u4"), dtype=np.int64)]),
-        rows=np.cumsum(_unshuffled(parts[3], "<u4"), dtype=np.uint32),
-        values=_unshuffled(parts[4], "<f8"),
+        rows=np.cumsum(unshuffled(parts[3], "<u4"), dtype=np.uint32),
+        values=unshuffled(parts[4], "<f8"),
     )
 
 
-def _differences(column: NDArray[Any]) -> NDArray[Any]:
+def differences(column: NDArray[Any]) -> NDArray[Any]:
     """The first element, then each minus the one before, wrapping around: `cumsum` undoes it exactly."""
     return np.diff(column, prepend=column.dtype.type(0))
 
 
-def _shuffled(column: NDArray[Any]) -> bytes:
+def shuffled(column: NDArray[Any]) -> bytes:
     """All first bytes, then all second bytes, …: like bytes lie together, and deflate finds them."""
     little = np.ascontiguousarray(column, column.dtype.newbyteorder("<"))
     return little.view(np.uint8).reshape(len(column), column.itemsize).T.tobytes()
 
 
-def _unshuffled(data: bytes, kind: str) -> NDArray[Any]:
+def unshuffled(data: bytes, kind: str) -> NDArray[Any]:
     width = np.dtype(kind).itemsize
     return np.frombuffer(data, np.uint8).reshape(width, -1).T.copy().view(kind).reshape(-1)

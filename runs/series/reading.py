@@ -1,20 +1,21 @@
-"""Batches -> curves: many runs and keys in one question, along any x axis, down-sampled exactly."""
+"""What was written -> curves: many runs and keys in one question, along any x axis, down-sampled exactly."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from django.db.models import Max, Sum
 from django.db.models.functions import Length
 from numpy.typing import NDArray
 
-from runs.models import Batch, Run, Series
+from runs.models import Batch, Chunk, Run, Series
+from runs.series.chunks import TIMES
 from runs.series.downsample import Span, m4
 from runs.series.overwriting import overwritten
 from runs.series.packing import AXES, Block, Floats, Ints, unpack
+from runs.series.pieces import Written, first_times, written
 
 COUNTERS = ("tokens", "samples", "gpu_seconds")
 BY_THE_CLOCK = "system/"
@@ -39,19 +40,8 @@ class Curve:
     cursor: int = 0
 
 
-@dataclass
-class _Pieces:
-    """The columns of one curve while its batches are read."""
-
-    segments: list[int] = field(default_factory=list)
-    steps: list[Ints] = field(default_factory=list)
-    x: list[Floats] = field(default_factory=list)
-    y: list[Floats] = field(default_factory=list)
-    cursor: int = 0
-
-
 def read(runs: Sequence[Run], keys: Sequence[str], x: str = "step", px: int | None = None) -> list[Curve]:
-    """Curves by run, then key, in the order asked; a pair without a point is left out. Two queries, however many.
+    """Curves by run, then key, in the order asked; a pair without a point is left out. One query, however many.
 
     x: step, wall (Unix seconds), relative (seconds since the run's first point), or a counter: tokens, samples,
     gpu_seconds; points whose record does not carry that counter have no place on it and are left out.
@@ -60,15 +50,13 @@ def read(runs: Sequence[Run], keys: Sequence[str], x: str = "step", px: int | No
     """
     if x not in X_AXES:
         raise ValueError(f"x must be one of {', '.join(X_AXES)}, not {x!r}")
-    wanted = list(dict.fromkeys(keys))
-    zero = _first_times(runs) if x == "relative" else {}
-    found: dict[tuple[int, str], _Pieces] = defaultdict(_Pieces)
-    for run_id, segment, batch_id, points in _blocks(runs, wanted):
-        across = _across(points, x, zero.get(run_id, 0.0))
-        for key in wanted:
-            _add(found[run_id, key], segment, batch_id, points, key, across)
-    pairs = [(run.pk, key) for run in dict.fromkeys(runs) for key in wanted]
-    whole = [_whole(run_id, key, found[run_id, key]) for run_id, key in pairs if found[run_id, key].y]
+    order, wanted = list(dict.fromkeys(run.pk for run in runs)), list(dict.fromkeys(keys))
+    axis = {"step": [], "wall": [TIMES], "relative": [TIMES]}.get(x, [AXES + x])
+    found = written(order, list(dict.fromkeys([*wanted, *axis])))
+    zero = first_times(order) if x == "relative" else {}
+    pairs = [(run_id, key) for run_id in order for key in wanted if (run_id, key) in found]
+    placed = [_places(found[pair], pair[0], found, axis) - zero.get(pair[0], 0.0) for pair in pairs]
+    whole = [_whole(*pair, found[pair], places) for pair, places in zip(pairs, placed, strict=True)]
     curves = [(curve, segments) for curve, segments in whole if curve.points]
     return _drawn(curves, px) if px else [curve for curve, _ in curves]
 
@@ -85,11 +73,27 @@ def cursor(run: Run) -> int:
 
 def newest(run_id: int) -> int:
     """The newest batch of the run with this primary key; 0: nothing yet."""
-    return Batch.objects.filter(run_id=run_id).aggregate(newest=Max("id"))["newest"] or 0
+    return newest_of([run_id]).get(run_id, 0)
+
+
+def newest_of(runs: Sequence[int]) -> dict[int, int]:
+    """run id -> its newest batch, of the runs that have one."""
+    loose = Batch.objects.filter(run__in=runs).values_list("run_id").annotate(newest=Max("id")).order_by()
+    chunks = Chunk.objects.filter(run__in=runs).values_list("run_id").annotate(newest=Max("cursor")).order_by()
+    # Sorted by the batch, so that of a run's two the newer one stays.
+    return dict(sorted(loose.union(chunks), key=lambda row: row[1]))
+
+
+def compacted(run_id: int) -> int:
+    """The newest batch that has gone into chunks; `since` cannot tell what came after an older cursor. 0: none."""
+    return Chunk.objects.filter(run_id=run_id).aggregate(newest=Max("cursor"))["newest"] or 0
 
 
 def since(run_id: int, after: int, batches: int = 50) -> list[tuple[int, Block]]:
-    """The next batches of a run after a cursor, oldest first, as (cursor, points). Ask again until none come."""
+    """The next batches of a run after a cursor, oldest first, as (cursor, points). Ask again until none come.
+
+    Only what is not `compacted` is there.
+    """
     rows = Batch.objects.filter(run_id=run_id, id__gt=after).order_by("id")[:batches]
     return [(row.pk, unpack(row.keys, row.data)) for row in rows]
 
@@ -109,52 +113,28 @@ def latest(runs: Sequence[Run]) -> dict[int, dict[str, float]]:
     return out
 
 
-def _blocks(runs: Iterable[Run], wanted: Sequence[str]) -> Iterator[tuple[int, int, int, Block]]:
-    """(run, segment, batch, points) in the order written, which need not be the order stored."""
-    rows = Batch.objects.filter(run__in=[r.pk for r in runs], keys__overlap=wanted).values_list(
-        "run_id", "attempt__n", "epoch", "first_seq", "id", "keys", "data"
-    )
-    segments: dict[tuple[int, int, int], int] = {}
-    for run_id, n, epoch, _, batch_id, names, data in sorted(rows, key=lambda row: row[:4]):
-        segment = segments.setdefault((run_id, n, epoch), len(segments))
-        yield run_id, segment, batch_id, unpack(names, data)
+def _places(points: Written, run_id: int, found: Mapping[tuple[int, str], Written], axis: Sequence[str]) -> Floats:
+    """Where each point stands: at its step, or where its record is on the axis; NaN where it is not on it."""
+    if not axis:
+        return points.points.steps.astype(np.float64)
+    across = found.get((run_id, axis[0]))
+    return np.full(len(points.segments), np.nan) if across is None else across.at(points)
 
 
-def _first_times(runs: Iterable[Run]) -> dict[int, float]:
-    rows = Batch.objects.filter(run__in=[r.pk for r in runs]).order_by("run_id", "id").distinct("run_id")
-    return {row.run_id: float(unpack(row.keys, row.data).t.min()) for row in rows}
-
-
-def _across(points: Block, x: str, zero: float) -> Floats:
-    """The x of each record of a block, NaN where it has none."""
-    if x == "step":
-        return points.steps.astype(np.float64)
-    if x in ("wall", "relative"):
-        return points.t - zero
-    out = np.full(len(points.steps), np.nan)
-    rows, values = points.column(AXES + x)
-    out[rows] = values
-    return out
-
-
-def _add(pieces: _Pieces, segment: int, batch_id: int, points: Block, key: str, across: Floats) -> None:
-    rows, values = points.column(key)
-    if len(rows):
-        pieces.segments.append(segment)
-        pieces.steps.append(points.steps[rows])
-        pieces.x.append(across[rows])
-        pieces.y.append(values)
-        pieces.cursor = max(pieces.cursor, batch_id)
-
-
-def _whole(run_id: int, key: str, pieces: _Pieces) -> tuple[Curve, Ints]:
+def _whole(run_id: int, key: str, found: Written, x: Floats) -> tuple[Curve, Ints]:
     """A curve with all its points, and the segment of each."""
-    segments = np.repeat(np.array(pieces.segments, np.int64), [len(y) for y in pieces.y])
-    steps, x, y = np.concatenate(pieces.steps), np.concatenate(pieces.x), np.concatenate(pieces.y)
+    segments, steps, y = found.segments, found.points.steps, found.points.values
     grey = np.zeros(len(steps), bool) if key.startswith(BY_THE_CLOCK) else overwritten(steps, segments)
-    placed = np.flatnonzero(~np.isnan(x))
-    order = placed[np.lexsort((x[placed], segments[placed]))]
-    return Curve(run_id, key, x[order], y[order], grey[order], len(order), pieces.cursor), segments[order]
+    if not _ascends(x, segments):
+        placed = np.flatnonzero(~np.isnan(x))
+        order = placed[np.lexsort((x[placed], segments[placed]))]
+        x, y, grey, segments = x[order], y[order], grey[order], segments[order]
+    return Curve(run_id, key, x, y, grey, len(x), found.cursor), segments
+
+
+def _ascends(x: Floats, segments: Ints) -> bool:
+    """True where every point has its place and stands in order: what is written as it goes does, however long."""
+    return bool(((x[1:] >= x[:-1]) | (segments[1:] != segments[:-1])).all()) and not np.isnan(x).any()
 
 
 def _drawn(curves: list[tuple[Curve, Ints]], px: int) -> list[Curve]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import Count, Max, QuerySet
+from django.db.models import Count, QuerySet
 from django.http import HttpRequest
 
-from runs import tables
-from runs.models import Batch, Experiment, Run
+from runs import series, tables
+from runs.models import Experiment, Run
 from runs.tables import Column, GroupRow, Problem, QueryError
 from runs.views.runs_asked import Asked, asked_of
 from runs.views.runs_rows import Row, group_names, rows_of
@@ -97,8 +97,7 @@ def fitting(runs: QuerySet[Run], asked: Asked) -> tuple[QuerySet[Run], tuple[Pro
 
 def cursors(runs: Sequence[Run]) -> dict[str, int]:
     """uid -> newest batch of each run. To be asked before its points are read: then nothing is missed."""
-    newest = Batch.objects.filter(run__in=runs).values_list("run_id").annotate(newest=Max("pk"))
-    found = dict(newest.order_by())
+    found = series.newest_of([run.pk for run in runs])
     return {run.uid: found.get(run.pk, 0) for run in runs}
 
 
