@@ -26,6 +26,8 @@ class CannotRebuild(ValueError):
 
 def refusal(run: Run) -> str:
     """Why the run's checkpoints cannot be rebuilt; empty where they can."""
+    if run.is_imported:
+        return "It was imported: its checkpoints and its replay log are where it ran."
     if run.method == "es":
         return ""
     return (

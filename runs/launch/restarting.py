@@ -14,7 +14,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from runs.launch.changes import tell
-from runs.launch.clusters import waits_of
+from runs.launch.clusters import Waits, waits_of
 from runs.launch.creating import new_attempt
 from runs.models import Attempt, Cluster, Origin, Run
 from workers.config import ConfigError
@@ -48,7 +48,7 @@ def calls_for_restart(attempt: Attempt) -> bool:
 def plan_restart(attempt: Attempt) -> None:
     """To be called with an attempt's end, in one transaction: writes down when the next one is due, or why none is."""
     allowed = budget(attempt.run)
-    if not allowed or not calls_for_restart(attempt):
+    if attempt.cluster is None or not allowed or not calls_for_restart(attempt):
         return
     made = restarts_made(attempt.run)
     if attempt.exit_code == BAD_CONFIG:
@@ -56,7 +56,7 @@ def plan_restart(attempt: Attempt) -> None:
     elif made >= allowed and attempt.state != State.PREEMPTED.value:
         attempt.note(f"not started again by itself: its budget of restarts, {allowed}, is used up", "warning")
     else:
-        _wait(attempt, made, allowed)
+        _wait(attempt, waits_of(attempt.cluster), made, allowed)
 
 
 def restart_due(cluster: Cluster) -> list[Attempt]:
@@ -80,8 +80,7 @@ def call_off_restart(run: Run, person: User | None = None) -> bool:
     return True
 
 
-def _wait(attempt: Attempt, made: int, allowed: int) -> None:
-    waits = waits_of(attempt.cluster)
+def _wait(attempt: Attempt, waits: Waits, made: int, allowed: int) -> None:
     is_free = attempt.state == State.PREEMPTED.value
     seconds = waits.restart if is_free else min(waits.restart_longest, waits.restart * 2.0**made)
     Attempt.objects.filter(pk=attempt.pk).update(restart_at=Now() + timedelta(seconds=seconds))

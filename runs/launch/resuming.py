@@ -17,6 +17,10 @@ class CannotResume(ValueError):
 
 def refusal(run: Run) -> str:
     """Why the run cannot be resumed now; empty where it can."""
+    if run.is_imported:
+        return (
+            f"{run.name} was imported: it ran elsewhere, and nothing is here to go on from; clone it to train it here"
+        )
     if run.is_open:
         return f"{run.name} has not ended: it is {run.state}"
     if run.state == State.SUCCEEDED.value:

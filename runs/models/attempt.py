@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models import Q
 
 from runs.models.experiment import Run
-from runs.models.job import OPEN, Job, JobQuerySet
+from runs.models.job import OPEN, Cluster, Job, JobQuerySet
 from workers.executors.states import State
 
 
@@ -30,6 +30,10 @@ class Origin(models.TextChoices):
     RESUME = "resume"
     RESTART = "restart"
     PREEMPTION = "preemption"
+    IMPORT = "import"
+
+
+LAUNCHED = sorted(origin.value for origin in Origin if origin != Origin.IMPORT)
 
 
 class AttemptQuerySet(JobQuerySet["Attempt"]):
@@ -46,6 +50,10 @@ class Attempt(Job):
     told = "state"
 
     n = models.PositiveIntegerField()
+    cluster = models.ForeignKey(  # type: ignore[assignment]
+        Cluster, on_delete=models.PROTECT, null=True, blank=True, related_name="attempts"
+    )
+    """None where it was imported: it has run, and ended, where no cluster of this site is."""
     origin = models.CharField(max_length=10, choices=Origin.choices, default=Origin.LAUNCH)
     resumed_attempt = models.PositiveIntegerField(null=True, blank=True)
     resumed_step = models.BigIntegerField(null=True, blank=True)
@@ -62,6 +70,11 @@ class Attempt(Job):
         constraints = (
             models.UniqueConstraint(fields=["run", "n"], name="attempt_n_once_a_run"),
             models.UniqueConstraint(fields=["run"], condition=Q(state__in=OPEN), name="one_open_attempt_a_run"),
+            models.CheckConstraint(
+                condition=Q(cluster__isnull=False, origin__in=LAUNCHED)
+                | Q(cluster__isnull=True, origin=Origin.IMPORT, drained_at__isnull=False) & ~Q(state__in=OPEN),
+                name="imported_attempt_has_ended_nowhere",
+            ),
         )
         indexes = (
             models.Index(fields=["cluster", "state"]),

@@ -139,6 +139,11 @@ class Run(Shelved):
         return State(self.state) in OPEN_STATES
 
     @property
+    def is_imported(self) -> bool:
+        """True where it was read from files: it ran elsewhere, and nothing of it is on any cluster of this site."""
+        return hasattr(self, "source")
+
+    @property
     def waits_to_restart(self) -> bool:
         """True where it has ended and its next attempt will be made by itself."""
         return self.attempts.filter(restart_at__isnull=False).exists()

@@ -1,0 +1,43 @@
+"""Where a run came from that was not launched here: the file it was read from, by its content."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from django.db import models
+
+from runs.models.experiment import Experiment, Run
+
+
+class ImportQuerySet(models.QuerySet["Import"]):
+    """Imports, by where their runs lie."""
+
+    def kept(self) -> Self:
+        """Those whose run is not in the bin: what was thrown away may be imported anew."""
+        return self.filter(run__deleted_at__isnull=True, run__experiment__deleted_at__isnull=True)
+
+    def among(self, experiments: models.QuerySet[Experiment]) -> Self:
+        """Those of runs in these experiments."""
+        return self.filter(run__experiment__in=experiments)
+
+
+class Import(models.Model):
+    """The file behind a run. `sha256` digests its first `bytes` bytes, all that there were when it was read: a longer
+    file that begins with them is the same one, gone on. `part` counts the runs that one file holds, from 0."""
+
+    run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="source")
+    kind = models.CharField(max_length=40)
+    name = models.TextField()
+    sha256 = models.CharField(max_length=64)
+    bytes = models.BigIntegerField()
+    part = models.PositiveIntegerField()
+    records = models.BigIntegerField(default=0)
+    at = models.DateTimeField(auto_now=True)
+
+    objects = ImportQuerySet.as_manager()
+
+    class Meta:
+        indexes = (models.Index(fields=["sha256", "part"], name="import_by_content"),)
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,54 @@
+"""An imported run belongs to no cluster: nothing resumes, rebuilds, restarts, submits, follows or reconciles it."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import IntegrityError, transaction
+
+from runs import launch, reconcile
+from runs.management.following import Follower
+from runs.models import Attempt, Cluster, Experiment
+from tests.runs.importing.runs_made import imported_run
+
+
+def test_it_cannot_be_resumed_and_is_told_what_to_do_instead(experiment: Experiment) -> None:
+    run = imported_run(experiment)
+    with pytest.raises(launch.CannotResume, match="was imported: it ran elsewhere.*clone it"):
+        launch.resume(run)
+    assert run.attempts.count() == 1
+
+
+def test_its_checkpoints_cannot_be_rebuilt(experiment: Experiment) -> None:
+    with pytest.raises(launch.CannotRebuild, match="imported: its checkpoints and its replay log are where it ran"):
+        launch.rebuild(imported_run(experiment), 0, experiment.owner)
+
+
+def test_no_restart_follows_it_whatever_its_config_says(experiment: Experiment) -> None:
+    run = imported_run(experiment)
+    run.config = {"method": "es", "compute": {"restarts": 5}}
+    run.save()
+    attempt = run.attempts.get()
+    launch.plan_restart(attempt)
+    attempt.refresh_from_db()
+    assert attempt.restart_at is None
+
+
+def test_a_tick_and_a_look_pass_it_by(experiment: Experiment, local: Cluster, runs_dir: object) -> None:
+    run = imported_run(experiment)
+    before = Attempt.objects.filter(run=run).values().get()
+    reconcile.tick(local)
+    assert Follower().look() == 0
+    assert Attempt.objects.filter(run=run).values().get() == before
+
+
+@pytest.mark.parametrize("change", [{"state": "running"}, {"drained_at": None}, {"origin": "launch"}])
+def test_the_database_itself_keeps_it_ended_and_nowhere(experiment: Experiment, change: dict[str, object]) -> None:
+    attempts = Attempt.objects.filter(run=imported_run(experiment))
+    with pytest.raises(IntegrityError, match="imported_attempt_has_ended_nowhere"), transaction.atomic():
+        attempts.update(**change)
+
+
+def test_only_an_imported_attempt_is_without_a_cluster(experiment: Experiment, local: Cluster) -> None:
+    attempts = Attempt.objects.filter(run=imported_run(experiment))
+    with pytest.raises(IntegrityError, match="imported_attempt_has_ended_nowhere"), transaction.atomic():
+        attempts.update(cluster=local)
