@@ -3,36 +3,47 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.urls.converters import IntConverter
 
+from runs.models import Experiment, Run
+from tests.runs.pages import a_bit_of_everything, make_run, record
+from tests.security.stage import SECRET
+
 OPEN = {"login", "health", "sign-in", "invitation"}
 CLOSED = {401, 403, 404, 405}
-METHODS = ("get", "post", "put", "patch", "delete")
+METHODS = ("get", "head", "options", "post", "put", "patch", "delete")
+NOTHING: Mapping[str, object] = {}
 
 
-def routes(
-    patterns: list[URLPattern | URLResolver] | None = None, before: str = "/", space: str = ""
+def routes(there: Mapping[str, object] = NOTHING) -> Iterator[tuple[str, str]]:
+    """Every route as (name, an address that it matches); `there` says what to put in place of its parameters."""
+    yield from within(get_resolver().url_patterns, "/", "", there)
+
+
+def within(
+    patterns: list[URLPattern | URLResolver], before: str, space: str, there: Mapping[str, object]
 ) -> Iterator[tuple[str, str]]:
-    """Every route as (name, an address that it matches)."""
-    for pattern in get_resolver().url_patterns if patterns is None else patterns:
-        address = before + example(pattern)
+    """The routes of one level, and of those below it."""
+    for pattern in patterns:
+        address = before + example(pattern, there)
         if isinstance(pattern, URLResolver):
-            yield from routes(pattern.url_patterns, address, f"{pattern.namespace}:" if pattern.namespace else space)
+            inner = f"{pattern.namespace}:" if pattern.namespace else space
+            yield from within(pattern.url_patterns, address, inner, there)
         else:
             yield f"{space}{pattern.name}", address
 
 
-def example(pattern: URLPattern | URLResolver) -> str:
+def example(pattern: URLPattern | URLResolver, there: Mapping[str, object]) -> str:
     """The pattern's route with something that fits in place of each <parameter>."""
     # A route of a regular expression: the first of the words that it allows.
     route = re.sub(r"\(\?P<\w+>(\w+)[^)]*\)", r"\1", str(pattern.pattern)).strip("^$")
     for name, converter in pattern.pattern.converters.items():
-        fit = "1" if isinstance(converter, IntConverter) else "abcdefghjk"
+        fit = str(there.get(name, "1" if isinstance(converter, IntConverter) else "abcdefghjk"))
         for written in (f"<{name}>", f"<int:{name}>", f"<str:{name}>", f"<slug:{name}>", f"<path:{name}>"):
             route = route.replace(written, fit)
     assert "<" not in route, f"this test does not know how to fill {route}"
@@ -46,12 +57,31 @@ def test_there_are_routes_to_try() -> None:
 @pytest.mark.django_db
 @pytest.mark.parametrize(("name", "address"), sorted(routes()))
 def test_a_stranger_gets_nothing(client: Client, name: str, address: str) -> None:
-    if name in OPEN:
-        return
-    for method in METHODS:
-        answer = getattr(client, method)(address)
-        to_login = answer.status_code == 302 and answer["Location"].startswith("/login/?")
-        assert to_login or answer.status_code in CLOSED, f"{method} {address} answered {answer.status_code}"
+    if name not in OPEN:
+        for method in METHODS:
+            check_closed(client, method, address)
+
+
+def check_closed(client: Client, method: str, address: str) -> None:
+    """A stranger is sent to sign in, or refused."""
+    answer = getattr(client, method)(address)
+    to_login = answer.status_code == 302 and answer["Location"].startswith("/login/?")
+    assert to_login or answer.status_code in CLOSED, f"{method} {address} answered {answer.status_code}"
+    assert SECRET.encode() not in answer.content
+
+
+@pytest.mark.usefixtures("runs_dir")
+def test_a_stranger_gets_nothing_of_what_is_there_either(client: Client, experiment: Experiment) -> None:
+    """An address that leads to something answers as one that does not."""
+    Experiment.objects.update(name=SECRET, question=SECRET, note=SECRET)
+    run = make_run(experiment)
+    record(run, a_bit_of_everything())
+    Run.objects.update(name=SECRET, note=SECRET)
+    there = {"pk": experiment.pk, "uid": run.uid, "key": f"esweb-{run.uid}-a1", "n": 1, "step": 5}
+    for name, address in routes(there):
+        if name not in OPEN:
+            for method in METHODS:
+                check_closed(client, method, address)
 
 
 @pytest.mark.django_db
