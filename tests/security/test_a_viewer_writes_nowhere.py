@@ -1,0 +1,94 @@
+"""A viewer changes nothing that is everybody's, at any address, not even what was theirs when they could."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from runs.access import give_role
+from tests.esweb.test_every_address_is_closed import METHODS, routes
+from tests.security.writes import WRITES, everything, things_of
+
+ROUTES = sorted(routes())
+OWN = {"settings", "settings-tokens", "settings-token-revoke", "settings-password", "share", "login", "logout"}
+"""Where everybody changes what is theirs alone, or nothing."""
+HARMLESS = {"launch-check", "invitation"}
+PAGES = [(name, address) for name, address in ROUTES if ":" not in name]
+OTHERS = [(name, address) for name, address in ROUTES if ":" in name]
+UNSAFE = [method for method in METHODS if method not in ("get", "head")]
+ON_WHAT_THEY_MAY = {"experiment-resume", "experiment-bulk", "experiment-undo"}
+"""These do what they are told to those runs that the caller may change, which here are none."""
+
+pytestmark = pytest.mark.usefixtures("db", "local", "runs_dir")
+
+
+@pytest.fixture
+def caller() -> User:
+    """Somebody, on a site that somebody else looks after."""
+    give_role(User.objects.create(username="keeper"), "admin")
+    return User.objects.create(username="caller")
+
+
+def browser_of(person: User) -> Client:
+    """Their browser, signed in."""
+    browser = Client()
+    browser.force_login(person)
+    return browser
+
+
+def sent(caller: User, name: str, role: str) -> tuple[int, bool]:
+    """(status, whether anything has changed) of what the caller sends in that role to what they made before."""
+    write = WRITES[name](things_of(caller))
+    give_role(caller, role)
+    browser = browser_of(caller)
+    session = browser.session
+    session.update(write.session)
+    session.save()
+    before = everything()
+    status = browser.post(write.address(name), write.form).status_code
+    return status, everything() != before
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_who_may_changes_something_there(caller: User, name: str) -> None:
+    """Else the next test would prove nothing."""
+    assert sent(caller, name, "admin" if name.startswith("settings-") else "member")[1]
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_viewer_changes_nothing_there(caller: User, name: str) -> None:
+    status, has_changed = sent(caller, name, "viewer")
+    assert not has_changed
+    assert status in (403, 404) or name in ON_WHAT_THEY_MAY
+
+
+def test_every_other_page_takes_no_form_from_anybody(caller: User) -> None:
+    give_role(caller, "admin")
+    browser = browser_of(caller)
+    for name, address in PAGES:
+        if name not in WRITES.keys() | OWN | HARMLESS:
+            statuses = {getattr(browser, method)(address).status_code for method in UNSAFE}
+            assert statuses == {405}, f"{name}: try it above, or say why not"
+
+
+def test_a_viewer_is_refused_by_every_method_of_the_api_and_the_admin(caller: User) -> None:
+    things_of(caller)
+    give_role(caller, "viewer")
+    browser, before = browser_of(caller), everything()
+    for name, address in OTHERS:
+        for method in UNSAFE if name.startswith("api:") else METHODS:
+            answer = getattr(browser, method)(address)
+            # Where the admin sends whom it does not let in, they are told 403 in the end.
+            away = answer.status_code == 302 and answer["Location"].startswith("/admin/")
+            # Records are pushed with a token and by nobody's browser: 401.
+            refused = answer.status_code in (401, 403, 404, 405)
+            assert away or refused, f"{method} {address} answered {answer.status_code}"
+    assert everything() == before
+
+
+def test_a_viewer_makes_no_link_for_people_outside(caller: User) -> None:
+    things = things_of(caller)
+    give_role(caller, "viewer")
+    answer = browser_of(caller).post(f"/share/?page=run&run={things.going.uid}", {"lifetime": "day"})
+    assert (answer.status_code, "Viewers cannot share" in answer.content.decode()) == (400, True)

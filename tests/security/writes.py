@@ -1,0 +1,92 @@
+"""Every address at which a page changes what is everybody's, with a form that does; and whether anything did change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.apps import apps
+from django.contrib.auth.models import Group, User
+from django.urls import reverse
+
+from runs import launch, shelving
+from runs.forms import initial_from
+from runs.models import Experiment, Run, SavedView
+from tests.runs import pages
+from workers.config import preset
+from workers.records import Member, Population
+
+
+@dataclass(frozen=True)
+class Things:
+    """What somebody made while they could, and somebody else."""
+
+    experiment: Experiment
+    going: Run
+    stopped: Run
+    binned: Run
+    view: SavedView
+    other: User
+
+
+@dataclass(frozen=True)
+class Write:
+    """What is sent: what stands in the address, the form, and what the browser's session must hold already."""
+
+    args: list[Any] = field(default_factory=list)
+    form: Mapping[str, Any] = field(default_factory=dict)
+    session: Mapping[str, Any] = field(default_factory=dict)
+
+    def address(self, name: str) -> str:
+        """Where it is sent, by the name of the route."""
+        return reverse(name, args=self.args)
+
+
+def things_of(owner: User) -> Things:
+    """One of everything that the writes below need."""
+    experiment = Experiment.objects.create(name="Concise", owner=owner)
+    states = enumerate(("running", "interrupted", "failed"))
+    going, stopped, binned = (pages.make_run(experiment, "es-micro", seed, state) for seed, state in states)
+    pages.record(going, [Population(9, (Member(0, -1.0, z=1.0),))])
+    launch.rebuild(going, 3, owner)
+    shelving.delete(binned, owner)
+    view = SavedView.objects.create(name="Mine", owner=owner, page="experiments")
+    return Things(experiment, going, stopped, binned, view, User.objects.create(username="other"))
+
+
+def _launch(things: Things) -> Write:
+    filled = {k: v for k, v in initial_from(preset("es-micro").config).items() if v is not None and v is not False}
+    return Write([things.experiment.pk], {"preset": "es-micro", "seeds": "0", "name": "", **filled})
+
+
+def _undo(things: Things) -> Write:
+    kept = {"experiment": things.experiment.pk, "do": "delete", "tag": "", "runs": [things.stopped.pk], "said": ""}
+    return Write([things.experiment.pk], session={"undo": kept})
+
+
+SHARED_VIEW = {"name": "All", "page": "experiments", "is_shared": "on"}
+WRITES: dict[str, Callable[[Things], Write]] = {
+    "experiments": lambda things: Write(form={"name": "New"}),
+    "launch": _launch,
+    "experiment-resume": lambda things: Write([things.experiment.pk]),
+    "experiment-bulk": lambda things: Write([things.experiment.pk], {"do": "delete", "run": [things.stopped.uid]}),
+    "experiment-undo": _undo,
+    "experiment-edit": lambda things: Write([things.experiment.pk], {"name": "Other"}),
+    "experiment-shelve": lambda things: Write([things.experiment.pk], {"do": "delete"}),
+    "run-cancel": lambda things: Write([things.going.uid]),
+    "run-resume": lambda things: Write([things.stopped.uid]),
+    "run-restore": lambda things: Write([things.binned.uid]),
+    "run-checkpoints": lambda things: Write([things.going.uid], {"step": "5"}),
+    "run-rebuild-stop": lambda things: Write([things.going.uid, 3]),
+    "saved-views": lambda things: Write(form=SHARED_VIEW),
+    "saved-view-change": lambda things: Write([things.view.pk], {"do": "share"}),
+    "settings-people": lambda things: Write(form={"username": "new", "role": "member"}),
+    "settings-person": lambda things: Write([things.other.pk], {"do": "shut-out"}),
+}
+
+
+def everything() -> dict[str, list[tuple[Any, ...]]]:
+    """All rows of people, their groups and our apps."""
+    models = [User, User.groups.through, Group, *apps.get_app_config("runs").get_models()]
+    return {model.__name__: list(model._default_manager.order_by("pk").values_list()) for model in models}
