@@ -8,7 +8,7 @@ from typing import Any
 from django.utils import timezone
 
 from runs import checkpoints, launch, series
-from runs.charts import number
+from runs.charts import number, share
 from runs.models import Attempt, Run
 from runs.series import Curve
 from runs.views.runs_table import steps_of
@@ -32,7 +32,8 @@ class Tile:
 
     @property
     def sentence(self) -> str:
-        return f"{self.title} {number(self.last)}, from {number(self.first)}."
+        said = share if self.chart == "accuracy" else number
+        return f"{self.title} {said(self.last)}, from {said(self.first)}."
 
 
 @dataclass(frozen=True)

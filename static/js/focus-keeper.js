@@ -11,7 +11,8 @@ document.addEventListener("htmx:beforeSwap", ({ detail: { target } }) => {
   lost = isInside ? { target, id: focus.id, tag: focus.localName, words: words(focus) } : undefined;
 });
 
-document.addEventListener("htmx:afterSettle", () => {
+// At once, not when it has settled: whoever presses Tab meanwhile would start at the top of the page.
+document.addEventListener("htmx:afterSwap", () => {
   if (!lost) return;
   const { target, id, tag, words: said } = lost;
   lost = undefined;

@@ -2,9 +2,12 @@
 // and fresh words now and then. Nothing is drawn or fetched while it is out of sight.
 
 import { paint } from "./chart-paint.js";
+import { oneStop } from "./toolbar-keys.js";
 
 const FLUSH_MS = 500;
-const CONFIG = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] };
+// Nothing leaves this site: Plotly's button that uploads a chart is not there, nor an address for it.
+const REMOVED = ["select2d", "lasso2d", "autoScale2d", "sendChartToCloud"];
+const CONFIG = { responsive: true, displaylogo: false, plotlyServerURL: "", modeBarButtonsToRemove: REMOVED };
 const SAYABLE = { NaN: null, Infinity: null, "-Infinity": null };
 
 /** Adds points that come after the line's last one. False where some did not. */
@@ -66,8 +69,15 @@ class LiveChart extends HTMLElement {
     if (this.plot.hidden) return;
     const { data, layout } = paint(structuredClone(this.figure));
     Plotly.react(this.plot, data, layout, CONFIG);
+    this.makeHeard();
     this.dispatchEvent(new CustomEvent("chart-drawn", { bubbles: true }));
     this.flushSoon();
+  }
+
+  /** The words above and the table below say what the picture shows; read aloud, it is loose numbers of its axes. */
+  makeHeard() {
+    for (const picture of this.plot.querySelectorAll("svg")) picture.setAttribute("aria-hidden", "true");
+    for (const toolbar of this.plot.querySelectorAll("[role=toolbar]")) oneStop(toolbar);
   }
 
   onFigure() {

@@ -179,13 +179,6 @@ def test_the_theme_is_kept_by_the_server_and_charts_follow_it(signed_in, address
     assert page.evaluate("document.documentElement.dataset.theme") is None
 
 
-def test_a_screen_reader_hears_state_reward_and_kl(signed_in, addresses):
-    signed_in.goto(addresses["run"])
-    heard = signed_in.locator("main").aria_snapshot()
-    assert "es-tiny seed 99 is running, step 5 of 60. Held-out reward −40.9, from −45.9." in heard
-    assert "KL, nats per token 0.0500, from 0." in heard
-
-
 def test_the_numbers_of_a_chart_come_as_a_table(signed_in, addresses):
     signed_in.goto(addresses["experiment"])
     chart = signed_in.locator("#chart-reward")

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from runs.models import Run
-from tests.browser.charts import wait_for_x
+from tests.browser.charts import look_at, wait_for_x
 from tests.runs.pages import evaluation, make_run, record
 from tests.runs.recording import make_attempt
 
@@ -12,6 +12,7 @@ TABS_AT_MOST = 120
 IS_HERE = "element => element === document.activeElement"
 IS_COVERED = """() => {
     const focused = document.activeElement, box = focused.getBoundingClientRect();
+    if (focused === document.body) return false;
     const [x, y] = [box.x + Math.min(box.width / 2, 20), box.y + Math.min(box.height / 2, 10)];
     const above = document.elementFromPoint(x, y);
     const isSeen = focused.contains(above) || above?.contains(focused) || above?.closest("label")?.control === focused;
@@ -116,3 +117,26 @@ def test_launch_watch_compare_and_share_by_keyboard_alone(signed_in, address, ex
     press(page, "link", "Open it")
     expect(page.get_by_role("heading", name="Comparison of 2 runs", level=1)).to_be_visible()
     expect(page.get_by_text("Read only")).to_be_visible()
+
+
+def test_the_toolbar_of_a_chart_is_one_stop_and_arrows_walk_in_it(signed_in, address, before):
+    page = signed_in
+    page.goto(f"{address}{before.get_absolute_url()}")
+    look_at(page, "reward")
+    toolbar = page.locator("#chart-reward [role=toolbar]")
+    walk_to(page, "button", "Download plot as a PNG")
+    page.keyboard.press("ArrowRight")
+    expect(toolbar.get_by_role("button", name="Zoom", exact=True)).to_be_focused()
+    page.keyboard.press("End")
+    expect(toolbar.get_by_role("button", name="Reset axes")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(toolbar.locator(":focus")).to_have_count(0)
+    page.keyboard.press("Shift+Tab")
+    expect(toolbar.get_by_role("button", name="Reset axes")).to_be_focused()
+
+
+def test_no_chart_offers_to_be_sent_to_another_site(signed_in, address, before):
+    signed_in.goto(f"{address}{before.get_absolute_url()}")
+    look_at(signed_in, "reward")
+    assert signed_in.locator("#chart-reward .modebar-btn").count() == 6
+    assert signed_in.get_by_role("button", name="Share chart").count() == 0
