@@ -9,6 +9,7 @@ from typing import Any
 
 from django.contrib.auth.models import AnonymousUser, User
 from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
 from ninja.errors import AuthenticationError, HttpError
 from ninja.security import APIKeyCookie, HttpBearer
 from ninja.utils import check_csrf
@@ -78,13 +79,14 @@ def needs(scope: str) -> list[Callable[[HttpRequest], Any]]:
 
 
 def closed(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Lets in to a plain view who may read; the others are answered 401, or 403 in the words of what refused them."""
+    """Lets in to a plain view who may read, and only to read; others hear 401, or 403 in the words of what refused."""
+    read = require_safe(view)
 
     @wraps(view, updated=())
     def inner(request: HttpRequest, *args: Any, **more: Any) -> HttpResponse:
         try:
             if any(way(request) for way in needs("read")):
-                return view(request, *args, **more)
+                return read(request, *args, **more)
         except HttpError as error:
             return refused(request, error)
         return refused(request, AuthenticationError())
