@@ -16,17 +16,18 @@ from django_htmx.http import replace_url
 from runs.models import Attempt, Run
 from runs.views.addresses import run_address
 from runs.views.log_file import LogPage, find, page_from, page_until
+from runs.views.log_lines import line_start
 from runs.views.parameters import SignedIn
 from runs.views.visible import visible_run
 
-PARAMETERS = ("log_attempt", "log_find", "log_from", "log_until", "log_after", "log_before")
+PARAMETERS = ("log_attempt", "log_find", "log_from", "log_until", "log_after", "log_before", "log_line")
 WORDS_AT_MOST = 200
 PLACE_DIGITS = 15
 
 
 @dataclass(frozen=True)
 class Asked:
-    """Which part of which attempt's log: from a byte or until one, or the next lines that hold `words`."""
+    """Which part of which attempt's log: from a line or a byte, until one, or the next lines that hold `words`."""
 
     attempt: Attempt | None
     words: str
@@ -41,6 +42,8 @@ class Asked:
         """The lines; None where no line holds the words."""
         path = _path(self.attempt)
         place = self.places.get
+        if (number := place("log_line")) is not None:
+            return page_from(path, line_start(path, number), self.words)
         if self.words and "log_from" not in self.places and "log_until" not in self.places:
             hit = find(path, self.words, after=place("log_after", 0), before=place("log_before"))
             return None if hit is None else page_from(path, hit, self.words)
@@ -99,8 +102,8 @@ def _asked(request: SignedIn, attempts: list[Attempt]) -> Asked:
 
 def _canonical(chosen: dict[str, str], page: LogPage) -> dict[str, object]:
     """A hit that was searched for is kept as the place where it was found, so that its link shows the same lines."""
-    seeks = "log_find" in chosen and not {"log_from", "log_until"} & set(chosen)
-    kept = {name: value for name, value in chosen.items() if name not in ("log_after", "log_before")}
+    seeks = "log_line" in chosen or ("log_find" in chosen and not {"log_from", "log_until"} & set(chosen))
+    kept = {name: value for name, value in chosen.items() if name not in ("log_after", "log_before", "log_line")}
     return {**kept, **({"log_from": page.start} if seeks else {})}
 
 

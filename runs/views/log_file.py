@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
+from runs.views.log_lines import BLOCK_BYTES, PAGE_BYTES, beginning_of_line, newlines_before
 from runs.views.terminal import Span, Terminal
 
 PAGE_LINES = 500
-PAGE_BYTES = 256 * 1024
-BLOCK_BYTES = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ def find(path: Path | None, words: str, after: int = 0, before: int | None = Non
         else:
             hit = _last(file, needle, 0, before)
             hit = _last(file, needle, before, size) if hit is None else hit
-        return None if hit is None else _line_start(file, hit)
+        return None if hit is None else beginning_of_line(file, hit)
 
 
 def _page(path: Path | None, at: int | None, end: int | None, words: str) -> LogPage:
@@ -93,7 +92,7 @@ def _page(path: Path | None, at: int | None, end: int | None, words: str) -> Log
     with path.open("rb") as file:
         size = file.seek(0, io.SEEK_END)
         start, raw = _lines_until(file, min(end or size, size)) if at is None else _lines_from(file, min(at, size))
-        first = 1 + _newlines(path, file, start)
+        first = 1 + newlines_before(path, file, start)
     terminal, needle = Terminal(), words.encode().lower()
     shown = [_line(terminal, line, needle) for line in raw]
     return LogPage(start, start + sum(map(len, raw)), size, first, shown)
@@ -105,7 +104,7 @@ def _line(terminal: Terminal, raw: bytes, needle: bytes) -> Line:
 
 
 def _lines_from(file: BinaryIO, at: int) -> tuple[int, list[bytes]]:
-    start = _line_start(file, at)
+    start = beginning_of_line(file, at)
     file.seek(start)
     data = file.read(PAGE_BYTES)
     lines = _split(data)
@@ -131,15 +130,6 @@ def _split(data: bytes) -> list[bytes]:
     return [part + b"\n" for part in parts[:-1]] + [part for part in parts[-1:] if part]
 
 
-def _line_start(file: BinaryIO, at: int) -> int:
-    """Where the line begins in which byte `at` stands; of a line longer than a page, where its page begins."""
-    low = max(0, at - PAGE_BYTES)
-    file.seek(low)
-    before = file.read(at - low)
-    newline = before.rfind(b"\n")
-    return low + newline + 1 if newline >= 0 else low if low == 0 else at
-
-
 def _first(file: BinaryIO, needle: bytes, start: int, end: int) -> int | None:
     """The first place of the needle in [start, end), in either case. Blocks overlap, so that none cuts a hit."""
     for low in range(start, end, BLOCK_BYTES):
@@ -158,19 +148,3 @@ def _last(file: BinaryIO, needle: bytes, start: int, end: int) -> int | None:
         if (place := data.lower().rfind(needle)) >= 0:
             return low + place
     return None
-
-
-def _newlines(path: Path, file: BinaryIO, end: int) -> int:
-    """Newlines before byte `end`. Whole blocks are counted once: what is written of a log never changes."""
-    whole = end // BLOCK_BYTES
-    inode = path.stat().st_ino
-    file.seek(whole * BLOCK_BYTES)
-    counted = sum(_newlines_of_block(path, inode, i) for i in range(whole))
-    return counted + file.read(end - whole * BLOCK_BYTES).count(b"\n")
-
-
-@lru_cache(maxsize=16_384)
-def _newlines_of_block(path: Path, inode: int, i: int) -> int:
-    with path.open("rb") as file:
-        file.seek(i * BLOCK_BYTES)
-        return file.read(BLOCK_BYTES).count(b"\n")

@@ -57,3 +57,12 @@ def test_wrapping_is_switched_off_by_keyboard_and_stays_so(open_page):
     tell_of_growth(open_page)
     open_page.reload()
     expect(wrap).to_have_attribute("aria-pressed", "false")
+
+
+def test_a_line_is_gone_to_by_its_number_and_stays_in_the_address(open_page):
+    open_page.get_by_label("Line", exact=True).fill("1234")
+    open_page.keyboard.press("Enter")
+    expect(open_page.locator("#log-text .line").first).to_have_text("line 1234\n")
+    expect(open_page.get_by_text("Lines 1234–1733 of a log")).to_be_visible()
+    open_page.reload()
+    expect(open_page.locator("#log-text .line").first).to_have_text("line 1234\n")

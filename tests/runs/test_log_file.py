@@ -1,8 +1,11 @@
 import time
+import tracemalloc
 
 import pytest
 
-from runs.views.log_file import BLOCK_BYTES, PAGE_BYTES, PAGE_LINES, find, page_from, page_until
+from runs.views import log_lines
+from runs.views.log_file import PAGE_LINES, find, page_from, page_until
+from runs.views.log_lines import BLOCK_BYTES, PAGE_BYTES, line_start
 
 MILLION = 1_000_000
 
@@ -93,6 +96,35 @@ def test_a_hit_that_two_blocks_share_is_found(tmp_path):
     log.write_bytes(b"." * (BLOCK_BYTES - 3) + b"needle\n")
     assert find(log, "needle") is not None
     assert find(log, "needle", before=log.stat().st_size) is not None
+
+
+@pytest.mark.parametrize("block_bytes", [64, BLOCK_BYTES])
+def test_a_line_is_gone_to_by_its_number(log, monkeypatch, block_bytes):
+    monkeypatch.setattr(log_lines, "BLOCK_BYTES", block_bytes)
+    for number in (1, 2, 9, 10, 1000, 1999, 2000):
+        page = page_from(log, line_start(log, number))
+        assert (page.first, page.lines[0].text) == (number, f"line {number}")
+
+
+@pytest.mark.parametrize(("number", "shown"), [(0, "line 1"), (2001, "line 2000"), (10**15, "line 2000")])
+def test_a_number_that_no_line_has_goes_to_the_nearest(log, number, shown):
+    assert page_from(log, line_start(log, number)).lines[0].text == shown
+
+
+def test_a_line_of_a_log_that_is_empty_or_not_there_is_its_beginning(tmp_path):
+    (tmp_path / "log.txt").touch()
+    assert line_start(tmp_path / "log.txt", 3) == line_start(tmp_path / "nosuch", 3) == line_start(None, 3) == 0
+
+
+def test_of_a_million_lines_never_more_than_a_few_blocks_are_held(huge):
+    tracemalloc.start()
+    page = page_from(huge, line_start(huge, MILLION // 2))
+    hit = find(huge, "Out of memory")
+    page_until(huge)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (page.first, hit is not None) == (MILLION // 2, True)
+    assert peak < 5 * BLOCK_BYTES
 
 
 def test_a_million_lines_open_and_are_searched_at_once(huge):
