@@ -78,7 +78,7 @@ def _refusals(method: str, operation: dict[str, Any]) -> dict[int, str]:
     if (body := operation.get("requestBody")) is not None:
         refusals[400] = "The body cannot be read: it is not what Content-Type and Content-Encoding say"
         refusals[413] = "The body is too big"
-        if "application/json" not in body["content"]:
+        if body["content"].keys() != {"application/json"}:
             refusals[415] = "The body is packed in a way that is not known here"
     return refusals
 

@@ -11,7 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllow
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
-from runs.ingest import Gap
+from runs.ingest import BadColumns, Gap
 from workers.config import ConfigError, Problem
 
 Handler = Callable[[HttpRequest, Any], HttpResponse]
@@ -43,7 +43,7 @@ def not_allowed(bare: HttpResponseNotAllowed) -> HttpResponse:
     return answer
 
 
-def _invalid(_: HttpRequest, error: ConfigError | Invalid) -> HttpResponse:
+def _invalid(_: HttpRequest, error: ConfigError | Invalid | BadColumns) -> HttpResponse:
     return problem(422, "The request holds what cannot be used; see problems", error.problems)
 
 
@@ -73,6 +73,7 @@ def _too_big(_: HttpRequest, error: RequestDataTooBig | TooManyFieldsSent) -> Ht
 HANDLERS: dict[type[Exception], Handler] = {
     ConfigError: _invalid,
     Invalid: _invalid,
+    BadColumns: _invalid,
     ValidationError: _unreadable,
     HttpError: refused,
     Http404: _missing,

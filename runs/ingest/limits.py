@@ -53,12 +53,13 @@ def _metric(record: Metric) -> Iterator[str]:
     if len(record.values) + len(record.axes) > MAX_KEYS:
         yield f"a metric record has {len(record.values) + len(record.axes)} keys; at most {MAX_KEYS} are kept"
     for key in (*record.values, *record.axes):
-        if complaint := _key(key):
+        if complaint := key_refusal(key):
             yield complaint
 
 
 @lru_cache(maxsize=65536)
-def _key(key: str) -> str | None:
+def key_refusal(key: str) -> str | None:
+    """Why no metric can have this name; None where one can."""
     if not 0 < len(key) <= MAX_KEY:
         return f"a metric key must have 1 to {MAX_KEY} characters; {key[:40]!r}… has {len(key)}"
     if UNPRINTABLE.search(key):

@@ -43,18 +43,23 @@ def keep_metrics(attempt: Attempt, file: RecordFile, metrics: Sequence[tuple[int
     if not metrics:
         return None
     points = series.block((t, metric) for _, t, metric in metrics)
+    return keep_points(attempt, file.epoch, (metrics[0][0], metrics[-1][0]), points)
+
+
+def keep_points(attempt: Attempt, epoch: int, seqs: tuple[int, int], points: Block) -> Stored:
+    """Stores the points of the records from the first to the last of `seqs`. The caller holds the run's lock."""
     previous = series.cursor(attempt.run)
     batch = Batch.objects.create(
         run_id=attempt.run_id,
         attempt=attempt,
-        epoch=file.epoch,
-        first_seq=metrics[0][0],
-        last_seq=metrics[-1][0],
+        epoch=epoch,
+        first_seq=seqs[0],
+        last_seq=seqs[1],
         keys=list(points.keys),
         data=series.pack(points),
     )
     if points.cells:
-        _summarise(attempt.run_id, points, newest=not _has_later(attempt, file.epoch))
+        _summarise(attempt.run_id, points, newest=not _has_later(attempt, epoch))
     return Stored(batch.pk, previous, points)
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from django.db import transaction
 
 from runs import live
 from runs.ingest.answers import keep_checkpoints, keep_populations, keep_responses
+from runs.ingest.columns import Columns
 from runs.ingest.happenings import keep_alerts, keep_status, warn_of_broken, warn_of_gaps, warn_of_refused
 from runs.ingest.limits import refusal
 from runs.ingest.locking import lock
-from runs.ingest.metrics import Stored, keep_metrics
+from runs.ingest.metrics import Stored, keep_metrics, keep_points
 from runs.models import Attempt, RecordFile
 from workers.records import Alert, Broken, Checkpoint, Line, Metric, Population, Response, Status
 
@@ -29,6 +31,19 @@ class Gap(Exception):
         self.got = got
 
 
+@dataclass(frozen=True)
+class Kept:
+    """What a push did: how many records were new, and the seq that the next one must have."""
+
+    new: int
+    next_seq: int
+
+
+def push(attempt: Attempt, epoch: int, pushed: Sequence[Line] | Columns) -> Kept:
+    """Keeps what is not in the database yet of records that came over HTTP. Raises Gap where it leaves some out."""
+    return _keep_columns(attempt, epoch, pushed) if isinstance(pushed, Columns) else _keep_lines(attempt, epoch, pushed)
+
+
 def ingest(
     attempt: Attempt, epoch: int, lines: Sequence[Line], *, offset: int | None = None, broken: Sequence[Broken] = ()
 ) -> int:
@@ -37,6 +52,12 @@ def ingest(
     With `offset` the lines come from the epoch's file, read up to that byte: a gap is kept and told, as are `broken`
     lines. Without, they were pushed, and a gap raises Gap. After the commit pages are told.
     """
+    return _keep_lines(attempt, epoch, lines, offset, broken).new
+
+
+def _keep_lines(
+    attempt: Attempt, epoch: int, lines: Sequence[Line], offset: int | None = None, broken: Sequence[Broken] = ()
+) -> Kept:
     with transaction.atomic():
         lock(attempt.run_id, durable=offset is None or not all(isinstance(line.record, Metric) for line in lines))
         file, _ = RecordFile.objects.get_or_create(attempt=attempt, epoch=epoch)
@@ -47,7 +68,22 @@ def ingest(
         stored = _keep(attempt, file, kept)
         _advance(file, fresh, offset)
         transaction.on_commit(partial(_tell, attempt.run.uid, stored, _kinds(kept, warned=len(fresh) > len(kept))))
-    return len(kept)
+    return Kept(len(kept), file.next_seq)
+
+
+def _keep_columns(attempt: Attempt, epoch: int, columns: Columns) -> Kept:
+    with transaction.atomic():
+        lock(attempt.run_id, durable=True)
+        file, _ = RecordFile.objects.get_or_create(attempt=attempt, epoch=epoch)
+        if len(columns) and columns.first_seq > file.next_seq:
+            raise Gap(file.next_seq, columns.first_seq)
+        fresh = columns.since(file.next_seq)
+        if len(fresh):
+            stored = keep_points(attempt, epoch, (fresh.first_seq, fresh.next_seq - 1), fresh.points)
+            file.next_seq = fresh.next_seq
+            file.save(update_fields=["next_seq"])
+            transaction.on_commit(partial(_tell, attempt.run.uid, stored, []))
+    return Kept(len(fresh), file.next_seq)
 
 
 def _fresh(lines: Sequence[Line], next_seq: int) -> list[Line]:

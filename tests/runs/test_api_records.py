@@ -3,9 +3,11 @@
 import gzip
 import json
 
+import numpy as np
 import pytest
 
 from runs import series
+from runs.api.records import COLUMNS
 from runs.models import RecordFile
 from tests.runs.calling import calls, paths
 from tests.runs.recording import lines, make_attempt, make_run, metrics
@@ -108,3 +110,28 @@ def test_a_push_reaches_the_attempts_phase(api, attempt):
     push(api, attempt, body(lines([Status("training", "\ud800", 0.25)])))
     attempt.refresh_from_db()
     assert (attempt.phase, attempt.progress) == ("training", 0.25)
+
+
+def test_the_columnar_example_is_kept_and_reads_as_lines_would(api, attempt):
+    address = f"/api/v1/attempts/{attempt.key}/records"
+    first = api.post(address, json.dumps(COLUMNS), content_type="application/json; charset=utf-8")
+    assert first.json() == {"kept": 2, "next_seq": 2}
+    again = gzip.compress(json.dumps(COLUMNS).encode())
+    headers = {"content-encoding": "gzip"}
+    assert api.post(address, again, content_type="application/json", headers=headers).json()["kept"] == 0
+    (reward, kl) = series.read([attempt.run], ["reward/mean", "kl"], x="tokens")
+    assert (reward.y[0], np.isnan(reward.y[1]), kl.x.tolist(), kl.y.tolist()) == (-4.2, True, [1024], [0.01])
+
+
+def test_columns_that_cannot_be_kept_are_refused_with_each_place(api, attempt):
+    bad = COLUMNS | {"t": [1.0], "step": [1, "two"]}
+    refused = api.post(f"/api/v1/attempts/{attempt.key}/records", json.dumps(bad), content_type="application/json")
+    assert refused.status_code == 422
+    assert set(paths(refused)) == {"t", "step"}
+    assert not RecordFile.objects.exists()
+
+
+def test_columns_with_a_gap_are_told_where_to_go_on(api, attempt):
+    late = COLUMNS | {"seq": 7}
+    refused = api.post(f"/api/v1/attempts/{attempt.key}/records", json.dumps(late), content_type="application/json")
+    assert (refused.status_code, refused.json()["expected"]) == (409, 0)

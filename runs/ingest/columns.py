@@ -1,0 +1,166 @@
+"""A columnar push: metric records as one JSON object of columns, which become arrays without an object a record.
+
+    {"seq": 0, "t": [1.5, 2.5], "step": [1, 2], "axes": {"tokens": [512, 1024]}, "values": {"kl": [0.1, null]}}
+
+Row i is the record seq + i; null says that it does not hold that key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import NoneType
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from runs.ingest.limits import BIG, MAX_KEYS, key_refusal
+from runs.series import AXES, Block
+from runs.series.packing import Floats, Ints
+from workers.config import Problem
+from workers.records.lines import UNSAYABLE
+
+FIELDS = ("seq", "t", "step", "axes", "values")
+NEEDED = ("seq", "t", "step", "values")
+NUMBERS = {int, float}
+MAX_PROBLEMS = 20
+
+Cells = tuple[NDArray[np.uint32], Floats]
+"""The records that hold a key, and its value in each."""
+
+
+class BadColumns(ValueError):
+    """A body that is no columnar push. `problems` are all that is wrong with it, each with its place."""
+
+    def __init__(self, *problems: Problem) -> None:
+        super().__init__("; ".join(map(str, problems)))
+        self.problems = problems
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Metric records from `first_seq` on, one after the other."""
+
+    first_seq: int
+    points: Block
+
+    def __len__(self) -> int:
+        return len(self.points.steps)
+
+    @property
+    def next_seq(self) -> int:
+        """The seq after the last."""
+        return self.first_seq + len(self)
+
+    def since(self, seq: int) -> Columns:
+        """Those from `seq` on."""
+        skip = seq - self.first_seq
+        return self if skip <= 0 else Columns(seq, _since(self.points, min(skip, len(self))))
+
+
+def read_columns(data: bytes) -> Columns:
+    """What the body of a push says. Raises BadColumns."""
+    try:
+        body = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        raise BadColumns(Problem("body", f"not JSON: {error}")) from error
+    if problems := list(_wrong_shape(body)):
+        raise BadColumns(*problems[:MAX_PROBLEMS])
+    steps, t = body["step"], body["t"]
+    problems = [*_wrong_steps(body["seq"], steps), *_wrong_times(t, len(steps))]
+    named = _named(body)
+    cells = {key: _cells(place, column, len(steps), problems) for key, (place, column) in named.items()}
+    problems += _wrong_keys(named)
+    if problems:
+        raise BadColumns(*problems[:MAX_PROBLEMS])
+    return Columns(body["seq"], _block(np.array(steps, np.int64), np.array(t, np.float64), cells))
+
+
+def _wrong_shape(body: Any) -> Iterator[Problem]:
+    if not isinstance(body, dict):
+        yield Problem("body", f"must be an object with {', '.join(FIELDS)}")
+        return
+    for name in body.keys() - set(FIELDS):
+        yield Problem(name[:200], f"is not known here; there are {', '.join(FIELDS)}")
+    for name in NEEDED:
+        if name not in body:
+            yield Problem(name, "is missing")
+    if type(body.get("seq", 0)) is not int or not 0 <= body.get("seq", 0) < BIG:
+        yield Problem("seq", f"must be a whole number from 0 to {BIG - 1}")
+    for name in ("t", "step"):
+        if not isinstance(body.get(name, []), list):
+            yield Problem(name, "must be a list with an entry for each record")
+    for name in ("axes", "values"):
+        columns = body.get(name, {})
+        if not isinstance(columns, dict) or not all(isinstance(column, list) for column in columns.values()):
+            yield Problem(name, "must be an object of lists, each with an entry for each record")
+
+
+def _wrong_steps(seq: int, steps: list[Any]) -> Iterator[Problem]:
+    if steps and (set(map(type, steps)) != {int} or not -BIG <= min(steps) <= max(steps) < BIG):
+        yield Problem("step", "must hold whole numbers of 64 bits")
+    if seq + len(steps) > BIG:
+        yield Problem("seq", "must fit 64 bits, of the last record too")
+
+
+def _wrong_times(t: list[Any], records: int) -> Iterator[Problem]:
+    if not set(map(type, t)) <= NUMBERS:
+        yield Problem("t", "must hold finite numbers, seconds since 1970")
+    if len(t) != records:
+        yield Problem("t", _unequal(len(t), records))
+
+
+def _wrong_keys(named: Mapping[str, Any]) -> Iterator[Problem]:
+    if len(named) > MAX_KEYS:
+        yield Problem("values", f"holds {len(named)} keys, axes included; at most {MAX_KEYS} are kept")
+    for key, (place, _) in named.items():
+        if complaint := key_refusal(key.removeprefix(AXES) if place.startswith("axes.") else key):
+            yield Problem(place[:200], complaint)
+
+
+def _named(body: Mapping[str, Any]) -> dict[str, tuple[str, list[Any]]]:
+    """key -> (its place in the body, its column), sorted by key."""
+    values = {key: (f"values.{key}", column) for key, column in body["values"].items()}
+    axes = {AXES + key: (f"axes.{key}", column) for key, column in body.get("axes", {}).items()}
+    return dict(sorted((values | axes).items()))
+
+
+def _cells(place: str, column: list[Any], records: int, problems: list[Problem]) -> Cells:
+    """The cells of one column; what is wrong with it is added to `problems`."""
+    kinds = set(map(type, column))
+    if len(column) != records:
+        problems.append(Problem(place[:200], _unequal(len(column), records)))
+    elif kinds <= NUMBERS:
+        return np.arange(records, dtype=np.uint32), np.array(column, np.float64)
+    elif not kinds <= {*NUMBERS, str, NoneType} or {v for v in column if type(v) is str} - UNSAYABLE.keys():
+        problems.append(Problem(place[:200], f"must hold numbers, {', '.join(UNSAYABLE)}, or null where there is none"))
+    else:
+        rows = np.array([row for row, value in enumerate(column) if value is not None], np.uint32)
+        # numpy reads the three names as it reads numbers.
+        return rows, np.array(column, object)[rows].astype(np.float64)
+    return np.empty(0, np.uint32), np.empty(0)
+
+
+def _unequal(entries: int, records: int) -> str:
+    return f"has {entries} entries, and step has {records}: every column is as long as step"
+
+
+def _block(steps: Ints, t: Floats, cells: Mapping[str, Cells]) -> Block:
+    held = {key: found for key, found in cells.items() if len(found[0])}
+    return Block(
+        keys=tuple(held),
+        steps=steps,
+        t=t,
+        cuts=np.cumsum([0, *(len(rows) for rows, _ in held.values())], dtype=np.int64),
+        rows=np.concatenate([np.empty(0, np.uint32), *(rows for rows, _ in held.values())]),
+        values=np.concatenate([np.empty(0), *(values for _, values in held.values())]),
+    )
+
+
+def _since(points: Block, skip: int) -> Block:
+    """The block without its first `skip` records."""
+    cells = {key: points.column(key) for key in points.keys}
+    late = {key: (rows[rows >= skip] - np.uint32(skip), values[rows >= skip]) for key, (rows, values) in cells.items()}
+    return _block(points.steps[skip:], points.t[skip:], late)
