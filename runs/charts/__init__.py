@@ -1,7 +1,7 @@
 """Rows -> figures: plain dicts of plotly JSON, each with its words and its table. No Plotly is imported here."""
 
 from runs.charts.chart import Chart, Table
-from runs.charts.comparison import MEASURES, compare
+from runs.charts.comparison import MEASURES, Look, compare
 from runs.charts.groups import Group, groups_of, label
 from runs.charts.marks import Mark, marks
 from runs.charts.overlay import MAIN_KEYS, How, overlay
@@ -16,6 +16,7 @@ __all__ = [
     "Chart",
     "Group",
     "How",
+    "Look",
     "Mark",
     "Section",
     "Table",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,9 @@ from runs.charts.chart import Cell, Chart, Table, numbers
 from runs.charts.groups import Curves, Group, line, look
 from runs.charts.tradeoff import KL, REWARD, tradeoff
 from runs.charts.words import X_WORDS, change, number, share
-from runs.series import Curve
-from workers.analysis.bands import Band, Floats, band
+from runs.series import Curve, m4
+from workers.analysis.bands import AUTO, Band, band
+from workers.analysis.middles import MIDDLES, Floats
 
 ACCURACY = "accuracy/contains"
 
@@ -48,8 +49,23 @@ MEASURES = (
 )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Look:
+    """How the charts are drawn: x, one of X_AXES; center, one of MIDDLES; spread, `auto` or one of SPREADS; px, how
+    many pixels wide, so that no more is sent than can be seen. What is computed is computed from all points."""
+
+    x: str = "step"
+    log_kl: bool = False
+    center: str = "mean"
+    spread: str = AUTO
+    px: int | None = None
+
+
+AS_USUAL = Look()
+
+
 def compare(
-    groups: Sequence[Group], shown: Iterable[int], curves: Iterable[Curve], x: str = "step", *, log_kl: bool = False
+    groups: Sequence[Group], shown: Iterable[int], curves: Iterable[Curve], how: Look = AS_USUAL
 ) -> list[Chart]:
     """The experiment's charts: each measure along `x`, then reward against KL.
 
@@ -58,14 +74,14 @@ def compare(
     """
     kept = {(c.run_id, c.key): c for c in curves}
     seen = set(shown)
-    charts = [_along(m, groups, seen, kept, x, log_kl and m.key == KL) for m in MEASURES]
-    return [*charts, tradeoff(groups, seen, kept, log_kl)]
+    return [*(_along(m, groups, seen, kept, how) for m in MEASURES), tradeoff(groups, seen, kept, how.log_kl)]
 
 
-def _along(measure: Measure, groups: Sequence[Group], shown: set[int], curves: Curves, x: str, log_y: bool) -> Chart:
-    bands = [(g, _band(g, measure.key, curves)) for g in groups]
-    bands = [(g, b) for g, b in bands if b.n]
-    data = [t for g, b in bands for t in _traces(g, b, measure.key, shown, curves)]
+def _along(measure: Measure, groups: Sequence[Group], shown: set[int], curves: Curves, how: Look) -> Chart:
+    x, log_y = how.x, how.log_kl and measure.key == KL
+    bands = [(g, _band(g, measure.key, curves, how)) for g in groups]
+    bands = [(g, b) for g, b in bands if b.most]
+    data = [t for g, b in bands for t in _traces(g, _thinned(b, how.px), measure.key, shown, curves, how.px)]
     if log_y:
         data = [style.without_nonpositive(trace, "y") for trace in data]
     layout = style.layout(X_WORDS[x], measure.unit, log_y=log_y, meta={"x": x})
@@ -78,15 +94,31 @@ def _along(measure: Measure, groups: Sequence[Group], shown: set[int], curves: C
     )  # fmt: skip
 
 
-def _band(group: Group, key: str, curves: Curves) -> Band:
-    return band([line(curves[run.pk, key]) for run in group.runs if (run.pk, key) in curves])
+def _band(group: Group, key: str, curves: Curves, how: Look) -> Band:
+    lines = [line(curves[run.pk, key]) for run in group.runs if (run.pk, key) in curves]
+    return band(lines, how.center, how.spread)
 
 
-def _traces(group: Group, spread: Band, key: str, shown: set[int], curves: Curves) -> list[dict[str, Any]]:
-    several = spread.n > 1
-    mine = [(run, curves[run.pk, key]) for run in group.runs if run.pk in shown and (run.pk, key) in curves]
-    seeds = [_seed(group, run.uid, run.name, key, line(curve), several) for run, curve in mine]
-    return [*(_area(group, spread) if several else []), *seeds, *([_mean(group, spread)] if several else [])]
+def _thinned(whole: Band, px: int | None) -> Band:
+    """The band on pixel columns, with the corners of all three of its lines."""
+    if px is None:
+        return whole
+    kept = np.unique(np.concatenate([m4(whole.x, y, px) for y in (whole.middle, whole.low, whole.high)]))
+    x, middle, low, high = (column[kept] for column in (whole.x, whole.middle, whole.low, whole.high))
+    return replace(whole, x=x, middle=middle, low=low, high=high, n=whole.n[kept])
+
+
+def _traces(
+    group: Group, spread: Band, key: str, shown: set[int], curves: Curves, px: int | None
+) -> list[dict[str, Any]]:
+    several = spread.most > 1
+    mine = [(run, line(curves[run.pk, key])) for run in group.runs if run.pk in shown and (run.pk, key) in curves]
+    kept = [m4(x, y, px) if px and len(x) else slice(None) for _, (x, y) in mine]
+    seeds = [
+        _seed(group, run.uid, run.name, key, (x[seen], y[seen]), several)
+        for (run, (x, y)), seen in zip(mine, kept, strict=True)
+    ]
+    return [*(_area(group, spread) if several else []), *seeds, *([_middle(group, spread)] if several else [])]
 
 
 def _seed(group: Group, uid: str, name: str, key: str, points: tuple[Floats, Floats], thin: bool) -> dict[str, Any]:
@@ -101,40 +133,54 @@ def _seed(group: Group, uid: str, name: str, key: str, points: tuple[Floats, Flo
     }  # fmt: skip
 
 
-def _mean(group: Group, spread: Band) -> dict[str, Any]:
+def _middle(group: Group, spread: Band) -> dict[str, Any]:
     stroke = style.paint(group.colour)
     return {
-        **look(group), "mode": "lines+markers", "name": f"{group.name} (n = {spread.n})",
-        "meta": {"colour": group.colour, "alpha": 1}, "x": numbers(spread.x), "y": numbers(spread.mean),
-        "customdata": [list(pair) for pair in zip(numbers(spread.low), numbers(spread.high), strict=True)],
-        "hovertemplate": "%{y:.4g} (%{customdata[0]:.4g} to %{customdata[1]:.4g})",
+        **look(group), "mode": "lines+markers", "name": f"{group.name} ({_count(spread)})",
+        "meta": {"colour": group.colour, "alpha": 1}, "x": numbers(spread.x), "y": numbers(spread.middle),
+        "customdata": [list(p) for p in zip(numbers(spread.low), numbers(spread.high), spread.n.tolist(), strict=True)],
+        "hovertemplate": "%{y:.4g} (%{customdata[0]:.4g} to %{customdata[1]:.4g}, n = %{customdata[2]})",
         "line": {"color": stroke, "width": 2.5, "dash": group.dash},
         "marker": {"color": stroke, "symbol": group.marker, "size": 5},
     }  # fmt: skip
 
 
 def _area(group: Group, spread: Band) -> list[dict[str, Any]]:
-    x = np.concatenate([spread.x, spread.x[::-1]])
-    y = np.concatenate([spread.high, spread.low[::-1]])
+    """The band; where one seed is alone there is none, and it falls into pieces."""
+    wide = np.flatnonzero(np.isfinite(spread.low) & np.isfinite(spread.high))
+    pieces = [part for part in np.split(wide, np.flatnonzero(np.diff(wide) > 1) + 1) if len(part)]
+    x = [v for part in pieces for v in (*numbers(spread.x[part]), *numbers(spread.x[part][::-1]), None)][:-1]
+    y = [v for part in pieces for v in (*numbers(spread.high[part]), *numbers(spread.low[part][::-1]), None)][:-1]
     return [{
         **look(group), "mode": "lines", "name": f"{group.name}, {spread.kind}", "hoverinfo": "skip",
-        "meta": {"colour": group.colour, "alpha": 0.13}, "x": numbers(x), "y": numbers(y), "fill": "toself",
+        "meta": {"colour": group.colour, "alpha": 0.13}, "x": x, "y": y, "fill": "toself",
         "fillcolor": style.paint(group.colour, 0.13), "line": {"width": 0, "color": style.paint(group.colour, 0)},
     }]  # fmt: skip
 
 
+def _count(spread: Band) -> str:
+    """How many seeds there are, and that it is not so everywhere."""
+    least = int(spread.n.min(initial=spread.most))
+    return f"n = {spread.most}" if least == spread.most else f"n = {least} to {spread.most}"
+
+
 def _all_means(bands: Sequence[tuple[Group, Band]]) -> Floats:
-    return np.concatenate([b.mean for _, b in bands]) if bands else np.zeros(0)
+    return np.concatenate([b.middle for _, b in bands]) if bands else np.zeros(0)
 
 
 def _words(bands: Sequence[tuple[Group, Band]], written: Callable[[float], str]) -> str:
-    said = [f"{g.name} {change(b.mean[0], b.mean[-1], written)} (n = {b.n})" for g, b in bands if len(b.x)]
+    """From where to where each group came, as far as all of its seeds did."""
+    said = []
+    for g, b in bands:
+        whole = b.middle[b.n == b.most]
+        said.append(f"{g.name} {change(whole[0], whole[-1], written)} ({_count(b)})")
     return f"{'; '.join(said)}." if said else "No evaluation yet."
 
 
 def _table(bands: Sequence[tuple[Group, Band]], x: str) -> Table:
     out: list[tuple[Cell, ...]] = []
     for g, b in bands:
-        points = np.column_stack([b.x, b.mean, b.low, b.high]).tolist()
-        out += [(g.name, b.n, *point, b.kind) for point in points]
-    return Table(("group", "n", x, "mean", "low", "high", "band"), tuple(out))
+        points = zip(b.n.tolist(), *(numbers(column) for column in (b.x, b.middle, b.low, b.high)), strict=True)
+        out += [(g.name, *point, b.kind) for point in points]
+    center = MIDDLES[bands[0][1].center] if bands else "mean"
+    return Table(("group", "n", x, center, "low", "high", "band"), tuple(out))

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from runs.charts import style
 from runs.models import Run
 from runs.series import Curve
-from workers.analysis.bands import Floats
+from workers.analysis.middles import Floats
 from workers.config import RunConfig, presets
 
 Curves: TypeAlias = dict[tuple[int, str], Curve]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from runs.charts.marks import Mark
-from workers.analysis.bands import Floats
+from workers.analysis.middles import Floats
 
 NEAR = 0.05
 """Of the chart's width and height: letters that are nearer would be written over each other."""

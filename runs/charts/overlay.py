@@ -20,7 +20,7 @@ from runs.charts.marks import Mark
 from runs.charts.single import MARKERS_AT_MOST
 from runs.charts.words import X_WORDS, change, number, share
 from runs.series import Curve, m4
-from workers.analysis.bands import Floats
+from workers.analysis.middles import Floats
 from workers.analysis.smoothing import smooth
 
 SPELT_OUT_AT_MOST = 3

@@ -11,7 +11,7 @@ from runs.charts import style
 from runs.charts.chart import Cell, Chart, Table, numbers
 from runs.charts.groups import Curves, Group, line, look
 from runs.charts.words import number
-from workers.analysis.bands import Floats
+from workers.analysis.middles import Floats
 
 REWARD, KL = "reward/mean", "kl"
 

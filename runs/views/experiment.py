@@ -84,5 +84,5 @@ def _groups(experiment: Experiment, shown: list[Run]) -> list[Group]:
 
 def _charts(groups: list[Group], shown: list[Run], along: Axes, px: int | None = CHART_PX) -> list[Chart]:
     runs = [run for group in groups for run in group.runs]
-    curves = series.read(runs, KEYS, x=along.x, px=px)
-    return compare(groups, {run.pk for run in shown}, curves, along.x, log_kl=along.log_kl)
+    curves = series.read(runs, KEYS, x=along.x)
+    return compare(groups, {run.pk for run in shown}, curves, along.look(px))

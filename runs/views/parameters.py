@@ -13,6 +13,10 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django_htmx.middleware import HtmxDetails
 
+from runs.charts import Look
+from workers.analysis.bands import AUTO
+from workers.analysis.middles import MIDDLES, SPREADS
+
 Row = TypeVar("Row", bound=Model)
 X_AXES = ("step", "relative", "samples", "tokens")
 
@@ -35,16 +39,43 @@ def choice(request: HttpRequest, name: str, choices: Collection[str], default: s
 
 @dataclass(frozen=True)
 class Axes:
-    """What the charts are drawn along, and whether KL stands on a logarithmic scale."""
+    """What the charts are drawn along, whether KL stands on a logarithmic scale, and how a group's seeds are summed up:
+    center, one of MIDDLES; spread, `auto` or one of SPREADS."""
 
     x: str
     log_kl: bool
+    center: str = "mean"
+    spread: str = AUTO
     choices: tuple[str, ...] = X_AXES
+    centers: tuple[tuple[str, str], ...] = tuple(MIDDLES.items())
+    spreads: tuple[tuple[str, str], ...] = (
+        (AUTO, "±1 std; min–max where there are fewer than 4 seeds"),
+        *SPREADS.items(),
+    )
+
+    @property
+    def center_words(self) -> str:
+        """What the bold lines are, as a hint says it."""
+        return dict(self.centers)[self.center]
+
+    @property
+    def spread_words(self) -> str:
+        """What the bands are, as a hint says it."""
+        return dict(self.spreads)[self.spread]
+
+    def look(self, px: int | None) -> Look:
+        """The charts' share of it."""
+        return Look(self.x, self.log_kl, self.center, self.spread, px)
 
 
 def axes(request: HttpRequest) -> Axes:
     """The axes that the address asks for."""
-    return Axes(choice(request, "x", X_AXES, "step"), choice(request, "y", ("linear", "log"), "linear") == "log")
+    return Axes(
+        choice(request, "x", X_AXES, "step"),
+        choice(request, "y", ("linear", "log"), "linear") == "log",
+        choice(request, "center", MIDDLES, "mean"),
+        choice(request, "band", (AUTO, *SPREADS), AUTO),
+    )
 
 
 def page_of(request: HttpRequest, rows: QuerySet[Row], per_page: int, name: str = "page") -> Page[Row]:

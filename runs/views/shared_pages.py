@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from runs import series
 from runs.access.share_links import Scope, Share
-from runs.charts import MEASURES, Chart, Section, compare, groups_of, marks, sections
+from runs.charts import MEASURES, Chart, Look, Section, compare, groups_of, marks, sections
 from runs.models import Run
 from runs.views.compare_keys import key_sections
 from runs.views.compare_page import CHART_PX, charts_of, page_context, standings_context
@@ -117,9 +117,9 @@ class SharedExperiment:
         return None
 
     def _charts(self, settings: Settings, px: int | None) -> list[Chart]:
-        curves = series.read(self.runs, [measure.key for measure in MEASURES], x=settings.x, px=px)
+        curves = series.read(self.runs, [measure.key for measure in MEASURES], x=settings.x)
         shown = {run.pk for run in self.runs[:LINES]}
-        return compare(groups_of(self.runs), shown, curves, settings.x, log_kl=settings.log_y)
+        return compare(groups_of(self.runs), shown, curves, Look(settings.x, settings.log_y, px=px))
 
 
 def _public(runs: Iterable[Run]) -> list[Run]:

@@ -3,7 +3,7 @@ import json
 import plotly.graph_objects as go
 import pytest
 
-from runs.charts import compare, groups_of
+from runs.charts import Look, compare, groups_of
 from tests.runs.curves import curve, run
 
 
@@ -19,7 +19,7 @@ def measured(runs):
 
 def charts(runs, curves, shown=None, **how):
     ids = {r.pk for r in runs} if shown is None else shown
-    return {c.name: c for c in compare(groups_of(runs), ids, curves, **how)}
+    return {c.name: c for c in compare(groups_of(runs), ids, curves, Look(**how))}
 
 
 def test_every_figure_is_valid_plotly_and_strict_json(seeds):

@@ -131,3 +131,22 @@ def test_the_number_of_queries_is_the_same_for_one_run_and_for_sixty(ada_client,
         record(make_run(experiment, ("es-tiny", "grpo-tiny")[seed % 2], seed), [evaluation(0, -40), evaluation(5, -10)])
     assert queries(ada_client, experiment.get_absolute_url()) == one
     assert one <= 18
+
+
+def test_middle_and_band_are_chosen_by_the_address_and_named(ada_client, experiment):
+    for seed in range(4):
+        record(make_run(experiment, seed=seed), [evaluation(0, -40 - seed), evaluation(5, -10 * seed)])
+    page = ada_client.get(experiment.get_absolute_url(), {"center": "median", "band": "ci"}).content.decode()
+    assert "Bold: the median of a group" in page
+    assert "Shade: 95 % bootstrap interval" in page
+    names = {trace["name"] for trace in figures(page)[0]["data"]}
+    assert "es-tiny, 95 % bootstrap interval" in names
+    (middle,) = [t for t in figures(page)[0]["data"] if t["name"] == "es-tiny (n = 4)"]
+    assert middle["y"] == [-41.5, -15]
+
+
+def test_an_unknown_middle_or_band_is_said_with_the_valid_ones(ada_client, experiment):
+    record(make_run(experiment), [evaluation(0, -40)])
+    page = ada_client.get(experiment.get_absolute_url(), {"center": "mode", "band": "huge"}).content.decode()
+    assert "center must be one of mean, median, iqm, not" in page
+    assert "band must be one of auto, range, std, se, ci, quartiles, not" in page

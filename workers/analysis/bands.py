@@ -1,4 +1,4 @@
-"""Curves of several seeds -> their mean and how far they lie apart."""
+"""Curves of several seeds -> their middle and how far they lie apart, with how many there are at each point."""
 
 from __future__ import annotations
 
@@ -9,61 +9,74 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-Floats: TypeAlias = NDArray[np.float64]
+from workers.analysis.middles import MIDDLES, SPREADS, Floats, around, middle
+
 Line: TypeAlias = tuple[Floats, Floats]
+Ints: TypeAlias = NDArray[np.int64]
 
 STD_FROM = 4
 """With fewer seeds a standard deviation says little, and the band is their whole range."""
+AUTO = "auto"
 
 
 @dataclass(frozen=True)
 class Band:
-    """The mean of `n` seeds at each x, and a band around it. x, mean, low, high: float64[points]."""
+    """The middle of several seeds at each x, and a band around it. x, middle, low, high: float64[points]; n:
+    int64[points], how many seeds there are at each; low and high are NaN where one is alone.
+
+    center: one of MIDDLES. spread: one of SPREADS.
+    """
 
     x: Floats
-    mean: Floats
+    middle: Floats
     low: Floats
     high: Floats
-    n: int
+    n: Ints
+    center: str = "mean"
+    spread: str = "range"
+
+    @property
+    def most(self) -> int:
+        """How many seeds there are where most of them are."""
+        return int(self.n.max(initial=0))
 
     @property
     def kind(self) -> str:
         """What the band shows, in words."""
-        return "±1 std" if self.n >= STD_FROM else "min–max"
+        return SPREADS[self.spread]
 
 
-def band(lines: Sequence[Line]) -> Band:
-    """Mean and band over the x range that all lines share, at every x of any of them; lines are interpolated between
-    their points. The band is min–max below four lines, else ± the sample standard deviation.
+def band(lines: Sequence[Line], center: str = "mean", spread: str = AUTO) -> Band:
+    """The middle and the band at every x of any line; a line counts from its first point to its last and is
+    interpolated in between, so that a seed that ended early neither hides the others nor is made up.
 
-    Only the shared range is used, so that `n` holds at every point and a mean never jumps where a seed begins or ends.
-    Each line is (x, y), float64[n], ascending in x; points that are not finite are left out.
+    center: mean, median or iqm. spread: auto (range below four lines, else std) or one of SPREADS.
+    Each line is (x, y), float64[n], ascending in x; points that are not finite are left out. Raises ValueError for an
+    unknown center or spread.
     """
-    solid = [_finite(line) for line in lines]
-    solid = [line for line in solid if len(line[0])]
+    if center not in MIDDLES or spread not in (AUTO, *SPREADS):
+        raise ValueError(
+            f"center must be one of {', '.join(MIDDLES)} and spread one of {', '.join((AUTO, *SPREADS))}, "
+            f"not {center!r} and {spread!r}"
+        )
+    solid = [line for line in map(_finite, lines) if len(line[0])]
+    if spread == AUTO:
+        spread = "range" if len(solid) < STD_FROM else "std"
     if not solid:
         nothing = np.zeros(0)
-        return Band(nothing, nothing, nothing, nothing, 0)
-    x = _shared([line[0] for line in solid])
-    values = np.array([np.interp(x, *line) for line in solid])
-    return Band(x, values.mean(axis=0), *_around(values), n=len(solid))
+        return Band(nothing, nothing, nothing, nothing, np.zeros(0, np.int64), center, spread)
+    x = np.unique(np.concatenate([line[0] for line in solid]))
+    values = np.array([np.interp(x, *line, left=np.nan, right=np.nan) for line in solid])
+    n = (~np.isnan(values)).sum(axis=0)
+    # Between the end of one seed and the start of another there may be nobody.
+    x, values, n = x[n > 0], values[:, n > 0], n[n > 0]
+    low, high = around(values, center, spread)
+    return Band(
+        x, middle(values, center), np.where(n > 1, low, np.nan), np.where(n > 1, high, np.nan), n, center, spread
+    )
 
 
 def _finite(line: Line) -> Line:
     x, y = line
     good = np.isfinite(x) & np.isfinite(y)
     return x[good], y[good]
-
-
-def _shared(xs: Sequence[Floats]) -> Floats:
-    start, end = max(x[0] for x in xs), min(x[-1] for x in xs)
-    every = np.unique(np.concatenate(xs))
-    shared: Floats = every[(every >= start) & (every <= end)]
-    return shared
-
-
-def _around(values: Floats) -> tuple[Floats, Floats]:
-    if len(values) < STD_FROM:
-        return values.min(axis=0), values.max(axis=0)
-    mean, std = values.mean(axis=0), values.std(axis=0, ddof=1)
-    return mean - std, mean + std

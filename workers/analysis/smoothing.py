@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from workers.analysis.bands import Floats
+from workers.analysis.middles import Floats
 
 
 def smooth(y: Floats, weight: float) -> Floats:

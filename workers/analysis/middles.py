@@ -1,0 +1,87 @@
+"""Numbers of several seeds -> one in their middle, and two around it. NaN stands for a seed that is not there.
+
+Mean, median and interquartile mean, with bootstrap intervals over seeds, as Agarwal et al. ("Deep Reinforcement
+Learning at the Edge of the Statistical Precipice", NeurIPS 2021) advise where seeds are few.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+
+MIDDLES = {"mean": "mean", "median": "median", "iqm": "interquartile mean"}
+SPREADS = {
+    "range": "min–max",
+    "std": "±1 std",
+    "se": "±1 standard error",
+    "ci": "95 % bootstrap interval",
+    "quartiles": "25–75 %",
+}
+RESAMPLES = 1000
+AT_ONCE = 2_000_000
+"""Resampled numbers that are held at a time."""
+
+
+def middle(values: Floats, center: str) -> Floats:
+    """float64[…, seeds, points] -> float64[…, points]: the mean, median or iqm (interquartile mean) of the seeds.
+
+    The interquartile mean leaves out a quarter of the seeds at each end, rounded down: below four it is the mean.
+    """
+    if center == "median":
+        return _quiet(np.nanmedian, values)
+    if center == "iqm":
+        return _interquartile_mean(values)
+    return _quiet(np.nanmean, values)
+
+
+def around(values: Floats, center: str, spread: str) -> tuple[Floats, Floats]:
+    """float64[seeds, points] -> (low, high), float64[points] each; NaN where the spread of one seed is asked for."""
+    if spread == "range":
+        return _quiet(np.nanmin, values), _quiet(np.nanmax, values)
+    if spread == "quartiles":
+        return _quiet(np.nanpercentile, values, q=25), _quiet(np.nanpercentile, values, q=75)
+    if spread == "ci":
+        return _bootstrapped(values, center)
+    width = _quiet(np.nanstd, values, ddof=1)
+    if spread == "se":
+        width = width / np.sqrt((~np.isnan(values)).sum(axis=0))
+    at = middle(values, center)
+    return at - width, at + width
+
+
+def _interquartile_mean(values: Floats) -> Floats:
+    ranked = np.sort(values, axis=-2)
+    there = (~np.isnan(values)).sum(axis=-2, keepdims=True)
+    rank = np.arange(values.shape[-2])[:, None]
+    inner = (rank >= there // 4) & (rank < there - there // 4)
+    return _quiet(np.nanmean, np.where(inner, ranked, np.nan))
+
+
+def _bootstrapped(values: Floats, center: str) -> tuple[Floats, Floats]:
+    """The percentile bootstrap over whole seeds: a seed's curve is drawn or not, never a point of it."""
+    seeds = len(values)
+    drawn = np.random.default_rng(0).integers(0, seeds, (RESAMPLES, seeds))
+    parts = [np.nanpercentile(middle(values[:, part][drawn], center), [2.5, 97.5], axis=0) for part in _parts(values)]
+    low, high = np.concatenate(parts, axis=1)
+    return low, high
+
+
+def _parts(values: Floats) -> Iterator[slice]:
+    """The points, in parts whose resamples fit into memory."""
+    seeds, points = values.shape
+    width = max(1, AT_ONCE // (RESAMPLES * seeds))
+    return (slice(start, start + width) for start in range(0, points, width))
+
+
+def _quiet(summary: object, values: Floats, **options: object) -> Floats:
+    """numpy's summary over the seeds, without its warning where nobody, or one alone, is there: the answer is NaN."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        out: Floats = summary(values, axis=-2, **options)  # type: ignore[operator]
+        return out
