@@ -1,4 +1,5 @@
-"""A run's config as what a person can paste into a shell: the trainer by hand, or a launch over the API."""
+"""A run's config as what a person can paste into a shell: the command line or a call that launches it again, or the
+trainer by hand."""
 
 from __future__ import annotations
 
@@ -15,6 +16,14 @@ def train_command(run: Run) -> str:
     """Writes run.json and trains from it, here, without a server."""
     config = json.dumps(run.config, indent=2, ensure_ascii=False)
     return f"cat > run.json <<'{END}'\n{config}\n{END}\npython -m workers.train run.json --out {run.uid}"
+
+
+def esweb_command(run: Run) -> str:
+    """Launches it again with the command line, on the server that `esweb login` named."""
+    config = json.dumps(run.config, indent=2, ensure_ascii=False)
+    asked = ["--preset", run.preset] if run.preset else []
+    words = shlex.join(["esweb", "launch", str(run.experiment_id), *asked, f"--name={run.name}", "--config", "-"])
+    return f"{words} <<'{END}'\n{config}\n{END}"
 
 
 def launch_command(run: Run, address: str) -> str:

@@ -14,7 +14,7 @@ from runs import series
 from runs.access import may_cancel, may_launch, may_resume
 from runs.charts import SYSTEM, Chart, Section, machine, sections
 from runs.models import AttemptEvent, Run
-from runs.views.by_hand import launch_command, train_command
+from runs.views.by_hand import esweb_command, launch_command, train_command
 from runs.views.chart import chart_response
 from runs.views.checkpoints import checkpoints_context
 from runs.views.config import config_sections
@@ -39,7 +39,8 @@ def run(request: SignedIn, uid: str) -> HttpResponse:
         **_standing(request, found), **_past_context(found), **checkpoints_context(request, found),
         **responses_context(request, found), **log_context(request, found),
         "config": config_sections(found.config), "config_json": json.dumps(found.config, indent=2, ensure_ascii=False),
-        "by_hand": train_command(found), "by_api": launch_command(found, request.build_absolute_uri("/api/v1/runs")),
+        "by_esweb": esweb_command(found), "by_hand": train_command(found),
+        "by_api": launch_command(found, request.build_absolute_uri("/api/v1/runs")),
     }  # fmt: skip
     return TemplateResponse(request, "runs/run.html", context)
 

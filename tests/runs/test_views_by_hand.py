@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from runs.models import Run
-from runs.views.by_hand import launch_command, train_command
+from runs.views.by_hand import esweb_command, launch_command, train_command
 from tests.runs.calling import calls
 from tests.runs.pages import make_run
 
@@ -49,3 +49,10 @@ def test_curl_sends_what_launches_the_same_config_again(run, tmp_path, ada, loca
     assert answer.status_code == 201, answer.content
     again = Run.objects.get(uid=answer.json()["uid"])
     assert (again.config, again.preset, again.name) == (run.config, run.preset, run.name)
+
+
+def test_the_command_line_is_given_the_very_config_preset_and_name(run, tmp_path):
+    arguments, config = pasted(esweb_command(run), tmp_path, "esweb")
+    where = ["launch", str(run.experiment_id), "--preset", "es-tiny", f"--name={run.name}", "--config", "-"]
+    assert (arguments, json.loads(config)) == (where, run.config)
+    assert not (tmp_path / "pwned").exists()
