@@ -47,8 +47,7 @@ def _standing(request: SignedIn) -> dict[str, Any]:
 
 def _runs(request: SignedIn, since: datetime, mine: bool) -> dict[str, Any]:
     runs = home_runs.seen_on_home(request.user, mine)
-    attempts = home_runs.newest(runs)
-    going, waiting, wrong = home_runs.going(attempts), home_runs.waiting(attempts), home_runs.wrong(attempts, since)
+    going, waiting, wrong = home_runs.going(runs), home_runs.waiting(runs), home_runs.wrong(runs, since)
     alarms, unreachable = home_news.alarms(runs, since), home_news.unreachable()
     return {
         "since": since, "watch": cursors([*going.runs, *waiting.runs]), "columns": home_runs.COLUMNS, "going": going,

@@ -17,13 +17,14 @@ from runs.tables import Vocabulary
 from runs.views.runs_rows import Row, rows_of
 from workers.executors.states import State
 
-SHOWN = 10
+SHOWN = 8
 EXPERIMENTS_NAMED = 6
 GOING = (State.STARTING, State.RUNNING, State.STOPPING)
 WAITING = (State.CREATED, State.SUBMITTING, State.QUEUED, State.PAUSED)
 WRONG = (
     State.FAILED, State.OOM, State.TIMEOUT, State.LOST, State.NODE_LOST, State.PREEMPTED, State.INTERRUPTED,
 )  # fmt: skip
+NEIGHBOURS = ("run__experiment", "run__created_by", "run__source")
 COLUMNS = tuple(filter(None, map(Vocabulary(()).column, ("state", "method", "step", "reward/mean", "kl", "time"))))
 
 
@@ -77,27 +78,22 @@ def seen_on_home(person: User, mine: bool) -> QuerySet[Run]:
     return runs.filter(Q(created_by=person) | Q(experiment__owner=person)) if mine else runs
 
 
-def newest(runs: QuerySet[Run]) -> QuerySet[Attempt]:
-    """The attempt that speaks for each of the runs."""
-    later = Attempt.objects.filter(run=OuterRef("run"), n__gt=OuterRef("n"))
-    return Attempt.objects.filter(~Exists(later), run__in=runs)
-
-
-def going(attempts: QuerySet[Attempt]) -> Section:
+def going(runs: QuerySet[Run]) -> Section:
     """What runs now, the newest first."""
-    return _section(attempts.filter(state__in=GOING), GOING, "-run_id")
+    return _section(Attempt.objects.filter(run__in=runs, state__in=GOING), GOING, "-run_id")
 
 
-def waiting(attempts: QuerySet[Attempt]) -> Section:
+def waiting(runs: QuerySet[Run]) -> Section:
     """What will run, in the order in which it was asked for: queued, or ended and to start again by itself."""
-    ended = Q(restart_at__isnull=False)
-    return _section(attempts.filter(Q(state__in=WAITING) | ended), WAITING, "created_at", "pk")
+    waits = Q(state__in=WAITING) | Q(restart_at__isnull=False)
+    return _section(Attempt.objects.filter(waits, run__in=runs), WAITING, "created_at", "pk")
 
 
-def wrong(attempts: QuerySet[Attempt], since: datetime) -> Section:
+def wrong(runs: QuerySet[Run], since: datetime) -> Section:
     """What ended otherwise than it should and stays so, the newest first."""
-    ended = attempts.filter(state__in=WRONG, restart_at__isnull=True, ended_at__gte=since)
-    return _section(ended, WRONG, "-ended_at", "-pk")
+    later = Attempt.objects.filter(run=OuterRef("run"), n__gt=OuterRef("n"))
+    ended = Attempt.objects.filter(run__in=runs, state__in=WRONG, restart_at__isnull=True, ended_at__gte=since)
+    return _section(ended.filter(~Exists(later)), WRONG, "-ended_at", "-pk")
 
 
 def failures(section: Section, person: User) -> list[Failure]:
@@ -112,10 +108,12 @@ def _failure(attempt: Attempt, person: User) -> Failure:
 
 
 def _section(attempts: QuerySet[Attempt], states: tuple[State, ...], *order: str) -> Section:
-    shown = list(attempts.select_related("run__experiment", "run__created_by").order_by(*order)[:SHOWN])
+    # By their ids first: thousands are sorted without their configs and reasons.
+    first = list(attempts.order_by(*order).values_list("pk", flat=True)[:SHOWN])
+    found = Attempt.objects.select_related(*NEIGHBOURS).in_bulk(first)
     by_experiment = attempts.order_by().values_list("run__experiment_id", "run__experiment__name")
     counted = by_experiment.annotate(n=Count("pk")).order_by("-n", "-run__experiment_id")
-    return Section(shown, [Share(name, n, runs_in(pk, states)) for pk, name, n in counted])
+    return Section([found[pk] for pk in first], [Share(name, n, runs_in(pk, states)) for pk, name, n in counted])
 
 
 def runs_in(experiment: int, states: tuple[State, ...]) -> str:

@@ -1,0 +1,159 @@
+"""Every page, with no run, a few, sixty and ten thousand: it fits its window, the console stays quiet, and it asks the
+database as often for many as for few."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+from playwright.sync_api import Page, TimeoutError
+
+from runs.access.share_links import Scope, link_text
+from runs.models import ApiToken, Experiment, Run, SavedView
+from tests.conftest import person
+from tests.runs.crowd import LONG_NAME, TAGS, crowd
+from tests.runs.pages import a_bit_of_everything, record
+
+SIZES = (0, 60, 10_000)
+WIDTHS = (1440, 390)
+FEW, MANY = 4, 60
+GROUPED = "?group=recipe&group=state"
+COLUMNS = "?" + "&".join(
+    f"col={key}"
+    for key in (
+        "state", "tag", "note", "created", "by", "recipe", "preset", "model", "task.name", "es.sigma", "es.alpha",
+        "es.members", "reward/mean.min", "reward/mean.max", "kl.max", "time",
+    )
+)  # fmt: skip
+OWED = {
+    "the address of nothing": 404,
+    "somebody's private experiment": 404,
+    "editing what is another's": 403,
+    "people, not for members": 403,
+}
+"""Pages that are errors on purpose."""
+
+
+FITS = "width => document.documentElement.scrollWidth <= width"
+OVER_THE_EDGE = """[...document.querySelectorAll("main *, header *")]
+    .filter((e) => e.getBoundingClientRect().right > innerWidth + 1)
+    .map((e) => e.outerHTML.slice(0, 120)).slice(0, 3).join(" ")"""
+
+
+@pytest.fixture
+def bo(transactional_db: None) -> User:
+    return person("bo")
+
+
+@pytest.fixture
+def place(ada: User, bo: User) -> Experiment:
+    """Where the crowd goes; its name is as long as a name may be."""
+    return Experiment.objects.create(name=LONG_NAME[:200], question="Why? " * 60, tags=TAGS, owner=ada)
+
+
+def fill(place: Experiment, count: int, first: int = 0) -> None:
+    """`count` runs, the first with records of every kind, and as much of all else as pages list, up to a hundred."""
+    runs = crowd(place, count, first)
+    for n in range(first, first + min(count, 100)):
+        Experiment.objects.create(name=f"Experiment {n}", owner=place.owner)
+        Experiment.objects.create(name=f"Thrown {n}", owner=place.owner, deleted_at=timezone.now())
+        SavedView.objects.create(owner=place.owner, name=f"View {n}", page="experiment", experiment=place)
+        ApiToken.objects.create(user=place.owner, name=f"t{n}", scope="read", digest=f"{n}", expires_at=timezone.now())
+        person(f"person {n}")
+    thrown = crowd(place, min(count, 100), first + 20_000)
+    Run.objects.filter(pk__in=[run.pk for run in thrown]).update(deleted_at=timezone.now())
+    if first == 0 and runs:
+        record(runs[0], a_bit_of_everything())
+    with connection.cursor() as cursor:
+        # As PostgreSQL does by itself within a minute: without it the planner believes the tables to be empty.
+        cursor.execute("ANALYZE")
+
+
+def pages(ada: User, bo: User, place: Experiment) -> dict[str, str]:
+    """What it shows -> its address. Those of runs only where there are some."""
+    here, compare = place.get_absolute_url(), reverse("compare")
+    hidden = Experiment.objects.get_or_create(name="Secret", owner=bo, is_private=True)[0]
+    theirs = Experiment.objects.get_or_create(name="Bo's", owner=bo)[0]
+    out = {
+        "home": "/", "home, mine, a week": "/?whose=mine&since=7d", "experiments": reverse("experiments"),
+        "experiments, archived": f"{reverse('experiments')}?shelf=archived", "experiment": here,
+        "experiment, grouped": here + GROUPED, "experiment, many columns": here + COLUMNS,
+        "experiment, nothing fits": f"{here}?q=seed:-1", "experiment, wrong query": f"{here}?q=nosuch:1",
+        "experiment, edited": reverse("experiment-edit", args=[place.pk]), "launch": reverse("launch", args=[place.pk]),
+        "compare, none": compare, "compare, many": f"{compare}?experiment={place.pk}&show=all",
+        "share": f"{reverse('share')}?page=experiment&experiment={place.pk}",
+        "shared experiment": reverse("shared", args=[link_text(ada, Scope.EXPERIMENT, [place.pk], "day")]),
+        "views": reverse("saved-views"), "bin": reverse("bin"), "tokens": reverse("settings-tokens"),
+        "password": reverse("settings-password"), "people": reverse("settings-people"),
+        "people, not for members": reverse("settings-people"), "API docs": reverse("api-docs"),
+        "the address of nothing": "/nosuch/", "somebody's private experiment": hidden.get_absolute_url(),
+        "editing what is another's": reverse("experiment-edit", args=[theirs.pk]),
+    }  # fmt: skip
+    return out | _of_runs(ada, place.runs.order_by("pk"), compare)
+
+
+def _of_runs(ada: User, runs, compare: str) -> dict[str, str]:
+    first, *others = runs.filter(deleted_at__isnull=True)[:2] or [None]
+    if first is None:
+        return {}
+    return {
+        "run": first.get_absolute_url(), "run, waiting": others[0].get_absolute_url(),
+        "compare, two": f"{compare}?run={first.uid}&run={others[0].uid}",
+        "shared run": reverse("shared", args=[link_text(ada, Scope.RUN, [first.uid], "day")]),
+    }  # fmt: skip
+
+
+def let_in(ada: User, name: str) -> None:
+    """Ada is a member like most; people are looked after by an administrator."""
+    User.objects.filter(pk=ada.pk).update(is_superuser=name == "people")
+
+
+def test_a_page_asks_the_database_as_often_for_ten_thousand_runs_as_for_a_few(ada, bo, place):
+    asked: dict[str, list[int]] = {}
+    client = Client()
+    client.force_login(ada)
+    for count, first in ((FEW, 0), (MANY - FEW, FEW), (10_000 - MANY, MANY)):
+        fill(place, count, first)
+        for name, address in pages(ada, bo, place).items():
+            let_in(ada, name)
+            with CaptureQueriesContext(connection) as queries:
+                assert client.get(address).status_code == OWED.get(name, 200), name
+            asked.setdefault(name, []).append(len(queries))
+    # One more, however many there are: a table that has more than a page of runs counts them.
+    assert {
+        name: counts for name, counts in asked.items() if len(set(counts[:2])) > 1 or counts[2] > counts[0] + 1
+    } == {}
+
+
+@pytest.mark.parametrize("count", SIZES)
+def test_a_page_fits_its_window_and_the_console_stays_quiet(signed_in, address, complaints, ada, bo, place, count):
+    fill(place, count)
+    wide: list[str] = []
+    for name, path in pages(ada, bo, place).items():
+        let_in(ada, name)
+        assert signed_in.goto(address + path).status == OWED.get(name, 200), name
+        wide += [f"{name}, {theme}, {width} px: {by}" for theme, width, by in too_wide(signed_in)]
+        complaints[:] = [f"{name}: {said}" for said in complaints if f"status of {OWED.get(name)}" not in said]
+        assert complaints == []
+    assert wide == []
+
+
+def too_wide(page: Page) -> Iterator[tuple[str, int, str]]:
+    """(theme, width, what hangs over the edge) wherever something does."""
+    for theme in ("light", "dark"):
+        page.evaluate("theme => { document.documentElement.dataset.theme = theme }", theme)
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 900})
+            try:
+                # Charts take the new width a moment after the window has it.
+                page.wait_for_function(
+                    "width => document.documentElement.scrollWidth <= width", arg=width, timeout=2000
+                )
+            except TimeoutError:
+                yield theme, width, page.evaluate(OVER_THE_EDGE)
