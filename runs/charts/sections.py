@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from django.utils.text import slugify
+
 from runs.charts.chart import Chart
 from runs.charts.single import TITLES, Spec, drawn
 from runs.models import Run
@@ -65,10 +67,12 @@ GPUS = (
 )
 DETAILS = ("kl/", "reward/", "accuracy/", "response/", "sample/")
 PARTS = ("cost/", "safety/", "lambda")
+OURS = ("", "train", "es", "grpo", "time", *(prefix.removesuffix("/") for prefix in DETAILS))
+"""First parts of keys that have a place above; a script of one's own, or another tool, brings others."""
 
 
 def sections(run: Run, curves: Iterable[Curve], x: str = "step", *, log_kl: bool = False) -> list[Section]:
-    """Held-out, the task's parts, training, time, and what is left of the evaluator's numbers; the machine apart.
+    """Held-out, the task's parts, training, time, whatever else by its key's first part; the machine apart.
 
     A key that is not known here gets a chart of its own, so that nothing a run logs stays hidden.
     """
@@ -82,6 +86,7 @@ def sections(run: Run, curves: Iterable[Curve], x: str = "step", *, log_kl: bool
          [s for s in own if is_part(s.name)]),
         ("training", "Training", "The method's own stream.", (*TRAINING, *_rest(own, deep=False))),
         ("time", "Time", "", [s for s in own if s.name.startswith("time/")]),
+        *((f"of-{slugify(first)}", first, "", specs) for first, specs in _others(own)),
         ("training-details", "Training, in detail", "", _rest(own, deep=True)),
         ("details", "Held-out, in detail", "", [s for s in own if s.name.startswith(DETAILS) and not is_part(s.name)]),
     )  # fmt: skip
@@ -120,5 +125,20 @@ def _own(key: str) -> Spec:
 
 def _rest(own: Sequence[Spec], *, deep: bool) -> list[Spec]:
     """What training itself logs: the plain keys, or those of a family such as train/completions/."""
-    mine = [s for s in own if not s.name.startswith(("time/", *DETAILS)) and not is_part(s.name)]
+    mine = [s for s in own if _first_part(s.name) in ("", "train", "es", "grpo") and not is_part(s.name)]
     return [s for s in mine if (s.name.startswith("train/") and s.name.count("/") > 1) == deep]
+
+
+def _others(own: Sequence[Spec]) -> list[tuple[str, list[Spec]]]:
+    """(first part, its charts), by name, for keys that have no place by themselves."""
+    found: dict[str, list[Spec]] = {}
+    for spec in own:
+        if (first := _first_part(spec.name)) not in OURS and not is_part(spec.name):
+            found.setdefault(first, []).append(spec)
+    return sorted(found.items())
+
+
+def _first_part(key: str) -> str:
+    """What stands before the first slash; empty for a key without one."""
+    first, slash, _ = key.partition("/")
+    return first if slash else ""

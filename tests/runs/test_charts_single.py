@@ -33,6 +33,17 @@ def test_sections_without_curves_are_left_out():
     assert sections(one, []) == []
 
 
+def test_what_a_script_logs_stands_by_the_first_part_of_its_keys():
+    one = run("grpo-tiny")
+    keys = ("val/loss", "loss", "optim/lr", "train/loss", "val/bpb", "es/dead", "kl/k3", "time/step_seconds")
+    found = {s.title: [c.name for c in s.charts] for s in sections(one, [curve(one, key, [1, 2]) for key in keys])}
+    assert found["val"] == ["val/loss", "val/bpb"]
+    assert found["optim"] == ["optim/lr"]
+    assert found["Training"] == ["loss", "train/loss", "es/dead"]
+    assert list(found)[-2:] == ["optim", "val"]
+    assert sorted(name for names in found.values() for name in names) == sorted((*keys[:-2], "kl", "time/step_seconds"))
+
+
 def test_overwritten_points_are_grey_and_apart():
     one = run("es-tiny")
     resumed = curve(one, "kl", [0, 0.5, 0.3], x=[0, 5, 5], overwritten=[False, True, False])
