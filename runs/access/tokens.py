@@ -13,7 +13,6 @@ from datetime import timedelta
 from hashlib import sha256
 
 from django.contrib.auth.models import User
-from django.db.models import Q
 from django.utils import timezone
 
 from runs.access.rights import may_change_run
@@ -61,15 +60,11 @@ def issue(user: User, scope: str, *, days: int = DAYS, name: str = "", run: Run 
 def verify(text: str) -> ApiToken | None:
     """The token with this text; None where it is unknown or expired, or its person may not sign in."""
     now = timezone.now()
-    token = (
-        ApiToken.objects.select_related("user", "run")
-        .filter(digest=_digest(text), expires_at__gt=now, user__is_active=True)
-        .first()
-    )
-    if token is not None:
+    known = ApiToken.objects.select_related("user").filter(expires_at__gt=now, user__is_active=True)
+    token = known.filter(digest=_digest(text)).first()
+    if token is not None and (token.last_used_at is None or token.last_used_at < now - USED_EVERY):
         # At most once a minute, so that reading is not writing.
-        stale = Q(last_used_at=None) | Q(last_used_at__lt=now - USED_EVERY)
-        ApiToken.objects.filter(stale, pk=token.pk).update(last_used_at=now)
+        ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
     return token
 
 

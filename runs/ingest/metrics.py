@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from django.db import connection
-from django.db.models import Q
 
 from runs import series
 from runs.models import Attempt, Batch, RecordFile
@@ -26,6 +25,15 @@ ON CONFLICT (run_id, key) DO UPDATE SET
     last_value = CASE WHEN %(newest)s THEN EXCLUDED.last_value ELSE runs_series.last_value END,
     min_value = LEAST(runs_series.min_value, EXCLUDED.min_value),
     max_value = GREATEST(runs_series.max_value, EXCLUDED.max_value)
+"""
+
+# The run's newest batch, and whether a later process of the run has written already: then what comes is late, and no
+# longer the last.
+STANDING = """
+SELECT GREATEST((SELECT max(id) FROM runs_batch WHERE run_id = %(run)s),
+                (SELECT max(cursor) FROM runs_chunk WHERE run_id = %(run)s), 0),
+       EXISTS (SELECT FROM runs_recordfile f JOIN runs_attempt a ON a.id = f.attempt_id
+               WHERE a.run_id = %(run)s AND (a.n, f.epoch) > (%(n)s, %(epoch)s) AND f.next_seq > 0)
 """
 
 
@@ -48,7 +56,7 @@ def keep_metrics(attempt: Attempt, file: RecordFile, metrics: Sequence[tuple[int
 
 def keep_points(attempt: Attempt, epoch: int, seqs: tuple[int, int], points: Block) -> Stored:
     """Stores the points of the records from the first to the last of `seqs`. The caller holds the run's lock."""
-    previous = series.cursor(attempt.run)
+    previous, is_late = _standing(attempt, epoch)
     batch = Batch.objects.create(
         run_id=attempt.run_id,
         attempt=attempt,
@@ -59,14 +67,15 @@ def keep_points(attempt: Attempt, epoch: int, seqs: tuple[int, int], points: Blo
         data=series.pack(points),
     )
     if points.cells:
-        _summarise(attempt.run_id, points, newest=not _has_later(attempt, epoch))
+        _summarise(attempt.run_id, points, newest=not is_late)
     return Stored(batch.pk, previous, points)
 
 
-def _has_later(attempt: Attempt, epoch: int) -> bool:
-    """True where a later process of the run has written already: then these points are late, and no longer the last."""
-    later = Q(attempt__n__gt=attempt.n) | Q(attempt=attempt, epoch__gt=epoch)
-    return RecordFile.objects.filter(later, attempt__run_id=attempt.run_id, next_seq__gt=0).exists()
+def _standing(attempt: Attempt, epoch: int) -> tuple[int, bool]:
+    with connection.cursor() as sql:
+        sql.execute(STANDING, {"run": attempt.run_id, "n": attempt.n, "epoch": epoch})
+        previous, is_late = sql.fetchone()
+    return previous, is_late
 
 
 def _summarise(run_id: int, points: Block, newest: bool) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import orjson
 import redis
 from django.conf import settings
 from redis.backoff import NoBackoff
@@ -55,6 +55,6 @@ def _client(url: str) -> redis.Redis:
 
 def _publish(run_uid: str, body: dict[str, Any]) -> None:
     try:
-        _client(settings.REDIS_URL).publish(CHANNEL + run_uid, json.dumps(body, separators=(",", ":")))
+        _client(settings.REDIS_URL).publish(CHANNEL + run_uid, orjson.dumps(body))
     except redis.RedisError as error:
         log.warning("Open pages of run %s were not told of news, and catch up later: %s", run_uid, error)
