@@ -41,8 +41,8 @@ def unpack(data: bytes | dict[str, Any]) -> Line:
     seq, t, kind = body.pop("seq", None), body.pop("t", None), body.pop("kind", None)
     if not isinstance(seq, int) or isinstance(seq, bool) or seq < 0:
         raise BadLine(f"seq must be a whole number from 0, not {seq!r}")
-    if kind not in KINDS:
-        raise BadLine(f"kind must be one of {', '.join(KINDS)}, not {kind!r}")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise BadLine(f"kind must be one of {', '.join(KINDS)}, not {kind!r}"[:200])
     return Line(seq, _number("t", t), _build(KINDS[kind], body))
 
 

@@ -7,9 +7,16 @@ from workers.records import BadLine, Status, pack, read, unpack
 HUGE = b'{"seq":0,"t":0,"kind":"metric","step":0,"values":{"a":1' + b"0" * 400 + b"}}"
 
 
+KIND = b'{"seq":0,"t":0,"kind":%s}'
+
+
 @pytest.mark.parametrize(
-    "line", [HUGE, b"[" * 200_000, b"\xff\xfe", b"null", b"{}", b'{"seq":0,"t":1' + b"0" * 5000 + b"}"]
-)
+    "line",
+    [
+        HUGE, b"[" * 200_000, b"\xff\xfe", b"null", b"{}", b'{"seq":0,"t":1' + b"0" * 5000 + b"}",
+        KIND % b"[]", KIND % b"{}", KIND % b"null", KIND % b"[[]]",
+    ],
+)  # fmt: skip
 def test_a_hostile_line_is_a_bad_line(line):
     with pytest.raises(BadLine):
         unpack(line)
