@@ -21,20 +21,22 @@ from runs.charts.single import MARKERS_AT_MOST
 from runs.charts.words import X_WORDS, change, number, share
 from runs.series import Curve, m4
 from workers.analysis.middles import Floats
-from workers.analysis.smoothing import smooth
+from workers.analysis.smoothing import Smoothing, smooth
 
 SPELT_OUT_AT_MOST = 3
 MAIN_KEYS = tuple(measure.key for measure in MEASURES)
 
 
+RAW = Smoothing()
+
+
 @dataclass(frozen=True)
 class How:
-    """How the reader wants to see it. smoothing: weight of the moving average, 0 (none) to below 1. px: the width that
-    lines are thinned to, None for every point."""
+    """How the reader wants to see it. px: the width that lines are thinned to, None for every point."""
 
     x: str = "step"
     log_y: bool = False
-    smoothing: float = 0.0
+    smoothing: Smoothing = RAW
     px: int | None = None
 
 
@@ -64,7 +66,7 @@ def _measure(key: str) -> Measure:
 def _drawn(mark: Mark, curve: Curve, how: How) -> Drawn:
     x, y = line(curve)
     order = np.argsort(x, kind="stable")
-    return Drawn(mark, x[order], y[order], smooth(y[order], how.smoothing) if how.smoothing else y[order])
+    return Drawn(mark, x[order], y[order], smooth(x[order], y[order], how.smoothing) if how.smoothing else y[order])
 
 
 def _thinned(lines: Sequence[Drawn], px: int | None) -> list[Drawn]:
@@ -166,4 +168,4 @@ def _table(lines: Sequence[Drawn], how: How) -> Table:
         who = (d.mark.letter, d.mark.run.name, d.mark.group.name, d.mark.run.seed)
         points = np.column_stack([d.x, d.y, d.smoothed][: 3 if how.smoothing else 2]).tolist()
         rows += [(*who, *point) for point in points]
-    return Table((*columns, f"smoothed {how.smoothing:g}") if how.smoothing else columns, tuple(rows))
+    return Table((*columns, f"smoothed {how.smoothing}") if how.smoothing else columns, tuple(rows))

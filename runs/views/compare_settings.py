@@ -5,7 +5,6 @@ The page may be one that a link shares, for somebody without a session: so nothi
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -13,25 +12,26 @@ from django.http import HttpRequest
 
 from runs.charts import How
 from runs.series import X_AXES
+from workers.analysis.smoothing import Smoothing
 
-SMOOTHINGS = (0.0, 0.6, 0.9, 0.97)
+SMOOTHINGS = tuple(map(Smoothing.parse, ("0", "0.6", "0.9", "0.97", "gaussian-5", "median-9")))
 PATTERN_LENGTH = 200
 
 
 @dataclass(frozen=True)
 class Settings:
-    """x: one of X_AXES. smoothing: 0 to below 1. pattern: a regular expression of keys. baseline: a run's uid.
+    """x: one of X_AXES. pattern: a regular expression of keys. baseline: a run's uid.
     problems: what was asked wrongly, in sentences."""
 
     x: str
     log_y: bool
-    smoothing: float
+    smoothing: Smoothing
     pattern: str
     baseline: str
     everything: bool
     problems: tuple[str, ...]
     axes: tuple[str, ...] = X_AXES
-    smoothings: tuple[float, ...] = SMOOTHINGS
+    smoothings: tuple[Smoothing, ...] = SMOOTHINGS
 
     def how(self, px: int | None) -> How:
         """The charts' share of it."""
@@ -65,13 +65,10 @@ def _one_of(request: HttpRequest, name: str, choices: Collection[str], problems:
     return first
 
 
-def _smoothing(request: HttpRequest, problems: list[str]) -> float:
+def _smoothing(request: HttpRequest, problems: list[str]) -> Smoothing:
     said = request.GET.get("smooth") or "0"
     try:
-        value = float(said)
-    except ValueError:
-        value = math.nan
-    if 0 <= value <= 0.999:
-        return value
-    problems.append(f"smooth must be a number from 0 to 0.999, not {said[:50]!r}: showing 0.")
-    return 0.0
+        return Smoothing.parse(said)
+    except ValueError as error:
+        problems.append(f"smooth {error}, not {said[:50]!r}: showing 0.")
+        return Smoothing()

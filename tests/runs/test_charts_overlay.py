@@ -6,6 +6,7 @@ import pytest
 
 from runs.charts import How, marks, overlay
 from tests.runs.curves import curve, run
+from workers.analysis.smoothing import Smoothing
 
 
 @pytest.fixture
@@ -21,7 +22,17 @@ def rising(runs, key="reward/mean"):
     return [curve(r, key, [-40 + i, -20 + i, -10 + i]) for i, r in enumerate(runs)]
 
 
-@pytest.mark.parametrize("how", [{}, {"smoothing": 0.6}, {"log_y": True}, {"x": "wall"}, {"px": 2}])
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        {"smoothing": Smoothing("ema", 0.6)},
+        {"smoothing": Smoothing("median", 3)},
+        {"log_y": True},
+        {"x": "wall"},
+        {"px": 2},
+    ],
+)
 def test_every_figure_is_valid_plotly_and_strict_json(runs, how):
     chart = drawn(runs, rising(runs), **how)
     go.Figure(chart.figure)
@@ -57,7 +68,7 @@ def test_letters_go_on_after_z():
 
 
 def test_a_smoothed_line_stands_before_the_raw_one(runs):
-    raw, smoothed, _ = drawn(runs[:1], rising(runs[:1]), smoothing=0.5).figure["data"]
+    raw, smoothed, _ = drawn(runs[:1], rising(runs[:1]), smoothing=Smoothing("ema", 0.5)).figure["data"]
     assert raw["y"] == [-40, -20, -10]
     assert smoothed["y"] == pytest.approx([-40, (-20 - 40 * 0.5) / 1.5, (-10 - 20 * 0.5 - 40 * 0.25) / 1.75])
     assert (raw["meta"]["key"], raw["hoverinfo"]) == ("reward/mean", "skip")
@@ -67,8 +78,8 @@ def test_a_smoothed_line_stands_before_the_raw_one(runs):
 def test_smoothing_sees_every_point_however_few_are_drawn(runs):
     y = np.random.default_rng(0).normal(size=5000)
     points = [curve(runs[0], "kl", y)]
-    every = drawn(runs[:1], points, "kl", smoothing=0.9).table
-    few = drawn(runs[:1], points, "kl", smoothing=0.9, px=50).table
+    every = drawn(runs[:1], points, "kl", smoothing=Smoothing("ema", 0.9)).table
+    few = drawn(runs[:1], points, "kl", smoothing=Smoothing("ema", 0.9), px=50).table
     assert len(few.rows) < 500
     assert set(few.rows) < set(every.rows)
 
@@ -116,4 +127,4 @@ def test_the_table_names_run_group_and_seed(runs):
     table = drawn(runs, rising(runs)).table
     assert table.columns == ("letter", "run", "group", "seed", "step", "value")
     assert table.rows[3] == ("B", "grpo-tiny 0", "grpo-tiny", 0, 0.0, -39.0)
-    assert drawn(runs, rising(runs), smoothing=0.6).table.columns[-1] == "smoothed 0.6"
+    assert drawn(runs, rising(runs), smoothing=Smoothing("ema", 0.6)).table.columns[-1] == "smoothed 0.6"

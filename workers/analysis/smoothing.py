@@ -1,35 +1,131 @@
-"""A curve -> a calmer one: an exponential moving average without the usual pull towards its start."""
+"""A curve -> a calmer one: over all its points, whatever is drawn of them, and without a pull towards its start."""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workers.analysis.middles import Floats
 
+Places: TypeAlias = NDArray[np.int64]
 
-def smooth(y: Floats, weight: float) -> Floats:
-    """The debiased exponential moving average: at each point the mean of all points up to it, each counting `weight`
-    times as much as the one after it.
+WIDEST = 1001
+"""Points: a wider window of a million of them takes seconds."""
+AT_ONCE = 2_000_000
+NAMED = re.compile(r"(gaussian|median)-(\d{1,4})")
 
-    y: float64[n], in order; what is not finite counts for nothing and is NaN in the result. weight: 0 (changes
-    nothing) to below 1. Debiased as in Adam (Kingma and Ba, 2015): the weights at each point sum to one, so a curve
-    does not start at zero. Raises ValueError for a weight out of range.
-    """
-    if not 0 <= weight < 1:
-        raise ValueError(f"weight must be at least 0 and below 1, not {weight}")
+
+@dataclass(frozen=True)
+class Smoothing:
+    """ema: an average in which a point counts `amount` (0 to below 1) times as much as one that lies a usual step
+    later. gaussian: weights of a normal distribution, `amount` points its standard deviation. median: of `amount`
+    points around each, an odd number. An amount of 0 changes nothing."""
+
+    kind: str = "ema"
+    amount: float = 0.0
+
+    def __bool__(self) -> bool:
+        return self.amount > 0
+
+    def __str__(self) -> str:
+        return f"{self.amount:g}" if self.kind == "ema" else f"{self.kind}-{self.amount:g}"
+
+    @property
+    def words(self) -> str:
+        """What it does, for a hint."""
+        return {
+            "ema": f"an exponential moving average of weight {self.amount:g} a usual step, debiased",
+            "gaussian": f"a Gaussian of {self.amount:g} points' standard deviation",
+            "median": f"the median of the {self.amount:g} points around each",
+        }[self.kind]
+
+    @classmethod
+    def parse(cls, said: str) -> Smoothing:
+        """`0.9`, `gaussian-5` or `median-9`. Raises ValueError, in words, where it is none of these."""
+        if named := NAMED.fullmatch(said):
+            kind, amount = named[1], int(named[2])
+            if (1 <= amount <= WIDEST // 8) if kind == "gaussian" else (amount % 2 and amount <= WIDEST):
+                return cls(kind, amount)
+        else:
+            try:
+                weight = float(said)
+            except ValueError:
+                weight = -1.0
+            if 0 <= weight <= 0.999:
+                return cls("ema", weight)
+        raise ValueError(
+            f"must be a number from 0 to 0.999, gaussian-N (N up to {WIDEST // 8}) or median-N (N odd, up to {WIDEST})"
+        )
+
+
+def smooth(x: Floats, y: Floats, how: Smoothing) -> Floats:
+    """x, y: float64[n], x ascending; what is not finite in y counts for nothing and is NaN in the result."""
     good = np.isfinite(y)
-    sums, counts = _decayed(np.where(good, y, 0.0), weight), _decayed(good.astype(np.float64), weight)
-    out = np.full(len(y), np.nan)
-    out[good] = sums[good] / counts[good]
+    known = np.where(good, y, np.nan)
+    if not how or not good.any():
+        return known
+    smoothed = {"ema": _averaged, "gaussian": _blurred, "median": _median}[how.kind](x, known, how.amount)
+    return np.where(good, smoothed, np.nan)
+
+
+def _averaged(x: Floats, y: Floats, weight: float) -> Floats:
+    """Debiased as in Adam (Kingma and Ba, 2015), so that a curve does not start at zero; and by distance, not by
+    number, so that it does not matter how often was measured."""
+    apart = np.diff(x)
+    usual = float(np.median(apart[apart > 0])) if (apart > 0).any() else 1.0
+    far = np.concatenate([[0.0], np.cumsum(apart / usual)])
+    good = ~np.isnan(y)
+    return _decayed(np.where(good, y, 0.0), far, weight) / _decayed(good.astype(np.float64), far, weight)
+
+
+def _decayed(values: Floats, far: Floats, weight: float) -> Floats:
+    """sum over k of weight ** (far[t] - far[k]) * values[k], k ≤ t, by doubling: exact, and no loop over the points."""
+    total = values.copy()
+    reach = 1
+    while reach < len(total):
+        factor = weight ** (far[reach:] - far[:-reach])
+        if factor.max() < np.finfo(np.float64).tiny:
+            break
+        total[reach:] += factor * total[:-reach].copy()
+        reach *= 2
+    return total
+
+
+def _blurred(_: Floats, y: Floats, width: float) -> Floats:
+    """The kernel reaches four standard deviations; at the ends and at gaps its weights are those that are left."""
+    offsets = np.arange(-4 * int(width), 4 * int(width) + 1)
+    kernel = np.exp(-0.5 * (offsets / width) ** 2)
+    good = ~np.isnan(y)
+    sums, weights = (_spread(column, kernel) for column in (np.where(good, y, 0.0), good.astype(np.float64)))
+    out: Floats = sums / weights
     return out
 
 
-def _decayed(values: Floats, weight: float) -> Floats:
-    """sum over k of weight**k * values[t - k], by doubling: exact, and no loop over the points."""
-    total: NDArray[np.float64] = values.copy()
-    reach, factor = 1, weight
-    while reach < len(total) and factor > np.finfo(np.float64).tiny:
-        total[reach:] += factor * total[:-reach].copy()
-        reach, factor = 2 * reach, factor * factor
-    return total
+def _spread(column: Floats, kernel: Floats) -> Floats:
+    whole = np.convolve(column, kernel)
+    start = len(kernel) // 2
+    return whole[start : start + len(column)]
+
+
+def _median(_: Floats, y: Floats, width: float) -> Floats:
+    """Of the known points in the window, which is shorter at the ends."""
+    half = int(width) // 2
+    padded = np.pad(y, half, constant_values=np.nan)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1)
+    # A point that is unknown may have nobody around it: its median is not asked for.
+    out = np.full(len(y), np.nan)
+    known = np.flatnonzero(~np.isnan(y))
+    for part in _parts(known, windows.shape[1]):
+        out[part] = np.nanmedian(windows[part], axis=1)
+    return out
+
+
+def _parts(places: Places, width: int) -> Iterator[Places]:
+    """The places, in parts whose windows fit into memory."""
+    at_once = max(1, AT_ONCE // width)
+    return (places[start : start + at_once] for start in range(0, len(places), at_once))

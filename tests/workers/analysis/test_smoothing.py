@@ -1,13 +1,18 @@
 import numpy as np
 import pytest
 
-from workers.analysis.smoothing import smooth
+from workers.analysis.smoothing import Smoothing, smooth
 
 
-def by_hand(y, weight):
+def ema(weight):
+    return Smoothing("ema", weight)
+
+
+def by_hand(x, y, weight):
+    """Each point's mean of what came before, the weights written out; x in usual steps."""
     out = []
     for t in range(len(y)):
-        weights = np.array([weight ** (t - k) if np.isfinite(y[k]) else 0.0 for k in range(t + 1)])
+        weights = np.array([weight ** (x[t] - x[k]) if np.isfinite(y[k]) else 0.0 for k in range(t + 1)])
         values = np.array([y[k] if np.isfinite(y[k]) else 0.0 for k in range(t + 1)])
         out.append((weights * values).sum() / weights.sum() if np.isfinite(y[t]) else np.nan)
     return out
@@ -15,32 +20,64 @@ def by_hand(y, weight):
 
 @pytest.mark.parametrize("weight", [0.1, 0.6, 0.9, 0.99])
 @pytest.mark.parametrize("n", [1, 2, 7, 300])
-def test_it_is_the_weighted_mean_of_what_came_before(weight, n):
+def test_an_average_is_the_weighted_mean_of_what_came_before(weight, n):
     y = np.random.default_rng(n).normal(size=n)
-    assert smooth(y, weight) == pytest.approx(by_hand(y, weight), rel=1e-12)
+    assert smooth(10 * np.arange(n), y, ema(weight)) == pytest.approx(by_hand(np.arange(n), y, weight), rel=1e-12)
 
 
-def test_without_weight_nothing_changes():
+def test_an_average_weighs_by_distance_not_by_number():
+    x, y = np.array([0, 1, 2, 3, 10, 11, 12.0]), np.array([0, 0, 0, 0, 1, 1, 1.0])
+    assert smooth(x, y, ema(0.9)) == pytest.approx(by_hand(x, y, 0.9))
+    assert smooth(x, y, ema(0.9))[4] > smooth(np.arange(7.0), y, ema(0.9))[4]
+
+
+def test_points_at_one_place_are_averaged_there():
+    assert smooth(np.zeros(2), np.array([1.0, 3.0]), ema(0.5)).tolist() == [1, 2]
+
+
+def test_a_gaussian_is_the_mean_under_its_bell():
+    y = np.random.default_rng(1).normal(size=200)
+    bell = np.exp(-0.5 * ((np.arange(200) - 100) / 5) ** 2)
+    bell[np.abs(np.arange(200) - 100) > 20] = 0
+    assert smooth(np.arange(200.0), y, Smoothing("gaussian", 5))[100] == pytest.approx((bell * y).sum() / bell.sum())
+
+
+def test_a_median_is_that_of_the_points_around():
+    y = np.random.default_rng(2).normal(size=60)
+    found = smooth(np.arange(60.0), y, Smoothing("median", 9))
+    assert found.tolist() == [np.median(y[max(0, i - 4) : i + 5]) for i in range(60)]
+
+
+@pytest.mark.parametrize("how", [ema(0.99), Smoothing("gaussian", 5), Smoothing("median", 9)])
+def test_a_constant_stays_what_it_is_from_end_to_end(how):
+    assert smooth(np.arange(50.0), np.full(50, -40.0), how) == pytest.approx(np.full(50, -40.0))
+
+
+def test_without_amount_nothing_changes():
     y = np.array([3.0, -1.0, 2.0])
-    assert smooth(y, 0).tolist() == y.tolist()
+    assert smooth(np.arange(3.0), y, Smoothing()).tolist() == y.tolist()
+    assert not Smoothing()
 
 
-def test_a_constant_stays_what_it_is_from_its_first_point_on():
-    assert smooth(np.full(50, -40.0), 0.99) == pytest.approx(np.full(50, -40.0))
-
-
-def test_what_is_not_a_number_counts_for_nothing_and_stays_a_gap():
+@pytest.mark.parametrize("how", [ema(0.5), Smoothing("gaussian", 1), Smoothing("median", 3)])
+def test_what_is_not_a_number_counts_for_nothing_and_stays_a_gap(how):
     y = np.array([1.0, np.nan, 3.0, np.inf, 5.0])
-    found = smooth(y, 0.5)
+    found = smooth(np.arange(5.0), y, how)
     assert np.isnan(found).tolist() == [False, True, False, True, False]
-    assert found == pytest.approx(by_hand(y, 0.5), nan_ok=True)
+    assert (found[[0, 2, 4]] >= 1).all() and (found[[0, 2, 4]] <= 5).all()
 
 
 def test_of_nothing_comes_nothing():
-    assert smooth(np.zeros(0), 0.9).tolist() == []
+    assert smooth(np.zeros(0), np.zeros(0), ema(0.9)).tolist() == []
+    assert np.isnan(smooth(np.arange(2.0), np.full(2, np.nan), ema(0.9))).all()
 
 
-@pytest.mark.parametrize("weight", [-0.1, 1, float("nan")])
-def test_a_weight_out_of_range_is_refused(weight):
-    with pytest.raises(ValueError, match="weight must be"):
-        smooth(np.zeros(3), weight)
+@pytest.mark.parametrize("said", ["0", "0.9", "gaussian-5", "median-9"])
+def test_what_an_address_says_is_said_back(said):
+    assert str(Smoothing.parse(said)) == said
+
+
+@pytest.mark.parametrize("said", ["-0.1", "1", "nan", "much", "median-4", "median-0", "gaussian-0", "gaussian-126", ""])
+def test_what_cannot_be_is_refused_with_what_can(said):
+    with pytest.raises(ValueError, match=r"a number from 0 to 0.999, gaussian-N \(N up to 125\) or median-N"):
+        Smoothing.parse(said)
