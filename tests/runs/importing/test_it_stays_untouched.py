@@ -13,7 +13,7 @@ from tests.runs.importing.runs_made import imported_run
 
 def test_it_cannot_be_resumed_and_is_told_what_to_do_instead(experiment: Experiment) -> None:
     run = imported_run(experiment)
-    with pytest.raises(launch.CannotResume, match="was imported: it ran elsewhere.*clone it"):
+    with pytest.raises(launch.CannotResume, match=r"was imported: it ran elsewhere.*clone it"):
         launch.resume(run)
     assert run.attempts.count() == 1
 

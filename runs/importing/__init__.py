@@ -1,0 +1,8 @@
+"""Files of other programs -> runs: logs, evaluations, reports, trainer states, event files. Read, never trusted."""
+
+from runs.importing.doing import Imported, bring_in, told
+from runs.importing.files import File, Refused
+from runs.importing.keeping import Outcome, Place
+from runs.importing.walking import of_path, of_upload
+
+__all__ = ["File", "Imported", "Outcome", "Place", "Refused", "bring_in", "of_path", "of_upload", "told"]

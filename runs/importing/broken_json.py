@@ -1,0 +1,59 @@
+"""JSON that is whole, or as much of it as can be read: what stands before the break, closed where it was cut."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},]', re.DOTALL)
+CLOSES = {"[": "]", "{": "}"}
+
+
+@dataclass(frozen=True)
+class Document:
+    """The value, and where and why reading stopped: 0 and "" for a whole file."""
+
+    value: Any
+    line: int = 0
+    why: str = ""
+
+
+def read(text: str) -> Document | None:
+    """Parsed JSON, NaN and Infinity let pass as Python writes them. None where not even its beginning is JSON."""
+    try:
+        return Document(json.loads(text))
+    except json.JSONDecodeError as error:
+        cut = _cut(text, error.pos)
+        return None if cut is None else Document(cut, error.lineno, _words(text, error))
+    except RecursionError:
+        return None
+
+
+def _words(text: str, error: json.JSONDecodeError) -> str:
+    rest = text[error.pos :].strip()
+    return f"the JSON ends here, cut off ({error.msg})" if not rest else f"{error.msg}: nothing after it was read"
+
+
+def _cut(text: str, end: int) -> Any | None:
+    """The value up to the last comma or bracket before `end`, with what is open closed; None where that is nothing."""
+    open_at: list[str] = []
+    best, closing = 0, ""
+    for match in TOKEN.finditer(text, 0, end):
+        sign = match[0]
+        if sign in CLOSES:
+            open_at.append(CLOSES[sign])
+        elif sign in ("]", "}") and open_at:
+            open_at.pop()
+        elif sign != ",":
+            continue
+        best = match.start() if sign == "," else match.end()
+        closing = "".join(reversed(open_at))
+    # A text that begins with a whole value and goes on is another format, such as JSON lines.
+    if not closing:
+        return None
+    try:
+        return json.loads(text[:best] + closing)
+    except (json.JSONDecodeError, RecursionError):
+        return None

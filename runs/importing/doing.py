@@ -1,0 +1,109 @@
+"""One import from beginning to end, whoever asks for it: files in, runs out, and what is told about both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import DataError
+
+from runs.importing.files import File, Refused
+from runs.importing.keeping import Outcome, Place, keep
+from runs.importing.reading import KINDS, recognised
+from runs.models import Experiment, Run
+
+
+@dataclass
+class Imported:
+    """What an import did. `refused`: what is no file of a kind that is read, each with why."""
+
+    place: Place
+    outcomes: list[Outcome] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
+
+    @property
+    def experiment(self) -> Experiment | None:
+        """Where the runs are; None where nothing was made."""
+        return self.place.experiment
+
+    @property
+    def made(self) -> list[Run]:
+        """The new runs."""
+        return [run for outcome in self.outcomes for run in outcome.made]
+
+    @property
+    def went_on(self) -> list[Run]:
+        """Runs that were here, and whose file holds more now."""
+        return [run for outcome in self.outcomes for run in outcome.went_on]
+
+    @property
+    def known(self) -> list[Run]:
+        """Runs that were here already, from the same file."""
+        return [run for outcome in self.outcomes for run in outcome.known]
+
+    @property
+    def sentence(self) -> str:
+        """The sum of it."""
+        where = f" in {self.experiment.name}" if self.experiment is not None and (self.made or self.went_on) else ""
+        parts = [f"{_count(len(self.made), 'new run')}{where}"]
+        parts += [f"{_count(len(self.went_on), 'run')} went on"] if self.went_on else []
+        parts += [f"{_count(len(self.known), 'run')} known already, nothing made again"] if self.known else []
+        parts += [f"{_count(len(self.refused), 'file')} not read"] if self.refused else []
+        return "; ".join(parts) + "."
+
+
+def bring_in(files: Iterable[File | Refused], place: Place) -> Imported:
+    """Reads the files and keeps what is in them."""
+    imported = Imported(place)
+    sources, imported.refused = recognised(files)
+    for source in sources:
+        try:
+            outcome = keep(source, place)
+        except OSError as error:
+            imported.refused.append(Refused(source.name, f"cannot be read: {error.strerror or error}"))
+            continue
+        except (DataError, OverflowError) as error:
+            imported.refused.append(
+                Refused(source.name, f"holds what cannot be kept, so that nothing of it was: {error}")
+            )
+            continue
+        if outcome.is_understood or outcome.told.remarks:
+            imported.outcomes.append(outcome)
+        else:
+            imported.refused.append(Refused(source.name, f"nothing in it is of a kind that is read here ({KINDS})"))
+    return imported
+
+
+def told(imported: Imported) -> dict[str, Any]:
+    """The same as JSON data, for programs."""
+    experiment = imported.experiment
+    return {
+        "said": imported.sentence,
+        "experiment": None if experiment is None else {"id": experiment.pk, "name": experiment.name},
+        "made_experiment": imported.place.is_new,
+        "files": [_file(outcome) for outcome in imported.outcomes],
+        "not_read": [{"name": one.name, "why": one.why} for one in imported.refused],
+    }
+
+
+def _file(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "name": outcome.name,
+        "kinds": list(outcome.kinds),
+        "records": outcome.records,
+        "made": [_run(run) for run in outcome.made],
+        "went_on": [_run(run) for run in outcome.went_on],
+        "known": [_run(run) for run in outcome.known],
+        "facts": outcome.told.facts,
+        "not_understood": [{"place": one.place, "why": one.why} for one in outcome.told.remarks],
+        "not_understood_more": outcome.told.beyond,
+    }
+
+
+def _run(run: Run) -> dict[str, Any]:
+    return {"uid": run.uid, "name": run.name, "state": str(run.state), "url": run.get_absolute_url()}
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,189 @@
+"""JSON of an evaluation of checkpoints: for each seed its rewards, its KL, and every answer. A run a seed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from runs.importing import vocabulary
+from runs.importing.answers import answer
+from runs.importing.found import Entry, Found, Told
+from runs.importing.hyperparameters import canonical, of_name, seed_of
+from workers.executors.states import State
+from workers.records import Metric, Record, Response
+
+KIND = "evaluation"
+STEP = 1
+"""Where the numbers stand when the file does not say after which step it was; 0 would be the base model."""
+STEP_NAMES = ("step", "iteration", "global_step", "checkpoint_step")
+OURS = {
+    "reward/mean": ("reward/mean",), "reward/std": ("reward/std",), "reward/min": ("reward/min",),
+    "reward/max": ("reward/max",), "kl/mean_per_token": ("kl", "kl/k3"), "answer_tokens/mean_per_sample":
+    ("response/tokens_mean",),
+}  # fmt: skip
+"""Numbers of a seed, by their path in the file. Their KL is the k3 estimate, in nats per token."""
+ASKED = {
+    "max_new_tokens": "evaluation.max_new_tokens", "temperature": "evaluation.temperature",
+    "num_samples": "evaluation.samples", "eval_seed": "evaluation.seed", "top_p": "evaluation_top_p",
+    "do_sample": "evaluation_do_sample",
+}  # fmt: skip
+"""How it was asked, which is not how it was trained."""
+LISTS = ("completions", "per_sample_means")
+
+
+def is_one(value: Any) -> bool:
+    """True for the JSON of an evaluation."""
+    return isinstance(value, dict) and isinstance(value.get("seed_results"), dict)
+
+
+def entries(document: Mapping[str, Any], name: str, told: Told) -> Iterator[Entry]:
+    """The records of each seed, in the order of the file."""
+    settings = of_name(name) | _settings(document)
+    for part, (seed, result) in enumerate(document["seed_results"].items()):
+        found = Found(part, KIND, settings=settings | {"seed": _whole(seed)}, suffix=", evaluated")
+        found.method = str(settings.get("method") or document.get("algorithm") or "")[:20]
+        found.seed, found.started_at = seed_of(found.settings), _moment(document.get("timestamp"))
+        found.job_id = str((document.get("slurm") or {}).get("job_id") or "")[:100]
+        yield from _seed(found, seed, result, document, told)
+    _check_aggregate(document, told)
+
+
+def _seed(found: Found, seed: str, result: Any, document: Mapping[str, Any], told: Told) -> Iterator[Entry]:
+    if not isinstance(result, dict) or "error" in result:
+        why = result.get("error") if isinstance(result, dict) else f"it is {type(result).__name__} and no object"
+        found.state, found.reason = State.FAILED, f"Its evaluation failed: {why}"[:1000]
+        told.remark(f"seed {seed}", f"was not evaluated: {why}"[:500])
+        yield Entry(found)
+        return
+    step, is_said = _step(result, document)
+    found.state = State.SUCCEEDED
+    found.note = "" if is_said else f"The file does not say after which step it was: its numbers stand at step {step}."
+    answers = list(_answers(result, step, bool(found.settings.get("evaluation_do_sample", True)), f"seed {seed}", told))
+    values = _values(result, answers)
+    if not values and not answers:
+        told.remark(f"seed {seed}", "holds no number and no answer")
+        return
+    records: list[Record] = [Metric(step, values), *answers]
+    yield from (Entry(found, record) for record in records)
+
+
+def _settings(document: Mapping[str, Any]) -> dict[str, Any]:
+    config = document.get("config")
+    said = dict(config) if isinstance(config, dict) else {}
+    said |= {name: document[name] for name in ("alpha", "sigma", "beta", "algorithm") if name in document}
+    kept = {ASKED.get(name, canonical(name)): value for name, value in said.items() if not _is_path(name)}
+    return kept | ({"method": kept["algorithm"]} if isinstance(kept.get("algorithm"), str) else {})
+
+
+def _is_path(name: str) -> bool:
+    """Places on somebody's disk say nothing about the recipe, and differ between machines."""
+    return canonical(name) != "model" and name.endswith(("_path", "_dir", "_file", "_jsonl"))
+
+
+def _values(result: Mapping[str, Any], answers: Sequence[Response]) -> dict[str, float]:
+    out: dict[str, float] = {}
+    for path, value in _leaves(result):
+        keys = OURS.get(path, (f"eval/{path}",))
+        out |= {key: value for key in keys if vocabulary.is_usable(key)}
+    if answers:
+        out |= _of_answers(answers, has_reward="reward/mean" in out)
+    return out
+
+
+def _of_answers(answers: Sequence[Response], *, has_reward: bool) -> dict[str, float]:
+    """What the answers themselves say: how many are right, how many empty; their rewards where the file has none."""
+    rewards = np.array([one.reward for one in answers])
+    spread = {f"reward/{name}": float(getattr(rewards, name)()) for name in ("mean", "std", "min", "max")}
+    right = {
+        f"accuracy/{part}": float(np.mean([one.parts[part] for one in answers]))
+        for part in ("exact", "contains")
+        if all(part in one.parts for one in answers)
+    }
+    empty = float(np.mean([not one.text.strip() for one in answers]))
+    return ({} if has_reward else spread) | right | {"response/empty_ratio": empty}
+
+
+def _leaves(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
+    """Every number under a seed, by its path; the long lists apart."""
+    for name, inner in value.items():
+        if isinstance(inner, dict):
+            yield from _leaves(inner, f"{prefix}{name}/")
+        elif isinstance(inner, int | float) and not isinstance(inner, bool) and name not in (*LISTS, *STEP_NAMES):
+            yield prefix + name, float(inner)
+
+
+def _answers(result: Mapping[str, Any], step: int, is_sampled: bool, place: str, told: Told) -> Iterator[Response]:
+    asked = result.get("completions")
+    for i, question in enumerate(asked if isinstance(asked, list) else ()):
+        inner = question.get("completions") if isinstance(question, dict) else None
+        if not isinstance(inner, list):
+            told.remark(f"{place}, question {i}", "holds no list of completions")
+            continue
+        for j, said in enumerate(inner):
+            made = _answer(question, said, step, j + int(is_sampled))
+            if made is None:
+                told.remark(f"{place}, question {i}, completion {j}", "has no text, or no reward that is a number")
+            else:
+                yield made
+
+
+def _answer(question: Mapping[str, Any], said: Any, step: int, sample: int) -> Response | None:
+    if not isinstance(said, dict) or not isinstance(said.get("completion"), str):
+        return None
+    reward, tokens, kl = _number(said.get("reward")), said.get("num_tokens"), _number(said.get("mean_per_token_kl"))
+    if reward is None:
+        return None
+    prompt = str(question.get("question", question.get("prompt", "")))
+    target = str(question.get("target_answer", question.get("target", "")))
+    count = tokens if isinstance(tokens, int) and not isinstance(tokens, bool) and 0 <= tokens < 2**31 else 0
+    parts = {} if kl is None else {"kl_per_token": kl}
+    return answer(step, "eval", prompt, target, sample, said["completion"], reward, count, parts)
+
+
+def _step(result: Mapping[str, Any], document: Mapping[str, Any]) -> tuple[int, bool]:
+    """(step, whether the file says so)."""
+    config = document.get("config")
+    for place in (result, document, config if isinstance(config, dict) else {}):
+        for name in STEP_NAMES:
+            if (step := _whole(place.get(name))) is not None:
+                return step, True
+    return STEP, False
+
+
+def _check_aggregate(document: Mapping[str, Any], told: Told) -> None:
+    """Whether the file's own mean over seeds is that of its seeds, with the population's standard deviation."""
+    aggregate, results = document.get("aggregate"), document["seed_results"].values()
+    if not isinstance(aggregate, dict):
+        return
+    means = [_number((r.get("reward") or {}).get("mean")) for r in results if isinstance(r, dict) and "error" not in r]
+    known = np.array([mean for mean in means if mean is not None])
+    said = _number(aggregate.get("reward_mean")), _number(aggregate.get("reward_std"))
+    if not len(known) or None in said:
+        return
+    ours = float(known.mean()), float(known.std())
+    if all(math.isclose(a, b or 0.0, rel_tol=1e-9, abs_tol=1e-12) for a, b in zip(ours, said, strict=True)):
+        told.facts.append(f"its aggregate is that of its {len(known)} seeds: reward {ours[0]:.6g} ± {ours[1]:.6g}")
+    else:
+        told.remark("aggregate", f"says {said[0]} ± {said[1]}; its {len(known)} seeds give {ours[0]} ± {ours[1]}")
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _whole(value: Any) -> int | None:
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 18:
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**62 else None
+
+
+def _moment(text: Any) -> float | None:
+    try:
+        moment = datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

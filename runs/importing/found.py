@@ -1,0 +1,78 @@
+"""What an importer hands on: runs, their records one by one, and a word about what it could not read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from workers.executors.states import State
+from workers.records import Record
+
+UNKNOWN_SEED = -1
+"""Stands where a file does not say the seed: no real one is negative."""
+REMARKS_KEPT = 200
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Something that was not understood, and where: `line 12`, `byte 4096`; empty where it is the whole file."""
+
+    place: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.why}" if self.place else self.why
+
+
+@dataclass
+class Told:
+    """Remarks on one source, the first ones in full and the others counted; and facts about what was understood."""
+
+    remarks: list[Remark] = field(default_factory=list)
+    beyond: int = 0
+    facts: list[str] = field(default_factory=list)
+
+    def remark(self, place: str, why: str) -> None:
+        """Something was not understood."""
+        if len(self.remarks) < REMARKS_KEPT:
+            self.remarks.append(Remark(place, why))
+        else:
+            self.beyond += 1
+
+    def at_line(self, number: int, why: str) -> None:
+        """Something was not understood, in this line of a text, counted from 1."""
+        self.remark(f"line {number}", why)
+
+
+@dataclass
+class Found:
+    """A run in a file. It is complete when the next run begins, or the file ends.
+
+    `settings` are hyperparameters by their names in the file. Times are Unix seconds, None where they are not told.
+    """
+
+    part: int
+    kind: str
+    method: str = ""
+    seed: int = UNKNOWN_SEED
+    settings: dict[str, Any] = field(default_factory=dict)
+    state: State = State.LOST
+    reason: str = ""
+    note: str = ""
+    suffix: str = ""
+    tags: tuple[str, ...] = ()
+    started_at: float | None = None
+    seconds: float = 0.0
+    job_id: str = ""
+    keeps_log: bool = False
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A record of a run: `at` seconds after the run began, in its `epoch`, which counts restarts. Without a record it
+    only says that there is this run."""
+
+    found: Found
+    record: Record | None = None
+    at: float = 0.0
+    epoch: int = 0

@@ -1,0 +1,231 @@
+"""The log that a training or its job printed: ES's `Iteration …` lines, TRL's dictionaries, or why nothing came.
+
+One file may hold several runs, and a run that was started again: its steps then go back, and what follows is a new
+epoch. Which of these it is, the settings printed in between decide: the same ones are the same run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+from runs.importing import log_words as words
+from runs.importing import vocabulary
+from runs.importing.answers import Block, block
+from runs.importing.found import Entry, Found, Told
+from runs.importing.hyperparameters import of_name
+from runs.importing.log_story import Story, dead
+from runs.importing.log_words import Row
+from runs.importing.numbers import decimals, number
+from runs.importing.text import Line, lines
+from workers.records import Metric, Record
+
+ES, TRL, JOB = "ES log", "TRL log", "log of a job that failed"
+LONGEST_DICTIONARY = 65_536
+
+
+class Log:
+    """Reads one file. `entries` gives its records; runs without any are given once, at their end."""
+
+    def __init__(self, file: BinaryIO, name: str, told: Told) -> None:
+        self._file, self._told = file, told
+        self._named = of_name(name)
+        self._told_settings: dict[str, Any] = {}
+        self._started: float | None = None
+        self._block: Block | None = None
+        self._dictionary: list[str] = []
+        self._joined = ""
+        self._in_section = False
+        self._story = self._new(0, {})
+        self._passed_over = 0
+
+    def entries(self) -> Iterator[Entry]:
+        """Records in the order written."""
+        for line in lines(self._file, self._told):
+            yield from self._read(line)
+        if self._dictionary:
+            self._told.at_line(self._opened_at, "the file ends amid a dictionary: left out")
+        if self._block is not None and self._block.is_unfinished:
+            self._told.remark("the end", "the file ends amid an answer: left out")
+        yield from self._close()
+
+    def _read(self, line: Line) -> Iterator[Entry]:
+        if self._block is not None and not words.ITERATION.search(line.text) and not words.BAR.match(line.text):
+            belongs, answer = self._block.feed(line.text)
+            if answer is not None:
+                yield self._entry(answer)
+            if belongs:
+                return
+        self._block = None
+        if self._dictionary or (at := words.opens_dictionary(line.text)) >= 0:
+            yield from self._dictionary_line(line, 0 if self._dictionary else at)
+        elif (opened := block(line.text, is_sampled=self._story.found.kind == TRL)) is not None:
+            self._block = opened
+        elif (row := self._row(line)) is not None:
+            yield from self._iteration(line, row)
+        else:
+            yield from self._other(line)
+
+    # Iterations -------------------------------------------------------------------------------------------------
+
+    def _row(self, line: Line) -> Row | None:
+        """The iteration of a line; one that was wrapped after a comma or a colon goes on in the next."""
+        text, self._joined = self._joined + line.text.strip() if self._joined else line.text, ""
+        row = words.row(text)
+        if row is not None and text.rstrip().endswith((",", ":")) and line.is_whole:
+            self._joined = text.rstrip() + " "
+            return None
+        return row
+
+    def _iteration(self, line: Line, row: Row) -> Iterator[Entry]:
+        if why := self._doubt(line, row):
+            self._told.at_line(line.number, why)
+            return
+        to_key = vocabulary.es_held_out_key if row.is_held_out else vocabulary.es_key
+        values = {to_key(label): value for label, text in row.pairs if (value := number(text)) is not None}
+        if row.is_held_out:
+            yield self._point(row.step, values)
+            return
+        yield from self._move(row.step, row.total, ES)
+        self._story.last_row = row
+        self._story.seconds += max(values.get("time/step_seconds", 0.0), 0.0)
+        yield self._point(row.step, values | dead(values), self._story.axes(row.step))
+
+    def _doubt(self, line: Line, row: Row) -> str:
+        """Why an iteration cannot be believed; empty where it can."""
+        if not row.pairs:
+            return f"iteration {row.step} without a number that can be read"
+        last = self._story.last_row
+        if line.is_whole or last is None or row.is_held_out:
+            return "" if line.is_whole or row.is_held_out is False else f"iteration {row.step} may be cut off: left out"
+        same = [label for label, _ in row.pairs] == [label for label, _ in last.pairs]
+        whole = same and decimals(row.pairs[-1][1]) == decimals(last.pairs[-1][1])
+        return "" if whole else f"iteration {row.step} is cut off: left out"
+
+    # Dictionaries -----------------------------------------------------------------------------------------------
+
+    def _dictionary_line(self, line: Line, at: int) -> Iterator[Entry]:
+        if not self._dictionary:
+            self._opened_at = line.number
+            yield from self._other(Line(line.number, line.text[:at])) if at else ()
+        self._dictionary.append(line.text[at:])
+        text = "".join(self._dictionary)
+        if "}" in text or len(text) > LONGEST_DICTIONARY or (len(self._dictionary) > 1 and words.row(line.text)):
+            self._dictionary = []
+            yield from self._trl(line, text)
+
+    def _trl(self, line: Line, text: str) -> Iterator[Entry]:
+        values = words.dictionary(text)
+        if values is None:
+            self._passed_over += 1
+            return
+        if "}" not in text:
+            self._told.at_line(self._opened_at, "a dictionary that does not end: left out")
+            return
+        for key in words.unread(text):
+            self._told.at_line(line.number, f"{key} is not a number")
+        is_summary = "train_runtime" in values
+        step = self._step_of(values, is_summary)
+        yield from self._move(step, self._story.total, TRL, goes_back=not is_summary)
+        if vocabulary.is_grpo(values):
+            self._story.found.method = "grpo"
+        self._story.is_finished |= is_summary
+        self._story.found.seconds = values.get("train_runtime", self._story.found.seconds)
+        axes = {"tokens": values["num_tokens"]} if "num_tokens" in values else {}
+        yield self._point(step, vocabulary.renamed(values), axes)
+
+    def _step_of(self, values: dict[str, float], is_summary: bool) -> int:
+        """The step of a dictionary: as it says itself, else as the progress bar before it, else counted."""
+        story = self._story
+        for name in ("step", "global_step"):
+            if name in values and abs(values[name]) < 2**53:
+                return int(values[name])
+        if story.bar is not None:
+            return story.bar[0]
+        if "loss" in values and not is_summary:
+            story.counted += 1
+            if story.counted == 1:
+                self._told.facts.append("the steps are not told: TRL's lines are counted, from 1")
+        return max(story.counted, 1) if story.counted else story.step
+
+    # Everything else --------------------------------------------------------------------------------------------
+
+    def _other(self, line: Line) -> Iterator[Entry]:
+        text, story = line.text, self._story
+        story.failures.read(line.number, text)
+        if self._started is None:
+            self._started = words.began(text)
+        if match := words.BAR.match(text):
+            hours, minutes, seconds = int(match[3] or 0), int(match[4]), int(match[5])
+            story.see_bar(int(match[1]), int(match[2]), 3600.0 * hours + 60.0 * minutes + seconds)
+        elif match := words.MEMORY.match(text):
+            values = {"system/gpu_allocated_mb": number(match[1]), "system/gpu_peak_mb": number(match[2])}
+            yield self._point(story.step, {key: value for key, value in values.items() if value is not None})
+        elif match := words.FINISHED.match(text):
+            story.is_finished = True
+            story.found.seconds = number(match[1] or "") or story.found.seconds
+        else:
+            self._settings(text)
+
+    def _settings(self, text: str) -> None:
+        if words.SECTION.match(text):
+            self._in_section = True
+        elif not text.strip():
+            self._in_section = False
+        elif (said := words.setting(text, in_section=self._in_section)) is not None:
+            self._story.has_header |= self._in_section
+            self._set({said[0]: said[1]}, is_heading=True)
+        elif found := words.settings_of(text):
+            self._set(found, is_heading=False)
+
+    def _set(self, settings: dict[str, Any], *, is_heading: bool) -> None:
+        """Keeps settings. What a heading says, nothing that is only a name replaces."""
+        if self._story.points:
+            self._told_settings |= settings if is_heading else {}
+        else:
+            known = self._story.found.settings
+            self._story.found.settings = known | settings if is_heading else {**settings, **known}
+
+    # Runs -------------------------------------------------------------------------------------------------------
+
+    def _move(self, step: int, total: int, kind: str, *, goes_back: bool = True) -> Iterator[Entry]:
+        """Goes on to a step: of the same process, of the run started again, or of another run."""
+        story = self._story
+        went_back = goes_back and bool(story.points) and step < story.step
+        if story.points and (self._is_another(kind) or (went_back and story.is_finished)):
+            yield from self._close()
+            told, self._told_settings = self._told_settings, {}
+            story = self._story = self._new(story.found.part + 1, told or story.found.settings)
+        elif went_back:
+            story.epoch += 1
+            story.base = story.seconds
+            self._told_settings = {}
+        story.found.kind = kind
+        story.found.method = story.found.method or ("es" if kind == ES else "")
+        story.step, story.total = (max(step, story.step) if not goes_back else step), total or story.total
+        story.failures.forget()
+
+    def _is_another(self, kind: str) -> bool:
+        """True where what was printed since is of another run: another method, or other settings."""
+        known, new = self._story.found.settings, self._told_settings
+        differs = any(name in known and known[name] != value for name, value in new.items())
+        return differs or self._story.found.kind != kind
+
+    def _point(self, step: int, values: dict[str, float], axes: dict[str, float] | None = None) -> Entry:
+        story = self._story
+        story.points += 1
+        return self._entry(Metric(step, {k: v for k, v in values.items() if vocabulary.is_usable(k)}, axes or {}))
+
+    def _entry(self, record: Record) -> Entry:
+        if self._story.found.started_at is None:
+            self._story.found.started_at = self._started
+        return Entry(self._story.found, record, self._story.seconds, self._story.epoch)
+
+    def _new(self, part: int, settings: dict[str, Any]) -> Story:
+        found = Found(part, JOB, settings={**self._named, **settings}, keeps_log=True)
+        return Story(found)
+
+    def _close(self) -> Iterator[Entry]:
+        """The run's last word."""
+        if self._story.end():
+            yield Entry(self._story.found)

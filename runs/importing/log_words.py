@@ -1,0 +1,117 @@
+"""What single lines of training logs say: settings, iterations, TRL's dictionaries, progress, answers, the end."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from runs.importing import hyperparameters
+from runs.importing.numbers import BARE, number, unwrapped
+
+ITERATION = re.compile(r"\bIteration\s+(\d{1,15})(?:\s*/\s*(\d{1,15}))?\s*[,:|]\s*(.*\S)", re.IGNORECASE)
+HELD_OUT = re.compile(
+    r"\[Eval(?:uation)?\]\s*(?:Iteration|Step)\s+(\d{1,15})(?:\s*/\s*\d+)?\s*[:,]?\s*(.*)", re.IGNORECASE
+)
+PAIR = re.compile(
+    r"([A-Za-z][\w /.()%-]*?)\s*(?:[:=]\s*|\s)(" + BARE + r")\s*([A-Za-z%/]*)(?=[\s,;|]|$)", re.IGNORECASE
+)
+MEMORY = re.compile(r"^GPU Memory:\s*(" + BARE + r")\s*MB allocated,\s*(" + BARE + r")\s*MB peak", re.IGNORECASE)
+BAR = re.compile(r"^\s*\d{1,3}%\|[^|]*\|\s*(\d{1,15})/(\d{1,15})\s*\[(?:(\d+):)?(\d+):(\d\d)<")
+ITEM = re.compile(r"""['"]([^'"]{1,250})['"]\s*:\s*(\[[^\]]*\]|['"][^'"]*['"]|[^,{}\[\]]+(?:\([^)]*\))?)""")
+TRL_WORDS = ("loss", "grad_norm", "learning_rate", "reward", "epoch", "eval_loss", "eval_reward", "train_runtime", "kl")
+SETTING = re.compile(r"^\s*-{0,2}([A-Za-z_][\w.-]*(?: \([^)]*\))?)\s*[:=]\s+?(\S.*?)\s*$")
+KNOWN = {
+    "alpha", "sigma", "beta", "seed", "population", "steps", "longest", "learning_rate", "num_generations", "model",
+    "precision", "temperature", "top_p", "eval_steps", "save_steps", "algorithm",
+}  # fmt: skip
+SECTION = re.compile(r"^\[((?:\w+ )*(?:Config|Settings|Dataset|Distributed|Arguments|Hyperparameters))\]\s*$", re.I)
+NAMESPACE = re.compile(r"\b(?:Namespace|Args|\w*Config|\w*Arguments)\((.*=.*)\)\s*$")
+KEYWORD = re.compile(r"(\w+)=('[^']*'|\"[^\"]*\"|[^,()\[\]{}]+)")
+ARRAY = re.compile(r"^\[SLURM\][^>]*->\s*(.*)$")
+RUN_NAME = re.compile(r"(?:Syncing run|wandb run name:?|run_name:?)\s+(\S+)")
+MODEL = re.compile(r"\bLoading model (\S+?)\.{3}")
+SAVED_AS = re.compile(r"\b(es_random_seed\w[\w.+-]*)")
+STARTED = re.compile(r"\brun-(\d{8})_(\d{6})-|\b(20\d\d-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)")
+FINISHED = re.compile(
+    r"^\s*(?:Training complete(?:d)?\b|Final model saved|Training finished|Saving final model)"
+    r"(?:.*? in (" + BARE + r")\s*s\b)?",
+    re.IGNORECASE,
+)  # fmt: skip
+ANSWERS = re.compile(r"^\[(?:TRL )?(Eval|Train)(?:uation|ing)? Completions - Step (\d{1,15})\]", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Row:
+    """Numbers of an iteration: labels and values as printed. `total` is 0 where it is not told."""
+
+    step: int
+    total: int
+    pairs: tuple[tuple[str, str], ...]
+    is_held_out: bool = False
+
+
+def row(text: str) -> Row | None:
+    """An `Iteration i/N, …` or `[Eval] Iteration i: …` line, if the text is one with numbers."""
+    text = unwrapped(text)
+    if match := HELD_OUT.search(text):
+        return Row(int(match[1]), 0, _pairs(match[2]), is_held_out=True)
+    match = ITERATION.search(text)
+    return Row(int(match[1]), int(match[2] or 0), _pairs(match[3])) if match else None
+
+
+def _pairs(text: str) -> tuple[tuple[str, str], ...]:
+    return tuple((match[1], match[2]) for match in PAIR.finditer(text))
+
+
+def dictionary(text: str) -> dict[str, float] | None:
+    """The numbers of a dictionary that TRL prints, `{'loss': 0.1, …}`; None where it is none of TRL's."""
+    items = {match[1]: number(match[2]) for match in ITEM.finditer(unwrapped(text))}
+    if not any(key in TRL_WORDS or key.startswith(("eval_", "rewards/", "completions/")) for key in items):
+        return None
+    return {key: value for key, value in items.items() if value is not None}
+
+
+def opens_dictionary(text: str) -> int:
+    """Where a dictionary begins that TRL may have printed; -1 where none does."""
+    match = re.search(r"""\{\s*['"]""", text)
+    return match.start() if match else -1
+
+
+def unread(text: str) -> list[str]:
+    """Keys of a TRL dictionary whose values are no numbers."""
+    return [match[1] for match in ITEM.finditer(unwrapped(text)) if number(match[2]) is None]
+
+
+def setting(text: str, *, in_section: bool) -> tuple[str, Any] | None:
+    """`  sigma (noise scale): 0.001` as (sigma, 0.001): any name in a section of settings, elsewhere the known ones."""
+    match = SETTING.match(text)
+    if match is None:
+        return None
+    name = hyperparameters.canonical(match[1])
+    return (name, hyperparameters.value_of(match[2])) if in_section or name in KNOWN else None
+
+
+def settings_of(text: str) -> dict[str, Any]:
+    """Hyperparameters that a line names in passing: a run's name, a Namespace, Slurm's array line, where it saves."""
+    found: dict[str, Any] = {}
+    if match := (NAMESPACE.search(text) or ARRAY.match(text)):
+        found = {hyperparameters.canonical(m[1]): hyperparameters.value_of(m[2]) for m in KEYWORD.finditer(match[1])}
+    elif match := (RUN_NAME.search(text) or SAVED_AS.search(text)):
+        found = hyperparameters.of_name(match[1])
+    elif match := MODEL.search(text):
+        found = {"model": match[1]}
+    return found
+
+
+def began(text: str) -> float | None:
+    """A moment that a line names, in Unix seconds, taken as UTC: logs hardly ever say in which zone they are."""
+    match = STARTED.search(text)
+    if match is None:
+        return None
+    said = f"{match[1]}{match[2]}" if match[1] else f"{match[3]}{match[4]}"
+    try:
+        return datetime.strptime(re.sub(r"\D", "", said), "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        return None

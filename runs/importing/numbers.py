@@ -1,0 +1,27 @@
+"""Numbers as programs print them: plain, nan, with thousands, in quotes, or wrapped as np.float64(…) and tensor(…)."""
+
+from __future__ import annotations
+
+import re
+
+BARE = r"[-+]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf(?:inity)?)"
+WRAPPED = re.compile(r"(?:[A-Za-z_][\w.]*\()+\s*\[?\s*(?P<bare>" + BARE + r")\s*\]?\s*(?:,[^()]*)?\)+", re.IGNORECASE)
+PLAIN = re.compile(BARE, re.IGNORECASE)
+
+
+def number(text: str) -> float | None:
+    """The number that a text is; None where it is none."""
+    text = unwrapped(text).strip().strip("'\"")
+    if not PLAIN.fullmatch(text):
+        return None
+    return float(text.replace(",", ""))
+
+
+def unwrapped(text: str) -> str:
+    """The text with its numbers freed of what a library wraps around them: `tensor(1.5, device='cuda')` is 1.5."""
+    return WRAPPED.sub(lambda match: match["bare"], text) if "(" in text else text
+
+
+def decimals(text: str) -> int:
+    """How many digits follow the point: a line that was cut off has fewer than those before it."""
+    return len(text.partition(".")[2])

@@ -1,0 +1,147 @@
+"""What a file is, told from its content, and its records. Event files of one folder make one source."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runs.importing import broken_json, evaluations, event_files, reports, tfrecord, trainer_state
+from runs.importing.files import MB, File, Refused, natural
+from runs.importing.found import Entry, Told
+from runs.importing.log import Log
+from runs.importing.reports import Seeds
+
+HEAD = 4096
+PIECE = 256 * 1024
+DOCUMENT_AT_MOST = 64 * MB
+"""A JSON document is held whole while it is read."""
+TEXT = "text"
+KINDS = "ES and TRL logs, logs of jobs that failed, JSON of evaluations, reports and trainer states, TensorBoard events"
+ORDER = (TEXT, event_files.KIND, trainer_state.KIND, evaluations.KIND, reports.KIND)
+"""Reports come last: they are checked against evaluations."""
+DOCUMENTS = {
+    evaluations.KIND: evaluations.is_one,
+    reports.KIND: reports.is_one,
+    trainer_state.KIND: trainer_state.is_one,
+}
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is imported as one: a file of a kind, or the event files of one folder."""
+
+    kind: str
+    files: tuple[File, ...]
+
+    @property
+    def name(self) -> str:
+        return self.files[0].name if len(self.files) == 1 else f"{self.files[0].folder}/ ({len(self.files)} files)"
+
+    @property
+    def modified_at(self) -> float | None:
+        return self.files[-1].modified_at
+
+    def identity(self) -> Iterator[bytes]:
+        """The bytes that make it what it is. A source that went on begins with what it was."""
+        if self.kind == trainer_state.KIND:
+            document = _document(self.files[0])
+            yield trainer_state.identity(document.value) if document else b""
+            return
+        for file in self.files:
+            with file.open() as opened:
+                while piece := opened.read(PIECE):
+                    yield piece
+
+    def entries(self, told: Told, seeds_of: Seeds) -> Iterator[Entry]:
+        """Its records, run by run."""
+        file = self.files[0]
+        if self.kind == TEXT:
+            with file.open() as opened:
+                yield from Log(opened, file.named, told).entries()
+        elif self.kind == event_files.KIND:
+            yield from event_files.entries([one.open for one in self.files], file.named, told)
+        elif (document := _document(file)) is not None:
+            if document.why:
+                told.at_line(document.line, document.why)
+            yield from _of_document(self.kind, document.value, file.named, told, seeds_of)
+
+
+def digests(source: Source, at: Iterable[int]) -> tuple[int, str, dict[int, str]]:
+    """(bytes, SHA-256 of all, SHA-256 of the first n bytes for each n of `at` that it has)."""
+    wanted = sorted(set(at))
+    digest, size, found = hashlib.sha256(), 0, dict[int, str]()
+    for piece in source.identity():
+        rest = memoryview(piece)
+        while wanted and wanted[0] <= size + len(rest):
+            upto = wanted.pop(0) - size
+            digest.update(rest[:upto])
+            size, rest = size + upto, rest[upto:]
+            found[size] = digest.hexdigest()
+        digest.update(rest)
+        size += len(rest)
+    return size, digest.hexdigest(), found
+
+
+def recognised(files: Iterable[File | Refused]) -> tuple[list[Source], list[Refused]]:
+    """Sources, in the order in which they are to be read, and what is none."""
+    sources, refused, events = list[Source](), list[Refused](), dict[str, list[File]]()
+    for file in files:
+        if isinstance(file, Refused):
+            refused.append(file)
+            continue
+        try:
+            kind, why = _kind(file)
+        except OSError as error:
+            kind, why = "", f"cannot be read: {error.strerror}"
+        if why:
+            refused.append(Refused(file.name, why))
+        elif kind == event_files.KIND:
+            events.setdefault(file.folder, []).append(file)
+        else:
+            sources.append(Source(kind, (file,)))
+    sources += [Source(event_files.KIND, tuple(_oldest_first(group))) for group in events.values()]
+    return sorted(sources, key=lambda one: (ORDER.index(one.kind), natural(one.name))), refused
+
+
+def _kind(file: File) -> tuple[str, str]:
+    """(its kind, why it is not read)."""
+    if not file.size:
+        return "", "is empty"
+    head = file.head(HEAD)
+    if tfrecord.is_one(head):
+        return event_files.KIND, ""
+    if b"\x00" in head:
+        return "", f"is binary, and of no kind that is read here ({KINDS})"
+    start = head.removeprefix(b"\xef\xbb\xbf").split()
+    looks_json = bool(start) and (start[0][:2] in (b'{"', b"[{", b"[]", b"{}") or start[0] in (b"{", b"["))
+    return _kind_of_document(file) if looks_json else (TEXT, "")
+
+
+def _kind_of_document(file: File) -> tuple[str, str]:
+    if file.size > DOCUMENT_AT_MOST:
+        return "", f"is a JSON document of {file.size} bytes; at most {DOCUMENT_AT_MOST} are read"
+    document = _document(file)
+    if document is None:
+        return TEXT, ""
+    kind = next((kind for kind, is_one in DOCUMENTS.items() if is_one(document.value)), "")
+    return kind, "" if kind else "is JSON, and neither an evaluation nor a report nor a trainer's state"
+
+
+def _document(file: File) -> broken_json.Document | None:
+    with file.open() as opened:
+        text = opened.read(DOCUMENT_AT_MOST + 1).decode("utf-8-sig", errors="replace")
+    return broken_json.read(text)
+
+
+def _of_document(kind: str, value: Any, name: str, told: Told, seeds_of: Seeds) -> Iterator[Entry]:
+    if kind == evaluations.KIND:
+        return evaluations.entries(value, name, told)
+    if kind == reports.KIND:
+        return reports.entries(value, name, told, seeds_of)
+    return trainer_state.entries(value, name, told)
+
+
+def _oldest_first(files: Sequence[File]) -> list[File]:
+    return sorted(files, key=lambda file: (event_files.first_time(file.open), natural(file.name)))

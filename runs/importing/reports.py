@@ -1,0 +1,107 @@
+"""JSON of a report: a row a setting, each the mean and spread over its seeds.
+
+A setting whose seeds are here already, from their own evaluations, is checked against them and makes nothing. The
+others are kept as aggregates: a run each, tagged `aggregate`, whose numbers are eval/…, so that no comparison takes a
+mean over seeds for a seed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from runs.importing import vocabulary
+from runs.importing.evaluations import STEP
+from runs.importing.found import Entry, Found, Told
+from runs.importing.hyperparameters import canonical, of_name
+from workers.executors.states import State
+from workers.records import Metric
+
+KIND = "report"
+TAG = "aggregate"
+SETTINGS = ("alpha", "sigma", "beta", "learning_rate", "lr", "population", "population_size", "temperature", "temp")
+WORDS = ("aggregate_", "mean_", "std_", "num_seeds", "_mean", "_std")
+NAMES = {"num_seeds": "eval/n", "n_seeds": "eval/n", "successful_seeds": "eval/n", "n": "eval/n"}
+CHECKED = {
+    "aggregate_reward_mean": ("reward/mean", "mean"), "aggregate_reward_std": ("reward/mean", "std"),
+    "aggregate_normalized_reward_mean": ("eval/reward/normalized/mean", "mean"),
+    "aggregate_normalized_reward_std": ("eval/reward/normalized/mean", "std"),
+    "mean_kl": ("kl", "mean"), "std_kl": ("kl", "std"),
+}  # fmt: skip
+"""What a row says -> the seeds' numbers that it sums up, and how; std is the population's, over the seeds."""
+CLOSE = 1e-9
+Seeds: TypeAlias = Callable[[str, Mapping[str, Any]], Sequence[Mapping[str, float]]]
+"""(method, settings) -> the last numbers of each evaluated seed that is here."""
+
+
+def is_one(value: Any) -> bool:
+    """True for the JSON of a report: a list of rows with means."""
+    return isinstance(value, list) and any(isinstance(row, dict) and _means(row) for row in value)
+
+
+def entries(rows: Sequence[Any], name: str, told: Told, seeds_of: Seeds) -> Iterator[Entry]:
+    """The aggregates of the settings whose seeds are not here."""
+    for part, row in enumerate(rows):
+        if not isinstance(row, dict) or not _means(row):
+            told.remark(f"row {part}", "holds no mean over seeds: left out")
+            continue
+        settings = _settings(row)
+        method = str(row.get("algorithm") or ("grpo" if "beta" in settings else "es" if "sigma" in settings else ""))
+        said = ", ".join(f"{key}={value:g}" for key, value in settings.items() if isinstance(value, int | float))
+        if seeds := seeds_of(method, settings):
+            _check(row, part, said, seeds, told)
+        else:
+            found = Found(part, KIND, method, settings=of_name(name) | settings, state=State.SUCCEEDED, tags=(TAG,))
+            found.suffix, found.note = ", mean over seeds", _note(row)
+            yield Entry(found, Metric(STEP, _values(row)))
+
+
+def _check(row: Mapping[str, Any], part: int, said: str, seeds: Sequence[Mapping[str, float]], told: Told) -> None:
+    differs = False
+    for name, (key, how) in CHECKED.items():
+        values = np.array([seed[key] for seed in seeds if key in seed])
+        claimed = row.get(name)
+        if len(values) != len(seeds) or not isinstance(claimed, int | float):
+            continue
+        ours = float(values.mean() if how == "mean" else values.std())
+        if not math.isclose(ours, claimed, rel_tol=CLOSE, abs_tol=CLOSE):
+            differs = True
+            told.remark(
+                f"row {part}", f"{said}: {name} is {claimed!r}; the {len(seeds)} seeds that are here give {ours!r}"
+            )
+    if not differs:
+        told.facts.append(f"{said}: agrees with the {len(seeds)} seeds that are here")
+
+
+def _means(row: Mapping[str, Any]) -> list[str]:
+    return [name for name, value in row.items() if _is_number(value) and any(word in name for word in WORDS)]
+
+
+def _settings(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {canonical(name): value for name, value in row.items() if name in SETTINGS}
+
+
+def _values(row: Mapping[str, Any]) -> dict[str, float]:
+    """aggregate_reward_mean -> eval/reward_mean, mean_kl -> eval/kl_mean."""
+    out: dict[str, float] = {}
+    for name, value in row.items():
+        if name not in SETTINGS and _is_number(value):
+            bare = name.removeprefix("aggregate_")
+            for word in ("mean", "std"):
+                bare = f"{bare.removeprefix(f'{word}_')}_{word}" if bare.startswith(f"{word}_") else bare
+            key = NAMES.get(name, f"eval/{bare}")
+            out |= {key: float(value)} if vocabulary.is_usable(key) else {}
+    return out
+
+
+def _note(row: Mapping[str, Any]) -> str:
+    n = next((row[name] for name in NAMES if _is_number(row.get(name))), None)
+    over = f"{n:g} seeds" if n is not None else "seeds whose number the file does not say"
+    return f"A mean over {over}, not a training: eval/…_std is the deviation between seeds as the file gives it."
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

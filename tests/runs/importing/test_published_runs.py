@@ -1,0 +1,132 @@
+"""The published conciseness runs, all in one command: every value as it stands in the text, every mean agreed."""
+
+from __future__ import annotations
+
+import json
+import re
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from django.core.management import call_command
+
+from runs import series
+from runs.models import Experiment, Response, Run
+from workers.executors.states import State
+
+FOLDERS = [parent / "shared" / "data" / "conciseness" for parent in Path(__file__).parents[3:5]]
+FOLDER = next((folder for folder in FOLDERS if folder.is_dir()), None)
+pytestmark = pytest.mark.skipif(FOLDER is None, reason="the published runs are not here")
+ITERATION = re.compile(r"^Iteration (\d+)/\d+, Time: (\S+)s, Mean: (\S+), Min: (\S+), Max: (\S+), Std: (\S+)$", re.M)
+COLUMNS = ("time/step_seconds", "train/reward/mean", "train/reward/min", "train/reward/max", "train/reward/std")
+
+
+def brought(experiment: str = "") -> dict:
+    """What the command says of the whole folder."""
+    out = StringIO()
+    call_command("import", str(FOLDER), "--json", *(["--experiment", experiment] if experiment else []), stdout=out)
+    return json.loads(out.getvalue())
+
+
+def curves_of(run: Run, keys: tuple[str, ...]) -> list[np.ndarray]:
+    return [curve.y for curve in series.read([run], keys)]
+
+
+@pytest.fixture
+def said(ada, runs_dir) -> dict:
+    return brought()
+
+
+def test_the_whole_folder_imports_in_one_command_and_twice_makes_nothing_twice(said):
+    kinds = [kind for file in said["files"] for kind in file["kinds"]]
+    counts = {kind: kinds.count(kind) for kind in kinds}
+    assert counts == {"ES log": 12, "TRL log": 4, "log of a job that failed": 1, "evaluation": 5, "report": 2}
+    assert (said["made_experiment"], said["experiment"]["name"]) == (True, "conciseness")
+    assert Run.objects.count() == 12 + 4 + 1 + 5 * 4 + 3
+    assert not any(file["not_understood"] for file in said["files"])
+    before = list(Run.objects.order_by("pk").values())
+
+    again = brought()
+    assert not any(file["made"] or file["went_on"] for file in again["files"])
+    assert again["said"].startswith("0 new runs; 40 runs known already, nothing made again")
+    assert list(Run.objects.order_by("pk").values()) == before
+    assert Experiment.objects.count() == 1
+
+    elsewhere = brought("A copy")
+    assert len([run for file in elsewhere["files"] for run in file["made"]]) == 40
+    check_es_logs()
+    check_grpo_logs()
+    check_evaluations(said)
+    check_the_failed_job()
+
+
+def check_es_logs() -> None:
+    assert FOLDER is not None
+    for path in sorted(FOLDER.glob("es_logs/*/*.log")):
+        run = Run.objects.get(source__name__endswith=path.name, experiment__name="conciseness")
+        rows = ITERATION.findall(path.read_text(encoding="utf-8"))
+        assert len(rows) == 1000
+        printed = np.array([[float(value) for value in row[1:]] for row in rows]).T
+        for curve, column in zip(curves_of(run, COLUMNS), printed, strict=True):
+            np.testing.assert_array_equal(curve, column)
+        assert (run.method, run.state, run.config["es"]["population"]) == ("es", State.SUCCEEDED, 30)
+        assert Response.objects.filter(run=run, split="eval").count() == 160
+    recipes = Run.objects.filter(source__kind="ES log", experiment__name="conciseness").values("recipe").distinct()
+    assert recipes.count() == 3
+    assert {*Run.objects.filter(source__kind="ES log").values_list("seed", flat=True)} == {0, 1, 2, 3}
+
+
+def check_grpo_logs() -> None:
+    assert FOLDER is not None
+    for path in sorted(FOLDER.glob("grpo_logs/beta0.0464/*.log")):
+        run = Run.objects.get(source__name__endswith=path.name, experiment__name="conciseness")
+        text = path.read_bytes().decode()
+        for key, name in (("train/loss", "'loss'"), ("train/kl", "'kl'"), ("reward/mean", "'eval_reward'")):
+            printed = [float(value) for value in re.findall(rf"{name}: ([^,}}]+)", text)]
+            (curve,) = series.read([run], [key])
+            np.testing.assert_array_equal(curve.y, printed)
+            steps = np.arange(50, 1001, 50) if key == "reward/mean" else np.arange(5, 1001, 5)
+            np.testing.assert_array_equal(curve.x, steps)
+        assert (run.method, run.state, run.config["grpo"]["beta"]) == ("grpo", State.SUCCEEDED, 0.0464)
+
+
+def check_evaluations(said: dict) -> None:
+    assert FOLDER is not None
+    rows = [row for path in FOLDER.glob("*_evals/report.json") for row in json.loads(path.read_text())]
+    checked = 0
+    for row in rows:
+        method = "grpo" if "beta" in row else "es"
+        knobs = {name: row[name] for name in ("alpha", "sigma", "beta") if name in row}
+        mine = Run.objects.filter(experiment__name="conciseness", config__contains={method: knobs})
+        runs, aggregate = list(mine.filter(source__kind="evaluation")), mine.filter(source__kind="report").first()
+        assert (aggregate is None) == bool(runs)
+        if aggregate is None:
+            checked += 1
+            numbers = series.latest(runs).values()
+            for key, name in (("reward/mean", "aggregate_reward"), ("eval/reward/normalized/mean",
+                              "aggregate_normalized_reward")):  # fmt: skip
+                values = np.array([one[key] for one in numbers])
+                assert f"{values.mean():.12g}" == f"{row[f'{name}_mean']:.12g}"
+                assert f"{values.std():.12g}" == f"{row[f'{name}_std']:.12g}"
+            kl = np.array([one["kl"] for one in numbers])
+            assert f"{kl.mean():.12g} {kl.std():.12g}" == f"{row['mean_kl']:.12g} {row['std_kl']:.12g}"
+            assert all(Response.objects.filter(run=run).count() == 160 for run in runs)
+        else:
+            (numbers,) = series.latest([aggregate]).values()
+            assert (numbers["eval/reward_mean"], numbers["eval/kl_std"]) == (
+                row["aggregate_reward_mean"],
+                row["std_kl"],
+            )
+            assert (aggregate.tags, aggregate.seed) == (["aggregate"], -1)
+    assert checked == 5
+    facts = [fact for file in said["files"] for fact in file["facts"] if "agrees with the 4 seeds" in fact]
+    assert len(facts) == 5
+
+
+def check_the_failed_job() -> None:
+    run = Run.objects.get(source__kind="log of a job that failed", experiment__name="conciseness")
+    attempt = run.attempts.get()
+    assert (run.state, run.method, run.config["grpo"]) == (State.FAILED, "grpo", {"beta": 0.1})
+    assert attempt.reason.startswith("A command was called wrongly: mamba: error: argument COMMAND: invalid choice")
+    assert attempt.reason.endswith("(line 2 of its log)")
