@@ -15,7 +15,7 @@ HELD_OUT = re.compile(
     r"\[Eval(?:uation)?\]\s*(?:Iteration|Step)\s+(\d{1,15})(?:\s*/\s*\d+)?\s*[:,]?\s*(.*)", re.IGNORECASE
 )
 PAIR = re.compile(
-    r"([A-Za-z][\w /.()%-]*?)\s*(?:[:=]\s*|\s)(" + BARE + r")\s*([A-Za-z%/]*)(?=[\s,;|]|$)", re.IGNORECASE
+    r"([A-Za-z][\w /.()%-]*?)\s*(?:[:=]\s*|\s)(" + BARE + r")[A-Za-z%/]*(?=[\s,;|]|$)", re.IGNORECASE
 )
 MEMORY = re.compile(r"^GPU Memory:\s*(" + BARE + r")\s*MB allocated,\s*(" + BARE + r")\s*MB peak", re.IGNORECASE)
 BAR = re.compile(r"^\s*\d{1,3}%\|[^|]*\|\s*(\d{1,15})/(\d{1,15})\s*\[(?:(\d+):)?(\d+):(\d\d)<")
@@ -28,7 +28,7 @@ KNOWN = {
 }  # fmt: skip
 SECTION = re.compile(r"^\[((?:\w+ )*(?:Config|Settings|Dataset|Distributed|Arguments|Hyperparameters))\]\s*$", re.I)
 NAMESPACE = re.compile(r"\b(?:Namespace|Args|\w*Config|\w*Arguments)\((.*=.*)\)\s*$")
-KEYWORD = re.compile(r"(\w+)=('[^']*'|\"[^\"]*\"|[^,()\[\]{}]+)")
+KEYWORD = re.compile(r"(\w+)=('[^']*'|\"[^\"]*\"|[^\s,()\[\]{}]+)")
 ARRAY = re.compile(r"^\[SLURM\][^>]*->\s*(.*)$")
 RUN_NAME = re.compile(r"(?:Syncing run|wandb run name:?|run_name:?)\s+(\S+)")
 MODEL = re.compile(r"\bLoading model (\S+?)\.{3}")

@@ -1,0 +1,69 @@
+"""Logs as programs print them, and what is read from them."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+
+from runs.importing.found import Entry, Found, Told
+from runs.importing.log import Log
+from workers.records import Metric, Response
+
+HEADER = """\
+[Training Config]
+  algorithm: Evolution Strategies
+  sigma (noise scale): 0.001
+  alpha (learning rate): 0.0005
+  population_size: 30
+  max_steps: 4
+  max_completion_length: 128
+  seed: {seed}
+
+[Dataset]
+  train_size: 2
+
+"""
+ENDED = "Training completed in 12.50s (0.21 minutes)\n"
+
+
+def iteration(i: int, total: int = 4, mean: str = "-10.50", more: str = "") -> str:
+    """A line of ES."""
+    return f"Iteration {i}/{total}, Time: 2.50s, Mean: {mean}, Min: -20.00, Max: -1.25, Std: 3.75{more}\n"
+
+
+@dataclass
+class Read:
+    """What was read of a log."""
+
+    entries: list[Entry]
+    told: Told
+
+    @property
+    def runs(self) -> list[Found]:
+        return list({entry.found.part: entry.found for entry in self.entries}.values())
+
+    @property
+    def answers(self) -> list[Response]:
+        return [entry.record for entry in self.entries if isinstance(entry.record, Response)]
+
+    @property
+    def remarks(self) -> list[str]:
+        return [str(remark) for remark in self.told.remarks]
+
+    def points(self, key: str, part: int = 0) -> list[tuple[int, int, float]]:
+        """(epoch, step, value) of a key."""
+        return [
+            (entry.epoch, entry.record.step, entry.record.values[key])
+            for entry in self.entries
+            if isinstance(entry.record, Metric) and key in entry.record.values and entry.found.part == part
+        ]
+
+    def values(self, key: str, part: int = 0) -> list[float]:
+        return [value for _, _, value in self.points(key, part)]
+
+
+def read(log: str | bytes, name: str = "some.log") -> Read:
+    """Reads a log."""
+    told = Told()
+    raw = log if isinstance(log, bytes) else log.encode()
+    return Read(list(Log(io.BytesIO(raw), name, told).entries()), told)

@@ -1,0 +1,169 @@
+"""What ES prints is read value by value, however the terminal, the file system or a crash have handled the text."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from runs.importing.hyperparameters import config_of
+from tests.runs.importing.logs import ENDED, HEADER, iteration, read
+from workers.executors.states import State
+
+WHOLE = HEADER.format(seed=3) + "".join(iteration(i) for i in (1, 2, 3, 4)) + ENDED
+
+
+def test_every_printed_number_is_a_point_under_our_names():
+    log = read(WHOLE)
+    (run,) = log.runs
+    assert log.points("train/reward/mean") == [(0, i, -10.5) for i in (1, 2, 3, 4)]
+    assert {key: log.values(f"train/reward/{key}")[0] for key in ("min", "max", "std")} == {
+        "min": -20.0, "max": -1.25, "std": 3.75,
+    }  # fmt: skip
+    assert log.values("time/step_seconds") == [2.5] * 4
+    assert log.values("es/dead") == [0.0] * 4
+    assert (run.kind, run.method, run.seed, run.state, run.seconds) == ("ES log", "es", 3, State.SUCCEEDED, 12.5)
+    assert log.remarks == []
+
+
+def test_the_settings_of_its_head_become_the_config_and_the_rest_stays_findable():
+    (run,) = read(WHOLE + "").runs
+    assert config_of(run.method, run.settings) == {
+        "schema": 1, "method": "es", "seed": 3, "imported": {"train_size": 2},
+        "es": {"sigma": 0.001, "alpha": 0.0005, "population": 30, "iterations": 4, "max_new_tokens": 128},
+    }  # fmt: skip
+
+
+def test_without_a_head_the_folder_says_how_it_was_made():
+    (run,) = read(iteration(1) + iteration(4), "es_logs/alpha0.0015_sigma0.010/es_conciseness_54913306_2.log").runs
+    assert config_of(run.method, run.settings) == {
+        "schema": 1, "method": "es", "task": {"name": "conciseness"}, "es": {"alpha": 0.0015, "sigma": 0.01},
+    }  # fmt: skip
+    assert run.seed == -1
+
+
+@pytest.mark.parametrize(
+    "spoiled",
+    [
+        WHOLE.replace("\n", "\r\n"),
+        WHOLE.replace("Iteration", "\r 10%|#   | 1/9 [00:01<00:09]\r            \rIteration"),
+        WHOLE.replace("Iteration", "\x1b[1;32mIteration").replace(", Std", "\x1b[0m, Std"),
+        WHOLE.replace("Iteration", "[rank0]: Iteration"),
+        WHOLE.replace(", Min", ",   Min"),
+        WHOLE.replace("Mean: -10.50", "Mean: np.float64(-10.50)"),
+        WHOLE.replace("Mean: -10.50", "Mean: tensor(-10.50, device='cuda:0')"),
+        WHOLE.replace("Mean: -10.50,", "Mean: -10.50,\n   "),
+        WHOLE.replace("Iteration 3", "/lib/x.py:3: UserWarning: something\n  warnings.warn(\nIteration 3"),
+        WHOLE.replace("Iteration 3/4", "\x00\x00\xff\xfe binary \x01\nIteration 3/4"),
+    ],
+    ids=["windows", "bars", "colours", "ranks", "spaces", "numpy", "torch", "wrapped", "warnings", "garbage"],
+)
+def test_what_surrounds_the_numbers_changes_none_of_them(spoiled):
+    log = read(spoiled)
+    assert log.points("train/reward/mean") == [(0, i, -10.5) for i in (1, 2, 3, 4)]
+    assert log.values("train/reward/std") == [3.75] * 4
+    assert [run.state for run in log.runs] == [State.SUCCEEDED]
+
+
+def test_numbers_that_are_none_are_kept_as_such():
+    log = read(
+        iteration(1, mean="nan") + iteration(2, mean="-inf") + iteration(3, mean="inf") + iteration(4, mean="1e-3")
+    )
+    first, *others = log.values("train/reward/mean")
+    assert math.isnan(first)
+    assert others == [-math.inf, math.inf, 0.001]
+
+
+def test_other_columns_keep_their_names_and_missing_ones_are_missing():
+    log = read("Iteration 1/2, Time: 1s, Mean: 1.0, Accuracy: 0.5, Format reward: 0.25\nIteration 2, Mean: 2.0\n")
+    assert log.values("train/accuracy") == [0.5]
+    assert log.values("train/format_reward") == [0.25]
+    assert log.values("train/reward/mean") == [1.0, 2.0]
+    assert log.values("es/dead") == []
+
+
+def test_an_iteration_whose_members_scored_alike_is_dead():
+    dead = "Iteration 1/2, Time: 1.00s, Mean: -3.00, Min: -3.00, Max: -3.00\n"
+    assert read(dead + dead.replace("1/2", "2/2").replace("Max: -3.00", "Max: -2.00")).values("es/dead") == [1.0, 0.0]
+
+
+def test_a_line_that_was_cut_off_is_left_out_and_named():
+    for cut in ("Iteration 3/4, Time: 2.50s, Mean: -1", iteration(3).rstrip()[:-1], "Iteration 3/4, Time: 2.5"):
+        log = read(iteration(1) + iteration(2) + cut)
+        assert len(log.values("train/reward/mean")) == 2, cut
+        assert log.remarks == ["line 3: iteration 3 is cut off: left out"], cut
+
+
+def test_a_whole_last_line_without_its_line_end_counts():
+    log = read(iteration(1) + iteration(2) + iteration(3).rstrip())
+    assert len(log.values("train/reward/std")) == 3
+    assert log.remarks == []
+
+
+def test_a_line_without_readable_numbers_is_named_and_the_others_are_kept():
+    log = read(iteration(1) + "Iteration 2/4, Time: ###, Mean: broken\n" + iteration(3))
+    assert [step for _, step, _ in log.points("train/reward/mean")] == [1, 3]
+    assert log.remarks == ["line 2: iteration 2 without a number that can be read"]
+
+
+def test_a_log_that_stops_says_where_and_that_it_does_not_say_why():
+    (run,) = read(iteration(1) + iteration(2)).runs
+    assert (run.state, run.reason) == (State.LOST, "Its log ends at step 2 of 4 and does not say why")
+
+
+def test_a_log_that_dies_amid_training_says_of_what():
+    died = 'Traceback (most recent call last):\n  File "a.py", line 3\nRuntimeError: CUDA error: an illegal access\n'
+    (run,) = read(iteration(1) + died).runs
+    assert run.state == State.FAILED
+    assert run.reason == "It raised an exception: RuntimeError: CUDA error: an illegal access (line 4 of its log)"
+
+
+def test_a_restart_that_goes_back_is_the_same_run_in_another_epoch():
+    head = HEADER.format(seed=0)
+    log = read(head + "".join(map(iteration, (1, 2, 3))) + head + "".join(map(iteration, (2, 3, 4))) + ENDED)
+    assert len(log.runs) == 1
+    assert [(e, s) for e, s, _ in log.points("train/reward/mean")] == [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (1, 4)]
+
+
+def test_other_settings_in_between_are_another_run():
+    one, two = (HEADER.format(seed=seed) + "".join(map(iteration, (1, 2, 3, 4))) + ENDED for seed in (0, 1))
+    log = read(one + two)
+    assert [(run.part, run.seed, run.state) for run in log.runs] == [(0, 0, "succeeded"), (1, 1, "succeeded")]
+    assert len(log.values("train/reward/mean", part=1)) == 4
+
+
+def test_the_same_settings_after_an_end_are_another_run_too():
+    one = HEADER.format(seed=0) + "".join(map(iteration, (1, 2, 3, 4))) + ENDED
+    assert len(read(one + one).runs) == 2
+
+
+def test_held_out_rewards_are_those_of_the_evaluator():
+    log = read(iteration(1) + "[Eval] Iteration 1: Mean -122.25  Min -331.00  Max -9.00  Std 128.42\n" + iteration(2))
+    assert log.points("reward/mean") == [(0, 1, -122.25)]
+    assert [log.values(f"reward/{key}") for key in ("min", "max", "std")] == [[-331.0], [-9.0], [128.42]]
+
+
+def test_answers_are_kept_line_by_line_with_what_was_wanted():
+    block = (
+        "[Eval Completions - Step 50] (2 samples)\n" + "-" * 80 + "\n"
+        "  [1/2] idx=0\n    Prompt: What is 15% of 200?\n    Target: 30 (len=2)\n"
+        "    Generated: Multiply:\n\nIteration is fun\n\n    200 x 0.15 = 30 (len=40)\n    Reward: -38.00\n\n"
+        "  [2/2] idx=1\n    Prompt: Capital?\n    Target: Paris (len=5)\n    Generated:  (len=0)\n    Reward: -5.00\n\n"
+        + "-" * 80 + "\n"
+    )  # fmt: skip
+    log = read(iteration(1) + block + iteration(2))
+    long, empty = log.answers
+    assert long.text == "Multiply:\n\nIteration is fun\n\n    200 x 0.15 = 30"
+    assert (long.prompt, long.target, long.reward, long.step, long.split, long.sample) == (
+        "What is 15% of 200?", "30", -38.0, 50, "eval", 0,
+    )  # fmt: skip
+    assert (long.parts, empty.parts) == ({"exact": 0.0, "contains": 1.0}, {"exact": 0.0, "contains": 0.0})
+    assert (empty.text, empty.reward) == ("", -5.0)
+    assert len(log.values("train/reward/mean")) == 2
+
+
+def test_a_line_without_an_end_takes_no_more_memory_than_a_stretch_of_it():
+    bars = b"\r 50%|#####     | 2/4 [00:01<00:01, 1.00it/s]" * 100_000
+    log = read(iteration(1).encode() + bars + b"\n" + b"x" * 3_000_000 + b"\n" + iteration(2).encode())
+    assert [step for _, step, _ in log.points("train/reward/mean")] == [1, 2]
+    assert log.remarks[0].startswith("line 3: longer than")

@@ -1,0 +1,77 @@
+"""A job that ended before training says why, in Slurm's words or its own."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.runs.importing.logs import HEADER, read
+from workers.executors.states import State
+
+BLAMED = {
+    "slurmstepd: error: *** JOB 1 ON n CANCELLED AT 2026-01-09 DUE TO TIME LIMIT ***": "Its time limit was over",
+    "slurmstepd: error: *** JOB 12 ON n1 CANCELLED AT 2026-01-09T22:00:00 DUE TO NODE FAILURE ***": "Its node failed",
+    "slurmstepd: error: *** JOB 1 ON n CANCELLED AT 2026-01-09 DUE TO PREEMPTION ***": "Another job took its place",
+    "slurmstepd: error: *** JOB 12 ON n1 CANCELLED AT 2026-01-09T22:00:00 ***": "It was cancelled",
+    "slurmstepd: error: Detected 1 oom_kill event in StepId=12.batch. Some of the step tasks have been OOM Killed.":
+        "Out of memory: the kernel killed it",
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.": "Out of memory on the GPU",
+    "ModuleNotFoundError: No module named 'trl'": "A Python module was not found",
+    "RuntimeError: CUDA is not available": "CUDA was not available",
+    "RuntimeError: Found no NVIDIA driver on your system.": "CUDA was not available",
+    "OSError: [Errno 28] No space left on device": "The disk was full",
+    "/var/spool/slurmd/job1/slurm_script: line 20: python: command not found": "A command was not found",
+    "/spool/job1/slurm_script: line 9: syntax error near unexpected token `fi'": "A script has a syntax error",
+    "train.py: error: unrecognized arguments: --sgima 1": "A command was called wrongly",
+    "slurm_script: line 3: 99 Segmentation fault      (core dumped) python a.py": "It crashed (segmentation fault)",
+    "ValueError: sigma must be above 0": "It raised an exception",
+    "srun: error: Unable to allocate resources: Invalid partition name specified": "Slurm refused or ended it",
+}  # fmt: skip
+FRAMES = 'Traceback (most recent call last):\n  File "a.py", line 3, in <module>\n    import trl\n'
+
+
+@pytest.mark.parametrize("line", BLAMED)
+def test_the_reason_is_named_with_its_line(line):
+    is_python = line.split(":")[0].endswith("Error")
+    log = read("Loading modules\n" + (FRAMES if is_python else "") + line + "\n", "grpo_logs/beta0.1/x_seed3.log")
+    (run,) = log.runs
+    assert (run.kind, run.state, run.method, run.seed) == ("log of a job that failed", State.FAILED, "grpo", 3)
+    assert run.reason.startswith(BLAMED[line]), run.reason
+    assert run.reason.endswith(f"{line} (line {5 if is_python else 2} of its log)")
+
+
+def test_what_slurm_says_counts_more_than_what_python_said_before():
+    log = read(FRAMES + "KeyError: 'x'\nslurmstepd: error: *** JOB 1 ON n CANCELLED AT 2026 DUE TO TIME LIMIT ***\n")
+    assert log.runs[0].reason.startswith("Its time limit was over")
+
+
+def test_the_cause_counts_more_than_the_launcher_that_passes_it_on():
+    launcher = FRAMES + "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \nsrun: error: n1: exited\n"
+    log = read(FRAMES + "ModuleNotFoundError: No module named 'trl'\n" + launcher)
+    assert log.runs[0].reason.startswith("A Python module was not found: ModuleNotFoundError")
+
+
+def test_exceptions_that_python_ignores_end_nothing():
+    ignored = "Exception ignored in: <function E.__del__ at 0x1>\n" + FRAMES + "IndexError: list index out of range\n"
+    assert read(ignored).runs == []
+
+
+def test_a_head_without_an_iteration_is_a_failure_that_does_not_say_why():
+    (run,) = read(HEADER.format(seed=2)).runs
+    assert (run.method, run.seed, run.state) == ("es", 2, State.FAILED)
+    assert run.reason == "Its log ends before the first iteration and does not say why"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "max_steps: 1000\nnum_generations: 30\nbeta: 0.1\n",
+        '{"question":"Solve: 3 + 5 =","answer":"8"}\n{"question":"x","answer":"y"}\n',
+        "# Readme\n\nIf you see CUDA out of memory, lower the batch size. The command not found page helps.\n",
+        "import torch\n\nclass OutOfMemoryError(RuntimeError):\n    pass\n",
+        "",
+    ],
+    ids=["YAML", "JSON lines", "prose", "code", "nothing"],
+)
+def test_other_texts_are_no_jobs(text):
+    log = read(text)
+    assert (log.runs, log.remarks) == ([], [])

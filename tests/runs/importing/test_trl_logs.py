@@ -1,0 +1,132 @@
+"""TRL's dictionaries are read wherever they stand, and belong to the step that the progress bar before them shows."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from runs.importing.hyperparameters import config_of
+from tests.runs.importing.logs import read
+from workers.executors.states import State
+
+HEAD = """\
+[SLURM] array index=0 -> beta=0.0464 seed=1
+[Training Config]
+  algorithm: GRPO
+  beta (KL coef): 0.0464
+  max_steps: 10
+
+"""
+SUMMARY = "{'train_runtime': 30.5, 'train_loss': 0.25, 'epoch': 2.0}\n"
+
+
+def bar(step: int, total: int = 10, seconds: int = 0) -> str:
+    """A progress bar, drawn over the one before."""
+    return f"\r {10 * step}%|{'#' * step}| {step}/{total} [00:{seconds:02d}<00:09,  1.00s/it]"
+
+
+def logged(step: int, reward: float = -2.5, more: str = "") -> str:
+    """What TRL prints at a logging step."""
+    cleared = "\r" + " " * 40 + "\r"
+    said = f"'loss': 0.125, 'reward': {reward}, 'kl': 0.5, 'num_tokens': {100.0 * step}{more}"
+    return f"{bar(step, seconds=step)}{cleared}{{{said}}}\n"
+
+
+WHOLE = HEAD + logged(5) + logged(10) + SUMMARY
+
+
+def test_numbers_stand_at_the_steps_of_the_bar_under_the_names_of_our_own_engine():
+    log = read(WHOLE)
+    (run,) = log.runs
+    assert log.points("train/loss") == [(0, 5, 0.125), (0, 10, 0.125)]
+    assert log.values("train/reward/mean") == log.values("train/reward") == [-2.5, -2.5]
+    assert log.values("train/kl") == [0.5, 0.5]
+    assert [entry.record.axes for entry in log.entries if entry.record][:2] == [{"tokens": 500.0}, {"tokens": 1000.0}]
+    assert [entry.at for entry in log.entries if entry.record][:2] == [5.0, 10.0]
+    assert (run.kind, run.method, run.seed, run.state, run.seconds) == ("TRL log", "grpo", 1, State.SUCCEEDED, 30.5)
+    assert config_of(run.method, run.settings)["grpo"] == {"beta": 0.0464, "max_steps": 10}
+
+
+@pytest.mark.parametrize(
+    "spoiled",
+    [
+        WHOLE.replace("\n", "\r\n"),
+        WHOLE.replace("\r", "\r\n"),
+        WHOLE.replace("'loss': 0.125", "'loss': '0.125'"),
+        WHOLE.replace("'loss': 0.125", "'loss': np.float64(0.125)"),
+        WHOLE.replace("'", '"'),
+        WHOLE.replace(", 'kl'", ",\n 'kl'"),
+        WHOLE.replace("'kl': 0.5", "'kl': \n0.5"),
+        WHOLE.replace("{'loss'", "\x1b[A{'loss'"),
+        WHOLE.replace("\r 50%", "Loading shards: 100%|###| 4/4 [00:09<00:00,  1.00s/it]\n\r 50%"),
+    ],
+    ids=["windows", "bars on lines", "texts", "numpy", "JSON", "wrapped", "wrapped amid", "cursor", "other bars"],
+)
+def test_however_it_is_printed_it_is_the_same(spoiled):
+    log = read(spoiled)
+    assert log.points("train/loss") == [(0, 5, 0.125), (0, 10, 0.125)]
+    assert log.values("train/kl") == [0.5, 0.5]
+    assert log.remarks == []
+
+
+def test_an_evaluation_is_one_and_its_own_bar_moves_no_step():
+    evaluation = (
+        bar(1, 4) + bar(4, 4) + "\r\x1b[A{'eval_loss': 0.5, 'eval_reward': -0.5, 'eval_kl': 2.0, 'eval_kl': 2.0}\n"
+    )
+    log = read(HEAD + logged(5) + evaluation + logged(10) + SUMMARY)
+    assert log.points("reward/mean") == log.points("eval/reward") == [(0, 5, -0.5)]
+    assert log.points("kl") == [(0, 5, 2.0)]
+    assert [step for _, step, _ in log.points("train/loss")] == [5, 10]
+
+
+def test_not_a_number_is_a_number_and_a_word_is_named():
+    log = read(HEAD + logged(5, more=", 'grad_norm': nan, 'entropy': inf, 'note': 'hello'") + SUMMARY)
+    assert math.isnan(log.values("train/grad_norm")[0])
+    assert log.values("train/entropy") == [math.inf]
+    assert log.remarks == ["line 7: note is not a number"]
+
+
+def test_a_step_that_the_dictionary_says_itself_is_believed():
+    log = read("{'loss': 1.0, 'reward': 0.0, 'step': 20}\n{'loss': 2.0, 'reward': 0.0, 'step': 40}\n")
+    assert log.points("train/loss") == [(0, 20, 1.0), (0, 40, 2.0)]
+
+
+def test_without_any_step_the_lines_are_counted_and_that_is_said():
+    log = read("{'loss': 1.0, 'reward': 0.0}\n{'eval_reward': 0.5}\n{'loss': 2.0, 'reward': 0.0}\n")
+    assert log.points("train/loss") == [(0, 1, 1.0), (0, 2, 2.0)]
+    assert log.points("reward/mean") == [(0, 1, 0.5)]
+    assert log.told.facts == ["the steps are not told: TRL's lines are counted, from 1"]
+
+
+def test_a_dictionary_that_the_file_cuts_off_is_left_out_and_named():
+    log = read(HEAD + logged(5) + logged(10).rstrip()[:-9])
+    assert log.points("train/loss") == [(0, 5, 0.125)]
+    assert log.remarks == ["line 8: the file ends amid a dictionary: left out"]
+    assert log.runs[0].state == State.LOST
+
+
+def test_a_restart_from_a_checkpoint_is_another_epoch():
+    log = read(HEAD + logged(5) + logged(10).replace("10/10", "8/10") + logged(5) + logged(10) + SUMMARY)
+    assert [(epoch, step) for epoch, step, _ in log.points("train/loss")] == [(0, 5), (0, 8), (1, 5), (1, 10)]
+
+
+def test_a_log_of_two_methods_is_two_runs():
+    log = read(WHOLE + "Iteration 1/1, Time: 1.00s, Mean: -1.00, Min: -2.00, Max: 0.00, Std: 0.50\n")
+    assert [run.kind for run in log.runs] == ["TRL log", "ES log"]
+
+
+def test_other_dictionaries_are_none_of_trls():
+    log = read(HEAD + "Updated tokens: {'bos_token_id': None, 'pad_token_id': 151643}.\n" + logged(5) + SUMMARY)
+    assert log.points("train/loss") == [(0, 5, 0.125)]
+    assert log.remarks == []
+
+
+def test_sampled_answers_are_numbered_from_one_because_none_is_greedy():
+    sample = "  [1/2]\n    Prompt: Days?\n    Target: 7 (len=1)\n    Completion: 7 (len=1)\n    Reward: 0.00\n\n"
+    block = "[TRL Eval Completions - Step 5]\n" + "-" * 80 + "\n  Captured 2 eval completions\n\n" + sample + sample
+    log = read(HEAD + logged(5) + block)
+    assert [(one.sample, one.text, one.parts) for one in log.answers] == [
+        (1, "7", {"exact": 1.0, "contains": 1.0}),
+        (2, "7", {"exact": 1.0, "contains": 1.0}),
+    ]
