@@ -18,7 +18,7 @@ from runs.views.runs_table import steps_of
 
 register = template.Library()
 ANCHORS = {"reward/mean": "#chart-reward", "accuracy/contains": "#chart-accuracy", "kl": "#chart-kl"}
-LOOKS = {"state": "how", "step": "number how-far"}
+LOOKS = {"state": "how", "step": "number how-far", "tag": "tagged"}
 MOST_LETTERS = 40
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TypeVar
 
 from django.contrib import messages
 from django.contrib.auth.models import User
+from django.core.exceptions import BadRequest
 from django.core.paginator import Page, Paginator
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django_htmx.middleware import HtmxDetails
 
 from runs.charts import Look
+from runs.series import Span
 from workers.analysis.bands import AUTO
 from workers.analysis.middles import MIDDLES, SPREADS
 
@@ -33,8 +36,14 @@ def choice(request: HttpRequest, name: str, choices: Collection[str], default: s
     value = request.GET.get(name, default)
     if value in choices:
         return value
-    messages.warning(request, f"{name} must be one of {', '.join(choices)}, not {value!r}: showing {default}.")
+    warn(request, f"{name} must be one of {', '.join(choices)}, not {value!r}: showing {default}.")
     return default
+
+
+def warn(request: HttpRequest, words: str) -> None:
+    """Says it at the head of the page. A part of a page has no such place, and the next page would say it instead."""
+    if "text/html" in request.headers.get("Accept", "text/html"):
+        messages.warning(request, words)
 
 
 @dataclass(frozen=True)
@@ -63,9 +72,9 @@ class Axes:
         """What the bands are, as a hint says it."""
         return dict(self.spreads)[self.spread]
 
-    def look(self, px: int | None) -> Look:
+    def look(self, px: int | None, zoom: Span | None = None) -> Look:
         """The charts' share of it."""
-        return Look(self.x, self.log_kl, self.center, self.spread, px)
+        return Look(self.x, self.log_kl, self.center, self.spread, px, zoom)
 
 
 def axes(request: HttpRequest) -> Axes:
@@ -76,6 +85,20 @@ def axes(request: HttpRequest) -> Axes:
         choice(request, "center", MIDDLES, "mean"),
         choice(request, "band", (AUTO, *SPREADS), AUTO),
     )
+
+
+def zoom_of(request: HttpRequest) -> Span | None:
+    """The x range that somebody has zoomed to, as `from` and `to`; None for all. Raises BadRequest where it is none."""
+    said = request.GET.get("from"), request.GET.get("to")
+    if said == (None, None):
+        return None
+    try:
+        low, high = (float(end or "") for end in said)
+    except ValueError:
+        low, high = math.nan, math.nan
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise BadRequest("from and to must both be numbers, from below to")
+    return low, high
 
 
 def page_of(request: HttpRequest, rows: QuerySet[Row], per_page: int, name: str = "page") -> Page[Row]:

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.contrib import messages
 from django.http import HttpRequest, QueryDict
 from django.utils.functional import cached_property
 
 from runs import tables
 from runs.models import Experiment
 from runs.tables import Column, Order, Place, Problem, QueryError, Term, Vocabulary
+from runs.views.parameters import warn
 
 COLUMNS_AT_MOST = 20
 GROUPED_BY_AT_MOST = 4
@@ -138,9 +138,9 @@ def _columns(request: HttpRequest, sent: QueryDict, vocabulary: Vocabulary, name
     keys = list(dict.fromkeys(key for key in sent.getlist(name) if key))
     for key in keys:
         if vocabulary.column(key) is None:
-            messages.warning(request, vocabulary.complaint(key))
+            warn(request, vocabulary.complaint(key))
     if len(keys) > at_most:
-        messages.warning(request, f"{name} takes at most {at_most} keys: showing the first {at_most}.")
+        warn(request, f"{name} takes at most {at_most} keys: showing the first {at_most}.")
     return _columns_of(vocabulary, keys[:at_most])
 
 
@@ -149,7 +149,7 @@ def _order(request: HttpRequest, sent: QueryDict, vocabulary: Vocabulary) -> Ord
     column = vocabulary.column(asked.removeprefix("-"))
     if column is None or not column.is_sortable:
         offered = "created, name, reward, kl or es.sigma, with - before it for the largest first"
-        messages.warning(request, f"sort must be one of the columns, such as {offered}, not {asked!r}.")
+        warn(request, f"sort must be one of the columns, such as {offered}, not {asked!r}.")
         return _order_by(vocabulary, NEWEST)
     return Order(column, asked.startswith("-"))
 
@@ -164,5 +164,5 @@ def _after(request: HttpRequest, sent: QueryDict) -> Place | None:
     try:
         return Place.read(text) if text else None
     except tables.NotACursor:
-        messages.warning(request, "That page is not known: showing the first.")
+        warn(request, "That page is not known: showing the first.")
         return None

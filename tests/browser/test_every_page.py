@@ -27,8 +27,8 @@ GROUPED = "?group=recipe&group=state"
 COLUMNS = "?" + "&".join(
     f"col={key}"
     for key in (
-        "state", "tag", "note", "created", "by", "recipe", "preset", "model", "task.name", "es.sigma", "es.alpha",
-        "es.members", "reward/mean.min", "reward/mean.max", "kl.max", "time",
+        "state", "tag", "note", "created", "by", "recipe", "preset", "model.path", "task.name", "es.sigma", "es.alpha",
+        "es.population", "reward/mean.min", "reward/mean.max", "kl.max", "time",
     )
 )  # fmt: skip
 OWED = {
