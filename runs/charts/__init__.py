@@ -6,7 +6,8 @@ from runs.charts.groups import Group, groups_of, label
 from runs.charts.marks import Mark, marks
 from runs.charts.overlay import MAIN_KEYS, How, overlay
 from runs.charts.population import population_chart
-from runs.charts.sections import SYSTEM, Section, machine, sections
+from runs.charts.sections import SYSTEM, Plan, Section, machine, plans, sections
+from runs.charts.single import Spec, drawn
 from runs.charts.words import number, share
 
 __all__ = [
@@ -18,15 +19,19 @@ __all__ = [
     "How",
     "Look",
     "Mark",
+    "Plan",
     "Section",
+    "Spec",
     "Table",
     "compare",
+    "drawn",
     "groups_of",
     "label",
     "machine",
     "marks",
     "number",
     "overlay",
+    "plans",
     "population_chart",
     "sections",
     "share",

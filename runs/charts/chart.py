@@ -33,7 +33,10 @@ class Table:
 
 @dataclass(frozen=True)
 class Chart:
-    """A figure (plotly JSON) with its words. `keys` are the series that it is drawn from."""
+    """A figure (plotly JSON) with its words. `keys` are the series that it is drawn from.
+
+    Without a figure it waits to be drawn: a page with hundreds asks for each when somebody gets there.
+    """
 
     name: str
     title: str
@@ -56,7 +59,7 @@ class Chart:
     @property
     def is_empty(self) -> bool:
         """True where there is nothing to draw yet."""
-        return not self.figure["data"]
+        return not self.figure.get("data", ["is not known yet"])
 
 
 def numbers(values: Iterable[float]) -> list[float | None]:

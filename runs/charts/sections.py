@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.utils.text import slugify
@@ -27,6 +27,25 @@ class Section:
     def is_folded(self) -> bool:
         """True where it is for those who look for it."""
         return self.slug.endswith("details")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A section before its curves are read. `x`: the axis that it keeps to, empty where it takes the page's."""
+
+    slug: str
+    title: str
+    help: str
+    specs: tuple[Spec, ...]
+    x: str = ""
+
+    def section(self, charts: Iterable[Chart]) -> Section:
+        """The section, with its charts."""
+        return Section(self.slug, self.title, self.help, tuple(charts))
+
+    def drawn(self, run: Run, curves: Mapping[str, Curve], x: str = "step", log_kl: bool = False) -> Section:
+        """The section, with a chart for each spec that has a curve."""
+        return self.section(drawn(run, self.specs, curves, self.x or x, log_kl))
 
 
 HELD_OUT = (
@@ -71,14 +90,14 @@ OURS = ("", "train", "es", "grpo", "time", *(prefix.removesuffix("/") for prefix
 """First parts of keys that have a place above; a script of one's own, or another tool, brings others."""
 
 
-def sections(run: Run, curves: Iterable[Curve], x: str = "step", *, log_kl: bool = False) -> list[Section]:
-    """Held-out, the task's parts, training, time, whatever else by its key's first part; the machine apart.
+def plans(keys: Collection[str]) -> list[Plan]:
+    """Held-out, the task's parts, training, time, whatever else by its key's first part, and the machine.
 
     A key that is not known here gets a chart of its own, so that nothing a run logs stays hidden.
     """
-    mine = {c.key: c for c in curves if not c.key.startswith(SYSTEM)}
+    there = set(keys)
     known = {key for spec in (*HELD_OUT, *TRAINING) for key, _ in spec.lines}
-    own = [_own(key) for key in mine if key not in known]
+    own = [_own(key) for key in keys if key not in known and not key.startswith(SYSTEM)]
     parts = (
         ("held-out", "Held-out", "Reward, accuracy, KL and answers, by the common evaluator on the centre weights.",
          HELD_OUT),
@@ -90,15 +109,29 @@ def sections(run: Run, curves: Iterable[Curve], x: str = "step", *, log_kl: bool
         ("training-details", "Training, in detail", "", _rest(own, deep=True)),
         ("details", "Held-out, in detail", "", [s for s in own if s.name.startswith(DETAILS) and not is_part(s.name)]),
     )  # fmt: skip
-    drawn_parts = (
-        Section(slug, title, words, drawn(run, specs, mine, x, log_kl)) for slug, title, words, specs in parts
-    )
-    return [section for section in drawn_parts if section.charts]
+    made = [_plan(slug, title, words, specs, there) for slug, title, words, specs in parts]
+    return [plan for plan in (*made, _of_machine(keys)) if plan.specs]
+
+
+def sections(run: Run, curves: Iterable[Curve], x: str = "step", *, log_kl: bool = False) -> list[Section]:
+    """All charts of these curves, drawn; the machine's apart."""
+    mine = {c.key: c for c in curves if not c.key.startswith(SYSTEM)}
+    return [plan.drawn(run, mine, x, log_kl) for plan in plans(mine)]
 
 
 def machine(run: Run, curves: Iterable[Curve]) -> list[Section]:
     """What the machine says about the run, along time: its records come by the clock, not by steps. None or one."""
     mine = {c.key: c for c in curves if c.key.startswith(SYSTEM)}
+    return [plan.drawn(run, mine) for plan in plans(mine)]
+
+
+def _plan(slug: str, title: str, words: str, specs: Iterable[Spec], there: Container[str], x: str = "") -> Plan:
+    """Of the specs those that have a key."""
+    return Plan(slug, title, words, tuple(s for s in specs if any(key in there for key, _ in s.lines)), x)
+
+
+def _of_machine(keys: Iterable[str]) -> Plan:
+    mine = [key for key in keys if key.startswith(SYSTEM)]
     gpus = sorted({match[1] for key in mine if (match := re.match(r"system/(gpu\d+)/", key))})
     specs = [
         *(Spec(f"system/{name}", title, unit, tuple((SYSTEM + key, said) for key, said in lines), words)
@@ -107,9 +140,9 @@ def machine(run: Run, curves: Iterable[Curve]) -> list[Section]:
           for what, title, unit, words in GPUS),
     ]  # fmt: skip
     known = {key for spec in specs for key, _ in spec.lines}
-    charts = drawn(run, [*specs, *(_own(key) for key in mine if key not in known)], mine, "relative")
     words = "The processes of the training, and its GPUs, every few seconds; along time, whatever else is drawn along."
-    return [Section("system", "Machine", words, charts)] if charts else []
+    own = (_own(key) for key in mine if key not in known)
+    return _plan("system", "Machine", words, (*specs, *own), set(mine), x="relative")
 
 
 def is_part(key: str) -> bool:

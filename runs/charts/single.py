@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,18 @@ class Spec:
     lines: tuple[tuple[str, str], ...]
     help: str = ""
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return tuple(key for key, _ in self.lines)
+
+    def waiting(self) -> Chart:
+        """The chart before it is drawn."""
+        return Chart(self.name, self.title, "", {}, Table((), ()), self.keys, self.help)
+
+    def empty(self) -> Chart:
+        """The chart of what has no points along an axis."""
+        return replace(self.waiting(), figure={"data": [], "layout": {}})
+
 
 def drawn(
     run: Run, specs: Iterable[Spec], curves: Mapping[str, Curve], x: str = "step", log_kl: bool = False
@@ -49,7 +61,7 @@ def _chart(run: Run, spec: Spec, lines: Sequence[tuple[Curve, str]], x: str, log
     data = [trace for i, (curve, name) in enumerate(lines) for trace in _traces(run, curve, name, i)]
     if log_y:
         data = [style.without_nonpositive(trace, "y") for trace in data]
-    layout = style.layout(X_WORDS[x], spec.unit, log_y=log_y, meta={"x": x}, showlegend=len(lines) > 1)
+    layout = style.layout(X_WORDS[x], spec.unit, log_y=log_y, meta=_meta(lines, x), showlegend=len(lines) > 1)
     if spec.unit.startswith(SHARE):
         layout["yaxis"]["tickformat"] = ".0%"
     layout["yaxis"] |= style.room(np.concatenate([curve.y for curve, _ in lines]))
@@ -64,6 +76,10 @@ def _chart(run: Run, spec: Spec, lines: Sequence[tuple[Curve, str]], x: str, log
         keys,
         spec.help,
     )
+
+
+def _meta(lines: Sequence[tuple[Curve, str]], x: str) -> dict[str, Any]:
+    return {"x": x, "thinned": any(len(curve.x) < curve.points for curve, _ in lines)}
 
 
 def _traces(run: Run, curve: Curve, name: str, i: int) -> list[dict[str, Any]]:

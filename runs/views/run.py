@@ -12,21 +12,20 @@ from django.views.decorators.http import require_safe
 
 from runs import series
 from runs.access import may_cancel, may_launch, may_resume
-from runs.charts import SYSTEM, Chart, Section, machine, sections
+from runs.charts import Chart
 from runs.models import AttemptEvent, Run
 from runs.views.by_hand import esweb_command, launch_command, train_command
 from runs.views.chart import chart_response
 from runs.views.checkpoints import checkpoints_context
 from runs.views.config import config_sections
 from runs.views.log import log_context
-from runs.views.parameters import Axes, SignedIn, axes
+from runs.views.parameters import SignedIn, axes, zoom_of
 from runs.views.population import population
 from runs.views.responses import responses_context
+from runs.views.run_curves import CHART_PX, curve_chart, curve_names, curve_sections
 from runs.views.runs_table import cursors
 from runs.views.standing import standing
 from runs.views.visible import visible_run
-
-CHART_PX = 600
 
 
 @require_safe
@@ -86,22 +85,14 @@ def _standing(request: SignedIn, run: Run) -> dict[str, Any]:
 
 def _curves_context(request: SignedIn, run: Run) -> dict[str, Any]:
     keys, along = series.keys(run), axes(request)
-    return {"sections": _sections(run, keys, along, CHART_PX), "known_keys": json.dumps(keys), "axes": along}
-
-
-def _sections(run: Run, keys: list[str], along: Axes, px: int | None) -> list[Section]:
-    told = [key for key in keys if key.startswith(SYSTEM)]
-    curves = series.read([run], [key for key in keys if key not in told], x=along.x, px=px)
-    by_the_clock = series.read([run], told, x="relative", px=px) if told else []
-    return sections(run, curves, along.x, log_kl=along.log_kl) + machine(run, by_the_clock)
+    return {"sections": curve_sections(run, keys, along), "known_keys": json.dumps(keys), "axes": along}
 
 
 def _chart(request: SignedIn, run: Run, name: str, px: int | None) -> Chart:
-    parts = _sections(run, series.keys(run), axes(request), px)
-    charts = {chart.name: chart for section in parts for chart in section.charts}
-    if name not in charts:
-        raise Http404(f"name must be one of population, {', '.join(charts)}, not {name!r}")
-    return charts[name]
+    chart = curve_chart(run, name, axes(request), px, zoom_of(request))
+    if chart is None:
+        raise Http404(f"name must be one of population, {', '.join(curve_names(run))}, not {name!r}")
+    return chart
 
 
 def _past_context(run: Run) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import { paint } from "./chart-paint.js";
 import { oneStop } from "./toolbar-keys.js";
 
 const FLUSH_MS = 500;
+const ZOOM_MS = 250;
 // Nothing leaves this site: Plotly's button that uploads a chart is not there, nor an address for it.
 const REMOVED = ["select2d", "lasso2d", "autoScale2d", "sendChartToCloud"];
 const CONFIG = { responsive: true, displaylogo: false, plotlyServerURL: "", modeBarButtonsToRemove: REMOVED };
@@ -35,6 +36,7 @@ class LiveChart extends HTMLElement {
     document.addEventListener("points-missed", () => this.spoil(0), { signal });
     document.addEventListener("theme-changed", () => this.onTheme(), { signal });
     this.addEventListener("htmx:afterSwap", () => this.onFigure(), { signal });
+    this.words.addEventListener("htmx:configRequest", ({ detail }) => Object.assign(detail.parameters, this.zoom), { signal });
     if (this.dataset.changed) document.body.addEventListener(this.dataset.changed, () => this.spoil(), { signal });
     this.sight = new IntersectionObserver(([entry]) => this.onSight(entry.isIntersecting), { rootMargin: "200px" });
     this.sight.observe(this);
@@ -45,12 +47,14 @@ class LiveChart extends HTMLElement {
     this.sight.disconnect();
     clearTimeout(this.flushing);
     clearTimeout(this.refreshing);
+    clearTimeout(this.closer);
     if (this.figure) Plotly.purge(this.plot);
   }
 
   onSight(inSight) {
     this.inSight = inSight;
     if (!inSight) return;
+    if (!this.source) return this.refresh();
     if (!this.figure || this.isOutOfTheme) this.draw();
     else if (this.recent.length) this.flushSoon();
     if (this.spoilt) this.refresh();
@@ -58,20 +62,50 @@ class LiveChart extends HTMLElement {
 
   onTheme() {
     this.isOutOfTheme = true;
-    if (this.inSight) this.draw();
+    if (this.inSight && this.source) this.draw();
+  }
+
+  /** The figure as JSON; not there before it is asked for, on a page of many charts. */
+  get source() {
+    return this.querySelector('script[type="application/json"]');
   }
 
   /** Draws what the JSON says. The reader's zoom and hidden lines are kept: the figure's uirevision never changes. */
   draw() {
     this.isOutOfTheme = false;
-    this.figure = JSON.parse(this.querySelector('script[type="application/json"]').textContent);
+    this.figure = JSON.parse(this.source.textContent);
     this.plot.hidden = !this.figure.data.length;
     if (this.plot.hidden) return;
     const { data, layout } = paint(structuredClone(this.figure));
     Plotly.react(this.plot, data, layout, CONFIG);
+    this.watchZoom();
     this.makeHeard();
     this.dispatchEvent(new CustomEvent("chart-drawn", { bubbles: true }));
     this.flushSoon();
+  }
+
+  watchZoom() {
+    if (this.watchesZoom) return;
+    this.watchesZoom = true;
+    this.plot.on("plotly_relayout", (change) => this.onZoom(change));
+  }
+
+  /** A closer look needs more points than the whole line does: they are asked for once the reader holds still. */
+  onZoom(change) {
+    if (change["xaxis.autorange"]) this.zoom = undefined;
+    else if ("xaxis.range[0]" in change || "xaxis.range" in change) this.zoom = this.range();
+    else return;
+    if (!this.figure.layout.meta.thinned) return;
+    clearTimeout(this.closer);
+    this.closer = setTimeout(() => this.refresh(true), ZOOM_MS);
+  }
+
+  /** The range on screen, in the unit of the server's x. */
+  range() {
+    const { range, type } = this.plot.layout.xaxis;
+    const seconds = (day) => (typeof day === "number" ? day : Date.parse(`${day.replace(" ", "T")}Z`)) / 1000;
+    const [from, to] = type === "date" ? range.map(seconds) : range;
+    return { from, to };
   }
 
   /** The words above and the table below say what the picture shows; read aloud, it is loose numbers of its axes. */
@@ -134,8 +168,8 @@ class LiveChart extends HTMLElement {
     }, 1000 * seconds);
   }
 
-  refresh() {
-    if (this.asked && performance.now() - this.askedAt < 30000) return;
+  refresh(isUrgent = false) {
+    if (!isUrgent && this.asked && performance.now() - this.askedAt < 30000) return;
     this.spoilt = false;
     this.asked = true;
     this.askedAt = performance.now();

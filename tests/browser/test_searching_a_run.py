@@ -1,7 +1,9 @@
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.charts import look_at, wait_for_x
 from tests.runs.pages import a_bit_of_everything, make_run, record
+from workers.records import Metric
 
 
 @pytest.fixture
@@ -56,3 +58,18 @@ def test_knobs_are_found_and_one_is_changed_for_the_next_launch(open_page):
     open_page.get_by_label("at", exact=True).fill("0.5")
     open_page.keyboard.press("Enter")
     expect(open_page.locator("[name='es.sigma']")).to_have_value("0.5")
+
+
+def test_of_many_charts_each_is_drawn_when_the_reader_gets_there(signed_in, address, experiment, runs_dir):
+    page, run = signed_in, make_run(experiment)
+    record(run, [Metric(step, {f"layer{i:02d}/norm": float(step * i) for i in range(40)}) for step in range(3)])
+    page.goto(f"{address}{run.get_absolute_url()}")
+    last = page.locator("#chart-layer39-norm")
+    expect(last).to_contain_text("Comes when it is in sight.")
+    look_at(page, "layer39-norm")
+    expect(last).to_contain_text("Rose from 0 to 78.")
+    expect(page.locator("#chart-layer25-norm")).to_contain_text("Comes when it is in sight.")
+    record(run, [Metric(3, {"layer39/norm": 100.0})])
+    wait_for_x(page, "layer39-norm", "layer39/norm", [0, 1, 2, 3])
+    page.get_by_label("Find curves").fill("layer25")
+    expect(page.locator("#chart-layer25-norm")).to_contain_text("Rose from 0 to 50.")
