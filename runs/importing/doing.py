@@ -45,7 +45,7 @@ class Imported:
     @property
     def sentence(self) -> str:
         """The sum of it."""
-        where = f" in {self.experiment.name}" if self.experiment is not None and (self.made or self.went_on) else ""
+        where = f" in {self.experiment.name}" if self.experiment is not None and self.made else ""
         parts = [f"{_count(len(self.made), 'new run')}{where}"]
         parts += [f"{_count(len(self.went_on), 'run')} went on"] if self.went_on else []
         parts += [f"{_count(len(self.known), 'run')} known already, nothing made again"] if self.known else []

@@ -1,0 +1,226 @@
+"""JSON of evaluations, reports and trainer states: whole, with keys missing or added, and cut off in the middle."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from runs.importing import broken_json, evaluations, reports, trainer_state
+from runs.importing.found import Told
+from runs.importing.hyperparameters import config_of
+from workers.records import Metric, Response
+
+
+def seed(reward: float = -2.0, **more):
+    """What an evaluation says of one seed."""
+    said = {"sample_idx": 0, "completion": "It is 7.", "completion_length": 8, "reward": -7.0, "num_tokens": 4,
+            "mean_per_token_kl": 0.5}  # fmt: skip
+    asked = {
+        "question_idx": 0,
+        "question": "Days?",
+        "target_answer": "7",
+        "completions": [said, {**said, "completion": ""}],
+    }
+    return {
+        "reward": {"mean": reward, "std": 1.0, "min": -3.0, "max": 0.0, "normalized": {"mean": 0.9}},
+        "kl": {"total_tokens": 8, "mean_per_token": 0.25, "per_sample_means": [0.5, 0.5]},
+        "completions": [asked], **more,
+    }  # fmt: skip
+
+
+def evaluation(**more):
+    return {
+        "timestamp": "2026-01-11T05:05:49+00:00", "algorithm": "es", "sigma": 0.001, "alpha": 0.0005,
+        "config": {"baseline_model_name": "Qwen/Q", "temperature": 0.7, "num_samples": 2, "do_sample": True,
+                   "max_new_tokens": 128, "eval_data_path": "/home/somebody/x"},
+        "seed_results": {"0": seed(-2.0), "1": seed(-4.0)},
+        "aggregate": {"reward_mean": -3.0, "reward_std": 1.0}, **more,
+    }  # fmt: skip
+
+
+def read(entries):
+    """(entries, remarks, facts) of a reader that is given what it tells to."""
+    told = Told()
+    found = list(entries(told))
+    return found, [str(remark) for remark in told.remarks], told.facts
+
+
+def evaluated(document):
+    return read(lambda told: evaluations.entries(document, "x.json", told))
+
+
+def numbers(entries, part=0):
+    return next(e.record.values for e in entries if e.found.part == part and isinstance(e.record, Metric))
+
+
+def answers(entries, part=0):
+    return [e.record for e in entries if e.found.part == part and isinstance(e.record, Response)]
+
+
+def test_an_evaluation_is_a_run_a_seed_with_numbers_and_answers():
+    entries, remarks, facts = evaluated(evaluation())
+    values = numbers(entries)
+    expected = {"reward/mean": -2.0, "reward/std": 1.0, "kl": 0.25, "kl/k3": 0.25, "eval/reward/normalized/mean": 0.9}
+    assert {key: values[key] for key in expected} == expected
+    assert (values["accuracy/contains"], values["accuracy/exact"], values["response/empty_ratio"]) == (0.5, 0.0, 0.5)
+    first, second = answers(entries)
+    assert (first.prompt, first.target, first.text, first.tokens, first.reward) == ("Days?", "7", "It is 7.", 4, -7.0)
+    assert (first.sample, second.sample) == (1, 2)
+    assert first.parts == {"exact": 0.0, "contains": 1.0, "kl_per_token": 0.5}
+    assert [entry.found.seed for entry in entries if isinstance(entry.record, Metric)] == [0, 1]
+    assert remarks == []
+    assert facts == ["its aggregate is that of its 2 seeds: reward -3 ± 1"]
+
+
+def test_how_it_was_asked_is_the_evaluation_s_config_and_not_the_training_s():
+    entries, _, _ = evaluated(evaluation())
+    found = entries[0].found
+    assert config_of(found.method, found.settings) == {
+        "schema": 1, "method": "es", "seed": 0, "es": {"sigma": 0.001, "alpha": 0.0005}, "model": {"path": "Qwen/Q"},
+        "evaluation": {"temperature": 0.7, "samples": 2, "max_new_tokens": 128},
+        "imported": {"evaluation_do_sample": True},
+    }  # fmt: skip
+    assert "does not say after which step" in found.note
+
+
+def test_a_step_that_it_says_is_taken():
+    entries, _, _ = evaluated(evaluation(iteration=500))
+    assert {e.record.step for e in entries} == {500}
+
+
+def test_greedy_answers_are_sample_zero():
+    entries, _, _ = evaluated(evaluation(config={"do_sample": False}))
+    assert [answer.sample for answer in answers(entries)] == [0, 1]
+
+
+def test_a_seed_that_failed_says_why():
+    entries, remarks, _ = evaluated(evaluation(seed_results={"0": {"error": "checkpoint missing"}, "1": seed()}))
+    assert (entries[0].found.state, entries[0].found.reason) == ("failed", "Its evaluation failed: checkpoint missing")
+    assert remarks[0] == "seed 0: was not evaluated: checkpoint missing"
+
+
+def test_missing_and_added_keys_cost_only_themselves():
+    result = {"reward": {"mean": -1.0}, "win_rate": 0.5, "format": {"rate": 0.25}, "completions": "none"}
+    entries, remarks, _ = evaluated({"seed_results": {"7": result, "x": {}, "y": 3}})
+    assert numbers(entries) == {"reward/mean": -1.0, "eval/win_rate": 0.5, "eval/format/rate": 0.25}
+    assert [str(remark) for remark in remarks] == [
+        "seed x: holds no number and no answer", "seed y: was not evaluated: it is int and no object",
+    ]  # fmt: skip
+
+
+def test_answers_without_a_reward_or_text_are_named():
+    asked = {"question": "Q", "completions": [{"completion": "a"}, {"reward": 1.0}, {"completion": "b", "reward": 1.0}]}
+    entries, remarks, _ = evaluated({"seed_results": {"0": {"completions": [asked, {}]}}})
+    assert [answer.text for answer in answers(entries)] == ["b"]
+    assert numbers(entries)["reward/mean"] == 1.0
+    assert [remark.split(":")[0] for remark in remarks] == [
+        "seed 0, question 0, completion 0", "seed 0, question 0, completion 1", "seed 0, question 1",
+    ]  # fmt: skip
+
+
+def test_an_aggregate_that_is_not_its_seeds_is_named():
+    _, remarks, _ = evaluated(evaluation(aggregate={"reward_mean": -3.0, "reward_std": math.sqrt(2)}))
+    assert remarks == ["aggregate: says -3.0 ± 1.4142135623730951; its 2 seeds give -3.0 ± 1.0"]
+
+
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.7, 0.9, 0.99])
+def test_an_evaluation_that_is_cut_off_keeps_what_stands_before(share):
+    text = json.dumps(evaluation(), indent=1)
+    document = broken_json.read(text[: int(share * len(text))])
+    assert document is not None
+    assert document.why
+    assert evaluations.is_one(document.value)
+    entries, _, _ = evaluated(document.value)
+    assert numbers(entries)["reward/mean"] == -2.0
+
+
+def test_the_line_of_the_break_is_named():
+    text = '{"log_history": [\n{"loss": 1.0, "step": 1},\n{"loss": 2.0, "step": 2},\n{"loss": 3.0, "st'
+    document = broken_json.read(text)
+    assert document is not None
+    assert (document.line, document.value["log_history"][:2]) == (
+        4,
+        [{"loss": 1.0, "step": 1}, {"loss": 2.0, "step": 2}],
+    )
+    assert broken_json.read("no JSON at all") is None
+    assert broken_json.read('{"a": 1}\n{"b": 2}') is None
+    assert broken_json.read("[" * 100_000) is None
+
+
+def reported(rows, seeds=()):
+    return read(lambda told: reports.entries(rows, "report.json", told, lambda method, settings: seeds))
+
+
+ROW = {"alpha": 0.0005, "sigma": 0.01, "aggregate_reward_mean": -3.0, "aggregate_reward_std": 1.0, "mean_kl": 4.5}
+
+
+def test_a_row_whose_seeds_are_not_here_is_kept_as_an_aggregate():
+    entries, remarks, _ = reported([{**ROW, "num_seeds": 4, "num_seeds_hacked_reward": 1}])
+    assert numbers(entries) == {
+        "eval/reward_mean": -3.0, "eval/reward_std": 1.0, "eval/kl_mean": 4.5, "eval/n": 4.0,
+        "eval/num_seeds_hacked_reward": 1.0,
+    }  # fmt: skip
+    found = entries[0].found
+    assert (found.tags, found.method, found.seed, found.state) == (("aggregate",), "es", -1, "succeeded")
+    assert "A mean over 4 seeds, not a training" in found.note
+    assert remarks == []
+
+
+def test_a_row_whose_seeds_are_here_is_checked_and_kept_no_second_time():
+    here = [{"reward/mean": -2.0, "kl": 4.0}, {"reward/mean": -4.0, "kl": 5.0}]
+    entries, remarks, facts = reported([ROW], here)
+    assert (entries, remarks) == ([], [])
+    assert facts == ["alpha=0.0005, sigma=0.01: agrees with the 2 seeds that are here"]
+
+
+def test_a_row_that_its_seeds_do_not_give_is_named():
+    _, remarks, facts = reported([ROW], [{"reward/mean": -2.0, "kl": 4.5}, {"reward/mean": -4.5, "kl": 4.5}])
+    assert facts == []
+    assert [remark.split(" is ")[0] for remark in remarks] == [
+        "row 0: alpha=0.0005, sigma=0.01: aggregate_reward_mean",
+        "row 0: alpha=0.0005, sigma=0.01: aggregate_reward_std",
+    ]
+
+
+def test_rows_without_means_are_named():
+    _, remarks, _ = reported([ROW, {"alpha": 1}, 3])
+    assert [str(remark) for remark in remarks] == [f"row {i}: holds no mean over seeds: left out" for i in (1, 2)]
+
+
+def state(*history, **more):
+    document = {"global_step": 10, "max_steps": 20, "log_history": list(history), **more}
+    return read(lambda told: trainer_state.entries(document, "checkpoint-10/trainer_state.json", told))
+
+
+def test_a_trainer_s_state_gives_its_history():
+    entries, remarks, _ = state(
+        {"loss": 0.5, "reward": -1.0, "step": 5, "epoch": 0.1, "num_tokens": 100, "step_time": 2.0},
+        {"loss": float("nan"), "reward": -0.5, "step": 10, "step_time": 2.0},
+        {"eval_reward": -0.25, "step": 10},
+    )
+    assert [e.record.step for e in entries if e.record] == [5, 10, 10]
+    assert numbers(entries)["train/reward/mean"] == -1.0
+    assert entries[0].record.axes == {"tokens": 100}
+    found = entries[0].found
+    assert (found.method, found.state, found.seconds) == ("grpo", "lost", 4.0)
+    assert found.reason == "This is its state at step 10 of 20; how it ended is not told"
+    assert remarks == []
+
+
+def test_a_summary_or_the_last_step_is_an_end():
+    for done in ({"train_runtime": 9.0, "step": 10}, {"loss": 1.0, "step": 20}):
+        entries, _, _ = state({"loss": 1.0, "step": 5}, done)
+        assert entries[0].found.state == "succeeded"
+
+
+def test_entries_without_a_step_or_a_number_are_named():
+    entries, remarks, _ = state({"loss": 1.0}, "words", {"step": 3}, {"loss": 2.0, "step": 4, "matrix": [1, 2]})
+    assert [e.record.step for e in entries if e.record] == [4]
+    assert [remark.split(":")[0] for remark in remarks] == [f"log_history[{i}]" for i in range(3)] + ["log_history[3]"]
+
+
+def test_a_history_that_goes_back_is_another_epoch():
+    entries, _, _ = state({"loss": 1.0, "step": 5}, {"loss": 1.0, "step": 10}, {"loss": 1.0, "step": 5})
+    assert [(e.epoch, e.record.step) for e in entries if e.record] == [(0, 5), (0, 10), (1, 5)]

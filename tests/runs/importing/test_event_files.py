@@ -1,0 +1,139 @@
+"""Event files give their scalars, however those are written. A broken record costs itself, a broken length the rest."""
+
+from __future__ import annotations
+
+import io
+import struct
+
+import pytest
+
+from runs.importing import event_files, tfrecord
+from runs.importing.found import Told
+from tests.runs.importing.tensorboard import crc32c, event, masked, nested, record, scalar, tensor, varint, version
+from workers.records import Metric
+
+
+def read(*files: bytes, name: str = "events.out.tfevents.1"):
+    """(entries, remarks) of event files of one folder."""
+    told = Told()
+    openers = [lambda data=data: io.BytesIO(data) for data in files]
+    return list(event_files.entries(openers, name, told)), [str(remark) for remark in told.remarks]
+
+
+def points(entries, key):
+    return [(e.epoch, e.record.step, e.record.values[key]) for e in entries if e.record and key in e.record.values]
+
+
+def test_the_checksum_is_that_of_the_standard():
+    assert crc32c(b"123456789") == 0xE3069283
+    crc = crc32c(b"hello")
+    assert tfrecord.masked_crc32c(b"hello") == (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        b"\x08\x01" + nested(2, b"") + nested(4, struct.pack("<f", 0.5)),
+        b"\x08\x02" + nested(4, struct.pack("<d", 0.5)),
+        b"\x08\x01" + nested(5, struct.pack("<f", 0.5)),
+        b"\x08\x01" + varint(5 << 3 | 5) + struct.pack("<f", 0.5),
+        b"\x08\x02" + nested(6, struct.pack("<d", 0.5)),
+        b"\x08\x13" + nested(13, varint(0x3800)),
+        b"\x08\x0e" + nested(13, varint(0x3F00)),
+    ],
+    ids=["content", "double content", "floats", "one float", "doubles", "half", "bfloat16"],
+)
+def test_a_scalar_tensor_is_a_scalar_in_every_encoding(fields):
+    entries, remarks = read(version() + event(3, tensor("loss", fields)))
+    assert (points(entries, "loss"), remarks) == ([(0, 3, 0.5)], [])
+
+
+@pytest.mark.parametrize("fields", [b"\x08\x09" + nested(10, varint(-7)), b"\x08\x09\x50" + varint(-7)])
+def test_whole_numbers_may_be_negative(fields):
+    assert points(read(event(1, tensor("n", fields)))[0], "n") == [(0, 1, -7.0)]
+
+
+def test_simple_values_and_times_are_kept():
+    entries, _ = read(event(1, scalar("a", 1.5), scalar("b", -2.0), at=100.0) + event(2, scalar("a", 2.5), at=160.0))
+    assert points(entries, "a") == [(0, 1, 1.5), (0, 2, 2.5)]
+    assert points(entries, "b") == [(0, 1, -2.0)]
+    assert [entry.at for entry in entries if entry.record] == [0.0, 60.0]
+    assert entries[0].found.started_at == 100.0
+
+
+def test_what_is_no_scalar_is_named_once_with_its_count():
+    picture = nested(1, nested(1, b"samples") + nested(4, b"png"))
+    several = tensor("dist", b"\x08\x01" + nested(5, struct.pack("<2f", 1.0, 2.0)))
+    entries, remarks = read(event(1, picture, several, scalar("a", 1.0)) + event(2, picture))
+    assert points(entries, "a") == [(0, 1, 1.0)]
+    assert remarks == [
+        "tag samples: holds no scalar: 2 events left out",
+        "tag dist: holds no scalar: 1 event left out",
+    ]
+
+
+def test_a_record_that_does_not_fit_its_checksum_is_left_out_and_the_next_is_read():
+    bad = bytearray(event(2, scalar("a", 2.0)))
+    bad[-6] ^= 0xFF
+    first = version() + event(1, scalar("a", 1.0))
+    entries, remarks = read(first + bytes(bad) + event(3, scalar("a", 3.0)))
+    assert points(entries, "a") == [(0, 1, 1.0), (0, 3, 3.0)]
+    assert remarks == [f"byte {len(first)}: a record does not fit its checksum: left out"]
+
+
+@pytest.mark.parametrize("cut", [1, 5, 11, 20])
+def test_a_file_that_ends_amid_a_record_is_read_up_to_there(cut):
+    last = event(2, scalar("a", 2.0))
+    first = event(1, scalar("a", 1.0))
+    entries, remarks = read(first + last[:-cut] if cut != 11 else first + last[:11])
+    assert points(entries, "a") == [(0, 1, 1.0)]
+    assert remarks == [f"byte {len(first)}: the file ends amid a record"]
+
+
+def test_a_length_that_cannot_be_believed_ends_the_reading():
+    first = event(1, scalar("a", 1.0))
+    entries, remarks = read(first + b"\xff" * 40 + event(2, scalar("a", 2.0)))
+    assert points(entries, "a") == [(0, 1, 1.0)]
+    assert remarks == [f"byte {len(first)}: a record's length does not fit its checksum: nothing behind it"]
+
+
+def test_a_record_of_a_pretended_size_is_never_held():
+    length = struct.pack("<Q", 2**40)
+    entries, remarks = read(event(1, scalar("a", 1.0)) + length + masked(length))
+    assert "is longer than" in remarks[0]
+    assert points(entries, "a") == [(0, 1, 1.0)]
+
+
+def test_bytes_that_are_no_message_are_named():
+    entries, remarks = read(record(b"\xff\xff\xff") + event(1, scalar("a", 1.0)))
+    assert remarks == ["byte 0: is no event: a number does not end"]
+    assert points(entries, "a") == [(0, 1, 1.0)]
+
+
+def test_trl_s_tags_get_our_names():
+    tags = (scalar("train/reward", -1.0), scalar("train/kl", 0.5), scalar("eval/reward", -2.0))
+    entries, _ = read(event(5, *tags))
+    (metric,) = [entry.record for entry in entries if isinstance(entry.record, Metric)]
+    assert metric.values == {
+        "train/reward/mean": -1.0, "train/reward": -1.0, "train/kl": 0.5, "reward/mean": -2.0, "eval/reward": -2.0,
+    }  # fmt: skip
+    assert entries[0].found.method == "grpo"
+
+
+def test_the_published_es_scripts_log_the_population_under_reward():
+    entries, _ = read(event(1, scalar("reward/mean", -1.0), scalar("time/iteration", 27.0)))
+    assert points(entries, "train/reward/mean") == [(0, 1, -1.0)]
+    assert points(entries, "time/step_seconds") == [(0, 1, 27.0)]
+    assert entries[0].found.method == "es"
+
+
+def test_anybody_else_s_tags_stay_as_they_are():
+    entries, _ = read(event(1, scalar("reward/mean", -1.0)))
+    assert points(entries, "reward/mean") == [(0, 1, -1.0)]
+    assert entries[0].found.method == "other"
+
+
+def test_each_file_of_a_folder_is_an_epoch_of_one_run():
+    first = event(1, scalar("a", 1.0)) + event(2, scalar("a", 2.0))
+    entries, _ = read(first, event(2, scalar("a", 20.0), at=1_700_000_100.0))
+    assert points(entries, "a") == [(0, 1, 1.0), (0, 2, 2.0), (1, 2, 20.0)]

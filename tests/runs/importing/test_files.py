@@ -1,0 +1,195 @@
+"""What is read, and what is refused in a sentence: links out, devices, bombs, names that lead elsewhere, garbage."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import tarfile
+import zipfile
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from runs.importing import archives, of_path, of_upload, walking
+from runs.importing.files import File, Refused, clean
+from runs.importing.reading import recognised
+from tests.runs.importing.logs import iteration
+from tests.runs.importing.tensorboard import event, scalar, write
+
+LOG = iteration(1) + iteration(2)
+
+
+def found(path: Path) -> dict[str, str]:
+    """name -> what is in it, or why it is not read."""
+    with ExitStack() as keep:
+        return {one.name: one.why if isinstance(one, Refused) else contents(one) for one in of_path(path, keep)}
+
+
+def contents(file: File) -> str:
+    with file.open() as opened:
+        data = opened.read()
+    assert len(data) == file.size
+    return data.decode()
+
+
+def uploaded(data: bytes, name: str) -> dict[str, str]:
+    with ExitStack() as keep:
+        files = of_upload(io.BytesIO(data), len(data), name, keep)
+        return {one.name: one.why if isinstance(one, Refused) else contents(one) for one in files}
+
+
+def zipped(**members: str) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in members.items():
+            archive.writestr(name, text)
+    return out.getvalue()
+
+
+def tarred(*members: tuple[tarfile.TarInfo, bytes]) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as archive:
+        for member, data in members:
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    return out.getvalue()
+
+
+def kind_of(kind: bytes, name: str = "x", link: str = "") -> tarfile.TarInfo:
+    member = tarfile.TarInfo(name)
+    member.type, member.linkname = kind, link
+    return member
+
+
+def test_a_folder_is_walked_in_the_order_in_which_people_count(tmp_path):
+    for name in ("run-10/a.log", "run-9/a.log", "run-9/sub/b.log"):
+        (tmp_path / "logs" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "logs" / name).write_text(name)
+    assert list(found(tmp_path / "logs")) == ["logs/run-9/a.log", "logs/run-9/sub/b.log", "logs/run-10/a.log"]
+
+
+def test_links_and_devices_are_refused_and_what_they_point_at_is_not_opened(tmp_path):
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    (tmp_path / "secret").write_text("secret")
+    (folder / "a.log").write_text(LOG)
+    (folder / "b-out").symlink_to(tmp_path / "secret")
+    (folder / "c-folder").symlink_to(tmp_path)
+    (folder / "d-in").symlink_to(folder / "a.log")
+    (folder / "e-nowhere").symlink_to(tmp_path / "nothing")
+    os.mkfifo(folder / "f-pipe")
+    assert found(folder) == {
+        "logs/a.log": LOG,
+        "logs/b-out": "is a link out of the folder: not read",
+        "logs/c-folder": "is a link out of the folder: not read",
+        "logs/d-in": "is a link to what is read anyway: not read twice",
+        "logs/e-nowhere": "is a link that leads nowhere: not read",
+        "logs/f-pipe": "is no regular file: not read",
+    }
+
+
+def test_a_device_that_is_named_itself_is_not_read():
+    assert found(Path("/dev/zero")) == {"zero": "is no regular file: not read"}
+
+
+def test_members_of_archives_are_read_without_touching_the_disk_under_their_names(tmp_path):
+    inside = {"es/alpha0.1/a.log": LOG, "./b.log": "b"}
+    (tmp_path / "x.zip").write_bytes(zipped(**inside))
+    assert found(tmp_path / "x.zip") == {"x.zip/es/alpha0.1/a.log": LOG, "x.zip/b.log": "b"}
+    data = tarred((tarfile.TarInfo("es/a.log"), LOG.encode()), (kind_of(tarfile.DIRTYPE, "d"), b""))
+    assert uploaded(data, "y.tar.gz") == {"y.tar.gz/es/a.log": LOG}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x.zip"]
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "/etc/passwd", "a/../../b", "C:\\windows\\x", "..\\x"])
+def test_names_that_lead_out_are_refused(name):
+    out = "its name leads out of the folder that it is in: not read"
+    assert list(uploaded(zipped(**{name: "x"}), "z.zip").values()) == [out]
+    assert list(uploaded(tarred((tarfile.TarInfo(name), b"x")), "z.tgz").values()) == [out]
+    assert list(uploaded(b"x", name).values()) == [out]
+
+
+def test_a_name_is_words_and_holds_nothing_that_cannot_be_shown():
+    assert (
+        clean("a\x00b\n/c\ud800.log")
+        == "a\N{REPLACEMENT CHARACTER}b\N{REPLACEMENT CHARACTER}/c\N{REPLACEMENT CHARACTER}.log"
+    )
+    assert len(clean("x" * 2000)) == 500
+
+
+def test_links_and_devices_in_archives_are_refused():
+    data = tarred((kind_of(tarfile.SYMTYPE, "s", "/etc/passwd"), b""), (kind_of(tarfile.LNKTYPE, "h", "s"), b""))
+    assert set(uploaded(data, "a.tgz").values()) == {"is a link or a device: not read"}
+    out, link = io.BytesIO(), zipfile.ZipInfo("s")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr(link, "/etc/passwd")
+    assert uploaded(out.getvalue(), "a.zip") == {"a.zip/s": "is a link or a device: not read"}
+
+
+def test_an_archive_inside_an_archive_is_not_opened():
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("inner.zip", zipped(a="x"))
+    assert uploaded(out.getvalue(), "a.zip") == {"a.zip/inner.zip": "is an archive inside an archive: not opened"}
+
+
+def test_a_bomb_is_told_and_not_unpacked(monkeypatch):
+    monkeypatch.setattr(archives, "ARCHIVE_AT_MOST", 5_000)
+    bomb = zipped(a="0" * 4_000, b="0" * 4_000)
+    assert uploaded(bomb, "a.zip") == {
+        "a.zip/a": "0" * 4_000, "a.zip": "unpacks to more than 5000 bytes: what stands from b on was not read",
+    }  # fmt: skip
+    data = tarred((tarfile.TarInfo("a"), b"0" * 4_000), (tarfile.TarInfo("b"), b"0" * 4_000))
+    assert "unpacks to more than" in uploaded(data, "a.tgz")["a.tgz"]
+
+
+def test_a_member_that_is_too_long_and_too_many_members_are_told(monkeypatch):
+    monkeypatch.setattr(archives, "FILE_AT_MOST", 10)
+    assert uploaded(zipped(a="0" * 11, b="x"), "a.zip") == {
+        "a.zip/a": "has 11 bytes; at most 10 are read",
+        "a.zip/b": "x",
+    }
+    monkeypatch.setattr(archives, "MEMBERS_AT_MOST", 1)
+    assert uploaded(zipped(a="x", b="y"), "a.zip")["a.zip"].startswith("holds more than 1 members")
+
+
+def test_broken_and_encrypted_archives_are_told():
+    whole = zipped(a=LOG)
+    assert "cannot be read on" in uploaded(whole[:-30], "a.zip")["a.zip"]
+    data = bytearray(whole)
+    at = data.index(b"PK\x01\x02")
+    data[6] |= 1
+    data[at + 8] |= 1
+    assert uploaded(bytes(data), "a.zip") == {"a.zip/a": "is encrypted: not read"}
+    cut = uploaded(tarred((tarfile.TarInfo("a"), os.urandom(50_000)))[:2_000], "a.tgz")
+    assert all("cannot be read on" in why for why in cut.values())
+
+
+def test_files_that_are_too_long_or_too_many_are_told(tmp_path, monkeypatch):
+    (tmp_path / "a").write_text("x" * 11)
+    (tmp_path / "b").write_text("x")
+    monkeypatch.setattr(walking, "FILE_AT_MOST", 10)
+    assert found(tmp_path)[f"{tmp_path.name}/a"] == "has 11 bytes; at most 10 are read"
+    monkeypatch.setattr(walking, "FILES_AT_MOST", 1)
+    assert found(tmp_path)[tmp_path.name] == "holds more than 1 files: the others were not looked at"
+
+
+def test_kinds_are_told_by_content_and_not_by_name(tmp_path):
+    (tmp_path / "a.json").write_text(LOG)
+    (tmp_path / "b.txt").write_text('{"log_history": [{"loss": 1.0, "step": 1}]}')
+    (tmp_path / "c.log").write_text('[{"mean_kl": 1.0, "beta": 0.1}]')
+    (tmp_path / "d.png").write_text('{"seed_results": {}}')
+    write(tmp_path / "tb" / "e.dat", event(1, scalar("a", 1.0)))
+    write(tmp_path / "tb" / "f.dat", event(2, scalar("a", 1.0)))
+    (tmp_path / "g.bin").write_bytes(os.urandom(2000) + b"\x00")
+    (tmp_path / "h.json").write_text('{"zero_optimization": {"stage": 2}}')
+    (tmp_path / "i").write_text("")
+    with ExitStack() as keep:
+        sources, refused = recognised(of_path(tmp_path, keep))
+    assert [(source.kind, len(source.files)) for source in sources] == [
+        ("text", 1), ("TensorBoard events", 2), ("trainer state", 1), ("evaluation", 1), ("report", 1),
+    ]  # fmt: skip
+    assert [one.why.split(",")[0] for one in refused] == ["is binary", "is JSON", "is empty"]
