@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
-from django.core.signals import request_finished, request_started
-from django.db import close_old_connections, transaction
+from django.db import transaction
 from schemathesis import Case
 from schemathesis.checks import not_a_server_error
 from schemathesis.core.transport import Response
@@ -36,16 +35,6 @@ READS = {"GET"}
 
 class TakenBack(Exception):
     """Ends what one request did."""
-
-
-@pytest.fixture
-def connected(db: None) -> Iterator[None]:
-    """The database's connection outlives a request: it holds the test's transaction."""
-    for signal in (request_started, request_finished):
-        signal.disconnect(close_old_connections)
-    yield
-    for signal in (request_started, request_finished):
-        signal.connect(close_old_connections)
 
 
 # Django's word on what WSGI does with a download. It is served by ASGI.

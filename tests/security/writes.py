@@ -55,9 +55,14 @@ def things_of(owner: User) -> Things:
     return Things(experiment, going, stopped, binned, view, User.objects.create(username="other"))
 
 
-def _launch(things: Things) -> Write:
+def launch_form() -> dict[str, Any]:
+    """A launch of the smallest preset."""
     filled = {k: v for k, v in initial_from(preset("es-micro").config).items() if v is not None and v is not False}
-    return Write([things.experiment.pk], {"preset": "es-micro", "seeds": "0", "name": "", **filled})
+    return {"preset": "es-micro", "seeds": "0", "name": "", **filled}
+
+
+def _launch(things: Things) -> Write:
+    return Write([things.experiment.pk], launch_form())
 
 
 def _undo(things: Things) -> Write:
