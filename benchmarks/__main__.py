@@ -9,10 +9,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+PARTS = {"closed_loop", "peers", "points", "servers"}
+"""What benchmarks are made of, and none by itself."""
+
 
 def names() -> list[str]:
     """The benchmarks of this folder."""
-    return sorted(path.stem for path in Path(__file__).parent.glob("*.py") if not path.stem.startswith("_"))
+    found = (path.stem for path in Path(__file__).parent.glob("*.py"))
+    return sorted(name for name in found if not name.startswith("_") and name not in PARTS)
 
 
 def main(chosen: list[str]) -> int:

@@ -1,0 +1,43 @@
+"""Clients that send their next request once the last is answered, each over one connection that it keeps."""
+
+from __future__ import annotations
+
+import http.client
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Client:
+    """What one client sends, made beforehand so that making it costs the measured time nothing."""
+
+    port: int
+    path: str
+    headers: Mapping[str, str]
+    bodies: Sequence[bytes]
+
+    def send(self) -> list[float]:
+        """Sends all of it; the seconds that each answer took. Raises RuntimeError with an answer that is a refusal."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+        took = [self._ask(connection, body) for body in self.bodies]
+        connection.close()
+        return took
+
+    def _ask(self, connection: http.client.HTTPConnection, body: bytes) -> float:
+        began = time.perf_counter()
+        connection.request("POST", self.path, body, dict(self.headers))
+        answer = connection.getresponse()
+        said = answer.read()
+        if answer.status >= 300:
+            raise RuntimeError(f"{self.path}: {answer.status} {said[:500]!r}")
+        return time.perf_counter() - began
+
+
+def drive(clients: Sequence[Client]) -> tuple[float, list[float]]:
+    """All clients at once: seconds from the first request to the last answer, and those of each request, sorted."""
+    with ThreadPoolExecutor(len(clients)) as threads:
+        began = time.perf_counter()
+        took = [seconds for found in threads.map(Client.send, clients) for seconds in found]
+        return time.perf_counter() - began, sorted(took)
