@@ -3,10 +3,12 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import expect
 
 from runs import launch
+from runs.models import ApiToken, SavedView
 from tests.browser.charts import look_at
 from tests.runs.checkpointing import fill, save
 from tests.runs.pages import a_bit_of_everything, evaluation, make_run, record
@@ -117,6 +119,59 @@ def test_axe_finds_no_serious_fault_and_nothing_hangs_over_the_edge(signed_in, a
         signed_in.set_viewport_size({"width": width, "height": 900})
         assert faults(signed_in) == "[]"
         assert signed_in.evaluate("document.documentElement.scrollWidth") <= width
+    complaints[:] = [c for c in complaints if "status of 40" not in c]
+
+
+@pytest.fixture
+def other_pages(ada, experiment, runs_dir):
+    """Pages that need no more than one of each thing, and what somebody new sees of them."""
+    run = make_run(experiment)
+    record(run, a_bit_of_everything())
+    failed, waiting = make_run(experiment, "es-tiny", 1, "failed"), make_run(experiment, "es-tiny", 2, "queued")
+    failed.attempts.update(ended_at=timezone.now(), reason="ValueError: sigma is no number")
+    thrown = type(experiment).objects.create(name="Thrown away", owner=ada, deleted_at=timezone.now())
+    SavedView.objects.create(owner=ada, name="Best first", page="experiment", experiment=experiment, is_shared=True)
+    ApiToken.objects.create(user=ada, name="laptop", scope="read", digest="0", expires_at=timezone.now())
+    type(ada).objects.filter(pk=ada.pk).update(is_superuser=True)
+    names = (
+        "home",
+        "compare",
+        "saved-views",
+        "bin",
+        "settings-tokens",
+        "settings-password",
+        "settings-people",
+        "api-docs",
+    )
+    return [
+        *map(reverse, names), f"{reverse('experiments')}?shelf=archived",
+        f"{experiment.get_absolute_url()}?group=recipe", f"{reverse('compare')}?run={run.uid}&run={failed.uid}",
+        waiting.get_absolute_url(),
+        f"{experiment.get_absolute_url()}?q=nosuch:1", reverse("experiment-edit", args=[experiment.pk]),
+        f"{reverse('share')}?page=experiment&experiment={experiment.pk}", thrown.get_absolute_url(),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_no_serious_fault_on_any_other_page(signed_in, address, other_pages, complaints, theme):
+    signed_in.emulate_media(color_scheme=theme, reduced_motion="reduce")
+    look_over(signed_in, address, other_pages, complaints)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_no_serious_fault_on_what_somebody_new_sees(signed_in, address, complaints, theme):
+    signed_in.emulate_media(color_scheme=theme, reduced_motion="reduce")
+    names = ("home", "experiments", "compare", "saved-views", "bin", "settings-tokens")
+    look_over(signed_in, address, map(reverse, names), complaints)
+
+
+def look_over(page, address, paths, complaints):
+    """Holds each page against axe, wide and narrow."""
+    for path in paths:
+        page.goto(address + path)
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 900})
+            assert faults(page) == "[]", f"{path} at {width} px"
     complaints[:] = [c for c in complaints if "status of 40" not in c]
 
 
