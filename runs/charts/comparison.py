@@ -13,7 +13,7 @@ from runs.charts.chart import Cell, Chart, Table, numbers
 from runs.charts.groups import Curves, Group, line, look
 from runs.charts.tradeoff import KL, REWARD, tradeoff
 from runs.charts.words import X_WORDS, change, number, share
-from runs.series import Curve, m4
+from runs.series import Curve, Span, m4
 from workers.analysis.bands import AUTO, Band, band
 from workers.analysis.middles import MIDDLES, Floats
 
@@ -52,13 +52,15 @@ MEASURES = (
 @dataclass(frozen=True)
 class Look:
     """How the charts are drawn: x, one of X_AXES; center, one of MIDDLES; spread, `auto` or one of SPREADS; px, how
-    many pixels wide, so that no more is sent than can be seen. What is computed is computed from all points."""
+    many pixels wide, so that no more is sent than can be seen; zoom, the x range that is looked at. What is computed is
+    computed from all points."""
 
     x: str = "step"
     log_kl: bool = False
     center: str = "mean"
     spread: str = AUTO
     px: int | None = None
+    zoom: Span | None = None
 
 
 AS_USUAL = Look()
@@ -81,10 +83,11 @@ def _along(measure: Measure, groups: Sequence[Group], shown: set[int], curves: C
     x, log_y = how.x, how.log_kl and measure.key == KL
     bands = [(g, _band(g, measure.key, curves, how)) for g in groups]
     bands = [(g, b) for g, b in bands if b.most]
-    data = [t for g, b in bands for t in _traces(g, _thinned(b, how.px), measure.key, shown, curves, how.px)]
+    data = [t for g, b in bands for t in _traces(g, _thinned(b, how), measure.key, shown, curves, how)]
     if log_y:
         data = [style.without_nonpositive(trace, "y") for trace in data]
-    layout = style.layout(X_WORDS[x], measure.unit, log_y=log_y, meta={"x": x})
+    thinned = how.px is not None and any(len(b.x) > 2 * how.px for _, b in bands)
+    layout = style.layout(X_WORDS[x], measure.unit, log_y=log_y, meta={"x": x, "thinned": thinned})
     if measure.is_share:
         layout["yaxis"] |= {"tickformat": ".0%", **style.room(_all_means(bands))}
     words = _words(bands, share if measure.is_share else number)
@@ -99,21 +102,21 @@ def _band(group: Group, key: str, curves: Curves, how: Look) -> Band:
     return band(lines, how.center, how.spread)
 
 
-def _thinned(whole: Band, px: int | None) -> Band:
+def _thinned(whole: Band, how: Look) -> Band:
     """The band on pixel columns, with the corners of all three of its lines."""
+    px = how.px
     if px is None:
         return whole
-    kept = np.unique(np.concatenate([m4(whole.x, y, px) for y in (whole.middle, whole.low, whole.high)]))
+    corners = [m4(whole.x, y, px, zoom=how.zoom) for y in (whole.middle, whole.low, whole.high)]
+    kept = np.unique(np.concatenate(corners))
     x, middle, low, high = (column[kept] for column in (whole.x, whole.middle, whole.low, whole.high))
     return replace(whole, x=x, middle=middle, low=low, high=high, n=whole.n[kept])
 
 
-def _traces(
-    group: Group, spread: Band, key: str, shown: set[int], curves: Curves, px: int | None
-) -> list[dict[str, Any]]:
+def _traces(group: Group, spread: Band, key: str, shown: set[int], curves: Curves, how: Look) -> list[dict[str, Any]]:
     several = spread.most > 1
     mine = [(run, line(curves[run.pk, key])) for run in group.runs if run.pk in shown and (run.pk, key) in curves]
-    kept = [m4(x, y, px) if px and len(x) else slice(None) for _, (x, y) in mine]
+    kept = [m4(x, y, how.px, zoom=how.zoom) if how.px and len(x) else slice(None) for _, (x, y) in mine]
     seeds = [
         _seed(group, run.uid, run.name, key, (x[seen], y[seen]), several)
         for (run, (x, y)), seen in zip(mine, kept, strict=True)

@@ -19,7 +19,7 @@ from runs.charts.line_ends import Drawn, End, ends
 from runs.charts.marks import Mark
 from runs.charts.single import MARKERS_AT_MOST
 from runs.charts.words import X_WORDS, change, number, share
-from runs.series import Curve, m4
+from runs.series import Curve, Span, m4
 from workers.analysis.middles import Floats
 from workers.analysis.smoothing import Smoothing, smooth
 
@@ -32,12 +32,14 @@ RAW = Smoothing()
 
 @dataclass(frozen=True)
 class How:
-    """How the reader wants to see it. px: the width that lines are thinned to, None for every point."""
+    """How the reader wants to see it. px: the width that lines are thinned to, None for every point.
+    zoom: the x range that is looked at."""
 
     x: str = "step"
     log_y: bool = False
     smoothing: Smoothing = RAW
     px: int | None = None
+    zoom: Span | None = None
 
 
 def overlay(key: str, marks: Sequence[Mark], curves: Mapping[tuple[int, str], Curve], how: How) -> Chart:
@@ -46,13 +48,14 @@ def overlay(key: str, marks: Sequence[Mark], curves: Mapping[tuple[int, str], Cu
     lines = [_drawn(mark, curves[mark.run.pk, key], how) for mark in marks if (mark.run.pk, key) in curves]
     lines = [drawn for drawn in lines if len(drawn.x)]
     log_y = how.log_y and any((drawn.y > 0).any() for drawn in lines)
-    shown = _thinned(lines, how.px)
+    shown = _thinned(lines, how)
     labels = ends(lines, log_y)
     data = [trace for drawn in shown for trace in _traces(drawn, key, how)] + _letters(labels, how)
     data = [style.without_nonpositive(trace, "y") for trace in data] if log_y else data
     said = share if measure.is_share else number
     summary = f"{_words(lines, said)}{_log_words(lines, how, log_y)}"
     layout = _layout(measure, lines, how, log_y)
+    layout["meta"]["thinned"] = sum(len(drawn.x) for drawn in shown) < sum(len(drawn.x) for drawn in lines)
     layout["margin"] = {**layout["margin"], "r": 16 + 7 * max((len(end.text) for end in labels), default=0)}
     figure = {"data": data, "layout": layout}
     return Chart(key, measure.title, summary, figure, _table(shown, how), keys=(key,), help=measure.help)
@@ -69,14 +72,15 @@ def _drawn(mark: Mark, curve: Curve, how: How) -> Drawn:
     return Drawn(mark, x[order], y[order], smooth(x[order], y[order], how.smoothing) if how.smoothing else y[order])
 
 
-def _thinned(lines: Sequence[Drawn], px: int | None) -> list[Drawn]:
+def _thinned(lines: Sequence[Drawn], how: How) -> list[Drawn]:
     """The lines on the pixel columns that they share, with the corners of the raw line and of the smoothed one."""
+    px = how.px
     if px is None or not lines:
         return list(lines)
     span = min(float(d.x[0]) for d in lines), max(float(d.x[-1]) for d in lines)
     out = []
     for d in lines:
-        kept = np.union1d(m4(d.x, d.y, px, span), m4(d.x, d.smoothed, px, span))
+        kept = np.union1d(*(m4(d.x, y, px, span, zoom=how.zoom) for y in (d.y, d.smoothed)))
         out.append(Drawn(d.mark, d.x[kept], d.y[kept], d.smoothed[kept]))
     return out
 

@@ -1,7 +1,7 @@
 """How points are kept (a packed batch a flush, chunks later) and read (curves, exact at pixel width)."""
 
 from runs.series.chunks import Column
-from runs.series.downsample import m4
+from runs.series.downsample import Span, m4
 from runs.series.packing import AXES, Block, block, pack, unpack
 from runs.series.reading import X_AXES, Curve, backlog, compacted, cursor, keys, latest, newest, newest_of, read, since
 from runs.series.wire import Points, sayable, wire
@@ -13,6 +13,7 @@ __all__ = [
     "Column",
     "Curve",
     "Points",
+    "Span",
     "backlog",
     "block",
     "compacted",

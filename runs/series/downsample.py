@@ -17,14 +17,33 @@ from runs.series.packing import Floats, Ints
 Span: TypeAlias = tuple[float, float]
 
 
-def m4(x: Floats, y: Floats, px: int, span: Span | None = None, pieces: NDArray[Any] | None = None) -> Ints:
+def m4(
+    x: Floats,
+    y: Floats,
+    px: int,
+    span: Span | None = None,
+    pieces: NDArray[Any] | None = None,
+    zoom: Span | None = None,
+) -> Ints:
     """Indices of the points to draw, ascending: at most four a column and piece, and one NaN a gap.
 
     `span` is the x range that the `px` columns divide (default: the data's). `pieces` numbers runs of points that are
-    lines of their own, each ascending in x (default: all is one line). Raises ValueError where px < 1.
+    lines of their own, each ascending in x (default: all is one line). `zoom` is an x range that somebody looks at more
+    closely: it is divided into as many columns, and all around it stays as it was. Raises ValueError where px < 1.
     """
     if px < 1:
         raise ValueError(f"px must be at least 1, not {px}")
+    if zoom is None:
+        return _m4(x, y, px, span, pieces)
+    looked_at = (x >= zoom[0]) & (x <= zoom[1])
+    inside = np.flatnonzero(looked_at)
+    closely = inside[_m4(x[inside], y[inside], px, zoom, None if pieces is None else pieces[inside])]
+    # The line comes from the point before and goes to the one after.
+    beside = np.flatnonzero(~looked_at & (np.r_[looked_at[1:], False] | np.r_[False, looked_at[:-1]]))
+    return np.unique(np.concatenate([_m4(x, y, px, span, pieces), closely, beside]))
+
+
+def _m4(x: Floats, y: Floats, px: int, span: Span | None, pieces: NDArray[Any] | None) -> Ints:
     if len(x) <= 2 * px:
         return np.arange(len(x))
     span = span or (float(x.min()), float(x.max()))

@@ -40,12 +40,15 @@ class Curve:
     cursor: int = 0
 
 
-def read(runs: Sequence[Run], keys: Sequence[str], x: str = "step", px: int | None = None) -> list[Curve]:
+def read(
+    runs: Sequence[Run], keys: Sequence[str], x: str = "step", px: int | None = None, zoom: Span | None = None
+) -> list[Curve]:
     """Curves by run, then key, in the order asked; a pair without a point is left out. One query, however many.
 
     x: step, wall (Unix seconds), relative (seconds since the run's first point), or a counter: tokens, samples,
     gpu_seconds; points whose record does not carry that counter have no place on it and are left out.
-    px: width in pixels of the chart that all curves share: each is down-sampled so that its line looks the same (M4).
+    px: width in pixels of the chart that all curves share: each is down-sampled so that its line looks the same (M4);
+    zoom: the x range that is looked at, which gets as many pixels of its own.
     Raises ValueError for an unknown x.
     """
     if x not in X_AXES:
@@ -58,7 +61,7 @@ def read(runs: Sequence[Run], keys: Sequence[str], x: str = "step", px: int | No
     placed = [_places(found[pair], pair[0], found, axis) - zero.get(pair[0], 0.0) for pair in pairs]
     whole = [_whole(*pair, found[pair], places) for pair, places in zip(pairs, placed, strict=True)]
     curves = [(curve, segments) for curve, segments in whole if curve.points]
-    return _drawn(curves, px) if px else [curve for curve, _ in curves]
+    return _drawn(curves, px, zoom) if px else [curve for curve, _ in curves]
 
 
 def keys(run: Run) -> list[str]:
@@ -137,15 +140,15 @@ def _ascends(x: Floats, segments: Ints) -> bool:
     return bool(((x[1:] >= x[:-1]) | (segments[1:] != segments[:-1])).all()) and not np.isnan(x).any()
 
 
-def _drawn(curves: list[tuple[Curve, Ints]], px: int) -> list[Curve]:
+def _drawn(curves: list[tuple[Curve, Ints]], px: int, zoom: Span | None) -> list[Curve]:
     """All curves on the pixel columns of one chart."""
     if not curves:
         return []
     span = min(float(c.x.min()) for c, _ in curves), max(float(c.x.max()) for c, _ in curves)
-    return [_thinned(curve, segments, px, span) for curve, segments in curves]
+    return [_thinned(curve, segments, px, span, zoom) for curve, segments in curves]
 
 
-def _thinned(curve: Curve, segments: Ints, px: int, span: Span) -> Curve:
-    kept = m4(curve.x, curve.y, px, span, 2 * segments + curve.overwritten)
+def _thinned(curve: Curve, segments: Ints, px: int, span: Span, zoom: Span | None) -> Curve:
+    kept = m4(curve.x, curve.y, px, span, 2 * segments + curve.overwritten, zoom)
     x, y, grey = curve.x[kept], curve.y[kept], curve.overwritten[kept]
     return Curve(curve.run_id, curve.key, x, y, grey, curve.points, curve.cursor)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from django.http import HttpRequest
 
 from runs.charts import How
-from runs.series import X_AXES
+from runs.series import X_AXES, Span
+from runs.views.parameters import zoom_of
 from workers.analysis.smoothing import Smoothing
 
 SMOOTHINGS = tuple(map(Smoothing.parse, ("0", "0.6", "0.9", "0.97", "gaussian-5", "median-9")))
@@ -30,12 +31,13 @@ class Settings:
     baseline: str
     everything: bool
     problems: tuple[str, ...]
+    zoom: Span | None = None
     axes: tuple[str, ...] = X_AXES
     smoothings: tuple[Smoothing, ...] = SMOOTHINGS
 
     def how(self, px: int | None) -> How:
         """The charts' share of it."""
-        return How(self.x, self.log_y, self.smoothing, px)
+        return How(self.x, self.log_y, self.smoothing, px, self.zoom)
 
 
 def settings_of(request: HttpRequest) -> Settings:
@@ -53,6 +55,7 @@ def settings_of(request: HttpRequest) -> Settings:
         baseline=request.GET.get("baseline", ""),
         everything=_one_of(request, "config", ("differences", "everything"), problems) == "everything",
         problems=tuple(problems),
+        zoom=zoom_of(request),
     )
 
 

@@ -13,10 +13,11 @@ from runs import series
 from runs.access import may_launch, may_make
 from runs.charts import MEASURES, Chart, Group, compare, groups_of
 from runs.models import Experiment, Run
+from runs.series import Span
 from runs.views.bulk import undo_of
 from runs.views.chart import chart_response
 from runs.views.lifecycle import interrupted_runs
-from runs.views.parameters import Axes, SignedIn, axes
+from runs.views.parameters import Axes, SignedIn, axes, zoom_of
 from runs.views.runs_asked import built
 from runs.views.runs_table import RunsTable, cursors, runs_table
 from runs.views.visible import visible_experiment
@@ -58,7 +59,7 @@ def experiment_chart(request: SignedIn, pk: int) -> HttpResponse:
     found = visible_experiment(request, pk)
     runs = runs_table(request, found).runs[:DRAWN_AT_MOST]
     px = None if request.GET.get("as") == "csv" else CHART_PX
-    charts = {c.name: c for c in _charts(_groups(found, runs), runs, axes(request), px)}
+    charts = {c.name: c for c in _charts(_groups(found, runs), runs, axes(request), px, zoom_of(request))}
     name = request.GET.get("name", "")
     if name not in charts:
         raise Http404(f"name must be one of {', '.join(charts)}, not {name!r}")
@@ -82,7 +83,9 @@ def _groups(experiment: Experiment, shown: list[Run]) -> list[Group]:
     return [group for group in groups if visible & {run.pk for run in group.runs}]
 
 
-def _charts(groups: list[Group], shown: list[Run], along: Axes, px: int | None = CHART_PX) -> list[Chart]:
+def _charts(
+    groups: list[Group], shown: list[Run], along: Axes, px: int | None = CHART_PX, zoom: Span | None = None
+) -> list[Chart]:
     runs = [run for group in groups for run in group.runs]
     curves = series.read(runs, KEYS, x=along.x)
-    return compare(groups, {run.pk for run in shown}, curves, along.look(px))
+    return compare(groups, {run.pk for run in shown}, curves, along.look(px, zoom))

@@ -83,7 +83,7 @@ class SharedRun:
         return None
 
     def _sections(self, settings: Settings, px: int | None) -> list[Section]:
-        curves = series.read([self.run], series.keys(self.run), x=settings.x, px=px)
+        curves = series.read([self.run], series.keys(self.run), x=settings.x, px=px, zoom=settings.zoom)
         return sections(self.run, curves, settings.x, log_kl=settings.log_y)
 
 
@@ -119,7 +119,7 @@ class SharedExperiment:
     def _charts(self, settings: Settings, px: int | None) -> list[Chart]:
         curves = series.read(self.runs, [measure.key for measure in MEASURES], x=settings.x)
         shown = {run.pk for run in self.runs[:LINES]}
-        return compare(groups_of(self.runs), shown, curves, Look(settings.x, settings.log_y, px=px))
+        return compare(groups_of(self.runs), shown, curves, Look(settings.x, settings.log_y, px=px, zoom=settings.zoom))
 
 
 def _public(runs: Iterable[Run]) -> list[Run]:

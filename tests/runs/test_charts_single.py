@@ -82,4 +82,4 @@ def test_what_the_machine_says_stands_apart_with_a_line_for_each_gpu():
         charts["system/gpu-busy"].summary.replace("\N{NARROW NO-BREAK SPACE}", "")
         == "Gpu0 rose from 50% to 70%; gpu1 70%."
     )
-    assert charts["system/memory"].figure["layout"]["meta"] == {"x": "relative"}
+    assert charts["system/memory"].figure["layout"]["meta"] == {"x": "relative", "thinned": False}

@@ -36,6 +36,9 @@ def text_of(page):
     return " ".join(re.sub(r"<[^>]+>", " ", page).split())
 
 
+SMOOTH_MUST = "smooth must be a number from 0 to 0.999, gaussian-N (N up to 125) or median-N (N odd, up to 1001), not"
+
+
 @pytest.fixture
 def pair(experiment):
     """Two seeds of ES and two of GRPO, evaluated twice."""
@@ -113,11 +116,20 @@ def test_what_is_private_is_not_there_for_others(cy_client, ada_client, private_
     ("query", "said"),
     [
         ({"x": "foo"}, "x must be one of step, wall, relative, tokens, samples, gpu_seconds, not"),
-        ({"smooth": "1"}, "smooth must be a number from 0 to 0.999, gaussian-N (N up to 125) or median-N (N odd, up to 1001), not"),
-        ({"smooth": "much"}, "smooth must be a number from 0 to 0.999, gaussian-N (N up to 125) or median-N (N odd, up to 1001), not"),
-        ({"smooth": "median-4"}, "smooth must be a number from 0 to 0.999, gaussian-N"),
-        ({"smooth": "gaussian-900"}, "smooth must be a number from 0 to 0.999, gaussian-N"),
-        ({"smooth": "nan"}, "smooth must be a number from 0 to 0.999, gaussian-N (N up to 125) or median-N (N odd, up to 1001), not"),
+        (
+            {"smooth": "1"},
+            SMOOTH_MUST,
+        ),
+        (
+            {"smooth": "much"},
+            SMOOTH_MUST,
+        ),
+        ({"smooth": "median-4"}, SMOOTH_MUST),
+        ({"smooth": "gaussian-900"}, SMOOTH_MUST),
+        (
+            {"smooth": "nan"},
+            SMOOTH_MUST,
+        ),
         ({"y": "foo"}, "y must be one of linear, log, not"),
         ({"config": "foo"}, "config must be one of differences, everything, not"),
         ({"key": "("}, "is not a regular expression"),

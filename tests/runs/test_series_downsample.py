@@ -74,3 +74,16 @@ def test_pieces_are_lines_of_their_own():
 def test_a_chart_without_width_is_refused():
     with pytest.raises(ValueError, match="px must be at least 1"):
         m4(np.arange(3.0), np.arange(3.0), 0)
+
+
+@given(heights, st.integers(1, 10), st.integers(0, 300), st.integers(1, 300))
+def test_a_closer_look_keeps_the_whole_and_what_its_own_columns_need(y, px, start, width):
+    x = np.arange(len(y), dtype=float)
+    zoom = float(start), float(start + width)
+    kept = set(m4(x, y, px, zoom=zoom).tolist())
+    assert set(m4(x, y, px).tolist()) <= kept
+    inside = np.flatnonzero((x >= zoom[0]) & (x <= zoom[1]))
+    closely = inside[m4(x[inside], y[inside], px, zoom)] if len(inside) else []
+    assert {int(i) for i in closely} <= kept
+    if len(inside):
+        assert {max(0, int(inside[0]) - 1), min(len(y) - 1, int(inside[-1]) + 1)} <= kept
