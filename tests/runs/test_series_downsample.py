@@ -86,4 +86,4 @@ def test_a_closer_look_keeps_the_whole_and_what_its_own_columns_need(y, px, star
     closely = inside[m4(x[inside], y[inside], px, zoom)] if len(inside) else []
     assert {int(i) for i in closely} <= kept
     if len(inside):
-        assert {max(0, int(inside[0]) - 1), min(len(y) - 1, int(inside[-1]) + 1)} <= kept
+        assert {i for i in (int(inside[0]) - 1, int(inside[-1]) + 1) if 0 <= i < len(y)} <= kept
