@@ -18,7 +18,7 @@ from runs.charts.groups import line, look
 from runs.charts.line_ends import Drawn, End, ends
 from runs.charts.marks import Mark
 from runs.charts.single import MARKERS_AT_MOST
-from runs.charts.words import X_WORDS, change, number, share
+from runs.charts.words import X_WORDS, course, number, share
 from runs.series import Curve, Span, m4
 from workers.analysis.middles import Floats
 from workers.analysis.smoothing import Smoothing, smooth
@@ -143,7 +143,7 @@ def _words(lines: Sequence[Drawn], said: Callable[[float], str]) -> str:
     if not ends:
         return "No run has measured this yet."
     if len(ends) <= SPELT_OUT_AT_MOST:
-        return "; ".join(f"{mark.letter} {change(y[0], y[-1], said)}" for mark, y in ends) + "."
+        return "; ".join(f"{mark.letter} {course(y, said)}" for mark, y in ends) + "."
     last: dict[str, list[float]] = {}
     for mark, y in ends:
         last.setdefault(mark.group.name, []).append(float(y[-1]))

@@ -10,7 +10,7 @@ import numpy as np
 
 from runs.charts import style
 from runs.charts.chart import Cell, Chart, Table, numbers
-from runs.charts.words import X_WORDS, change, number, share
+from runs.charts.words import X_WORDS, course, number, share
 from runs.models import Run
 from runs.series import Curve
 
@@ -108,11 +108,7 @@ def _grey(curve: Curve) -> dict[str, Any]:
 def _words(lines: Sequence[tuple[Curve, str]], said_as: Callable[[float], str]) -> str:
     curve, name = lines[0]
     y = curve.y[~curve.overwritten]
-    said = (
-        f"{name.capitalize()} {change(y[0], y[-1], said_as)}"
-        if len(lines) > 1
-        else change(y[0], y[-1], said_as).capitalize()
-    )
+    said = f"{name.capitalize()} {course(y, said_as)}" if len(lines) > 1 else course(y, said_as).capitalize()
     others = [f"{n} {said_as(c.y[~c.overwritten][-1])}" for c, n in lines[1:]]
     again = int(curve.overwritten.sum())
     note = f" {again} point{' was' if again == 1 else 's were'} overwritten by a resume (grey)." if again else ""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 MINUS, THIN = "\N{MINUS SIGN}", "\N{NARROW NO-BREAK SPACE}"
 
@@ -42,6 +45,18 @@ def number(value: float | None, digits: int = 3) -> str:
 def share(value: float | None) -> str:
     """A share as a whole number of percent."""
     return number(value) if value is None or not math.isfinite(value) else f"{round(100 * value)}{THIN}%"
+
+
+def course(values: Sequence[float] | NDArray[np.float64], said: Callable[[float], str] = number) -> str:
+    """Where a curve came from and got to, and how far it went meanwhile where that is not seen from its ends."""
+    first, last = float(values[0]), float(values[-1])
+    if len(values) == 1:
+        return f"{said(last)}, its only point"
+    finite = np.asarray(values)[np.isfinite(values)]
+    ends = [said(float(end)) for end in (finite.min(), finite.max())] if finite.size else []
+    if said(first) != said(last) or set(ends) <= {said(last)}:
+        return change(first, last, said)
+    return f"began and ended at {said(last)}, between {ends[0]} and {ends[1]}"
 
 
 def change(first: float, last: float, said: Callable[[float], str] = number) -> str:

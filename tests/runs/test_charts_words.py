@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from runs.charts.words import change, number, share
+from runs.charts.words import change, course, number, share
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,21 @@ def test_a_change_says_its_direction():
 
 def test_a_change_too_small_to_be_written_is_none():
     assert change(0.12345, 0.12349) == "stayed at 0.123"
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([-45.9, -7.2], "rose from −45.9 to −7.20"),
+        ([0, 0, 0], "stayed at 0"),
+        ([0, 6, 0], "began and ended at 0, between 0 and 6"),
+        ([2, math.nan, 2], "stayed at 2"),
+        ([math.nan, math.nan], "stayed at NaN"),
+        ([0.333], "0.333, its only point"),
+    ],
+)
+def test_a_course_is_not_told_by_its_ends_alone(values, said):
+    assert course(values) == said
 
 
 def test_shares_are_whole_percents():
