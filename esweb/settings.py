@@ -108,6 +108,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     # Last, so that its refusals carry the headers that protect; sessions are looked up lazily, when it has let through.
     "esweb.limits.Limits",
+    "esweb.back_pressure.BackPressure",
 ]
 LOADERS = ["django.template.loaders.filesystem.Loader", "django.template.loaders.app_directories.Loader"]
 TEMPLATES = [

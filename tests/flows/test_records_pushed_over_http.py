@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 
+from esweb.back_pressure import BackPressure, Places
 from runs import access, launch
 from runs.models import Attempt, Cluster, Experiment, RecordFile, Series
 from workers.client import pushing
-from workers.client.push import Pusher, Refused
+from workers.client.push import Busy, Pusher, Refused
 from workers.config import TrackingConfig, preset
 from workers.records import Metric, RecordWriter
 
@@ -95,3 +98,28 @@ def test_a_server_that_is_away_costs_no_record(directory: Path, capfd: pytest.Ca
 def test_an_address_that_is_no_web_server_is_refused(directory: Path) -> None:
     with pytest.raises(ValueError, match="http"):
         Pusher(TrackingConfig(push_url="file:///etc"), directory, 0)
+
+
+def test_a_server_that_is_busy_is_waited_for_at_the_end_too(
+    tracking: TrackingConfig, directory: Path, attempt: Attempt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = Places(1, 0, 0.01)
+    monkeypatch.setattr(BackPressure, "places", full)
+    with ExitStack() as held:
+        held.enter_context(full.taken())
+        threading.Timer(1.2, held.close).start()
+        with RecordWriter(directory, 0) as records, pushing(tracking, directory, 0):
+            write(records, range(10))
+    assert Series.objects.get(run=attempt.run, key="x").points == 10
+
+
+def test_how_long_to_wait_is_the_servers_to_say(
+    tracking: TrackingConfig, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = Places(1, 0, 0.01)
+    monkeypatch.setattr(BackPressure, "places", full)
+    with RecordWriter(directory, 0) as records:
+        write(records, range(3))
+    with full.taken(), pytest.raises(Busy, match="next try in 1 s") as busy:
+        Pusher(tracking, directory, 0).send()
+    assert busy.value.seconds == 1

@@ -12,6 +12,7 @@ import http.client
 import json
 import sys
 import threading
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -32,6 +33,14 @@ FINAL = (400, 401, 403, 404, 413, 415, 422)
 
 class Refused(Exception):
     """The server will not take these records, now or later."""
+
+
+class Busy(Exception):
+    """The server has too much to do, and says for how many seconds to wait."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"the server is busy, next try in {seconds:g} s")
+        self.seconds = seconds
 
 
 @contextlib.contextmanager
@@ -76,6 +85,10 @@ class Pusher:
             except Refused as error:
                 _say(f"the records are no longer pushed: {error}")
                 return
+            except Busy as busy:
+                # At the end too: it lives and will take them, as long as the run's patience lasts.
+                time.sleep(busy.seconds)
+                pause = 0.0
             except (OSError, http.client.HTTPException) as error:
                 pause = min(LONGEST_PAUSE_SECONDS, max(EVERY_SECONDS, 2 * pause))
                 _say(f"the records could not be pushed, next try in {pause:.0f} s: {error}")
@@ -83,7 +96,10 @@ class Pusher:
                     return
 
     def send(self) -> bool:
-        """Sends the next piece of whole lines. True where one was sent. Raises Refused, OSError, HTTPException."""
+        """Sends the next piece of whole lines. True where one was sent.
+
+        Raises Refused, Busy, OSError, HTTPException.
+        """
         piece = self._piece()
         if not piece:
             return False
@@ -115,10 +131,13 @@ class Pusher:
             answer.read()
 
     def _heed(self, error: urllib.error.HTTPError) -> None:
-        """409 says which record to go on from; other answers are final or worth another try (raised)."""
+        """409 says which record to go on from, 429 when to come again; others are final, or raised for another try."""
         body = error.read(4096)
         if error.code == 409:
             self.offset = self._offset_of(int(json.loads(body)["expected"]))
+        elif error.code == 429:
+            asked = error.headers.get("Retry-After", "")
+            raise Busy(min(LONGEST_PAUSE_SECONDS, float(asked) if asked.isdecimal() else EVERY_SECONDS))
         elif error.code in FINAL:
             raise Refused(f"{error.code} {body.decode(errors='replace')[:500]}")
         else:
