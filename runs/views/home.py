@@ -45,6 +45,12 @@ def _standing(request: SignedIn) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _own(request: SignedIn) -> Experiment | None:
+    """The person's newest experiment: where they most likely launch next."""
+    mine = Experiment.objects.visible_to(request.user).current().filter(owner=request.user)
+    return mine.order_by("-pk").first() if may_make(request.user) else None
+
+
 def _runs(request: SignedIn, since: datetime, mine: bool) -> dict[str, Any]:
     runs = home_runs.seen_on_home(request.user, mine)
     going, waiting, wrong = home_runs.going(runs), home_runs.waiting(runs), home_runs.wrong(runs, since)
@@ -53,5 +59,5 @@ def _runs(request: SignedIn, since: datetime, mine: bool) -> dict[str, Any]:
         "since": since, "watch": cursors([*going.runs, *waiting.runs]), "columns": home_runs.COLUMNS, "going": going,
         "waiting": waiting, "wrong": wrong, "failures": home_runs.failures(wrong, request.user), "alarms": alarms,
         "unreachable": unreachable, "attention": len(alarms) + len(unreachable),
-        "news": home_news.news(request.user, runs, since, mine),
+        "news": home_news.news(request.user, runs, since, mine), "own": _own(request),
     }  # fmt: skip

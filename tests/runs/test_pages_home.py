@@ -168,6 +168,14 @@ def test_what_is_archived_or_deleted_is_not_spoken_of(ada_client, experiment):
     assert "seed 471" not in home(ada_client)
 
 
+def test_where_nothing_runs_ones_newest_experiment_is_offered_to_launch_in(ada_client, bo_client, experiment):
+    address = reverse("launch", args=[experiment.pk])
+    assert address in shown(ada_client, "going")
+    assert address not in shown(bo_client, "going")
+    make_run(experiment)
+    assert address not in shown(ada_client, "going")
+
+
 def test_somebody_new_is_told_what_to_do_first(ada_client):
     page = home(ada_client)
     assert "Welcome, ada" in page
@@ -198,4 +206,4 @@ def test_it_takes_as_many_queries_for_one_as_for_sixty(bo_client, ada, experimen
     before = queries()
     for seed in range(1, 20):
         one_of_each(seed)
-    assert queries() == before <= 26
+    assert queries() == before <= 27
