@@ -6,7 +6,7 @@ from runs.charts.groups import Group, groups_of, label
 from runs.charts.marks import Mark, marks
 from runs.charts.overlay import MAIN_KEYS, How, overlay
 from runs.charts.population import population_chart
-from runs.charts.sections import SYSTEM, Plan, Section, machine, plans, sections
+from runs.charts.sections import SYSTEM, Plan, Section, plans
 from runs.charts.single import Spec, drawn
 from runs.charts.words import number, share
 
@@ -27,12 +27,10 @@ __all__ = [
     "drawn",
     "groups_of",
     "label",
-    "machine",
     "marks",
     "number",
     "overlay",
     "plans",
     "population_chart",
-    "sections",
     "share",
 ]

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from django.utils.text import slugify
 
 from runs.charts.chart import Chart
-from runs.charts.single import TITLES, Spec, drawn
-from runs.models import Run
-from runs.series import Curve
+from runs.charts.single import TITLES, Spec
 
 
 @dataclass(frozen=True)
@@ -42,10 +40,6 @@ class Plan:
     def section(self, charts: Iterable[Chart]) -> Section:
         """The section, with its charts."""
         return Section(self.slug, self.title, self.help, tuple(charts))
-
-    def drawn(self, run: Run, curves: Mapping[str, Curve], x: str = "step", log_kl: bool = False) -> Section:
-        """The section, with a chart for each spec that has a curve."""
-        return self.section(drawn(run, self.specs, curves, self.x or x, log_kl))
 
 
 HELD_OUT = (
@@ -111,18 +105,6 @@ def plans(keys: Collection[str]) -> list[Plan]:
     )  # fmt: skip
     made = [_plan(slug, title, words, specs, there) for slug, title, words, specs in parts]
     return [plan for plan in (*made, _of_machine(keys)) if plan.specs]
-
-
-def sections(run: Run, curves: Iterable[Curve], x: str = "step", *, log_kl: bool = False) -> list[Section]:
-    """All charts of these curves, drawn; the machine's apart."""
-    mine = {c.key: c for c in curves if not c.key.startswith(SYSTEM)}
-    return [plan.drawn(run, mine, x, log_kl) for plan in plans(mine)]
-
-
-def machine(run: Run, curves: Iterable[Curve]) -> list[Section]:
-    """What the machine says about the run, along time: its records come by the clock, not by steps. None or one."""
-    mine = {c.key: c for c in curves if c.key.startswith(SYSTEM)}
-    return [plan.drawn(run, mine) for plan in plans(mine)]
 
 
 def _plan(slug: str, title: str, words: str, specs: Iterable[Spec], there: Container[str], x: str = "") -> Plan:

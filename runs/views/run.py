@@ -89,9 +89,10 @@ def _curves_context(request: SignedIn, run: Run) -> dict[str, Any]:
 
 
 def _chart(request: SignedIn, run: Run, name: str, px: int | None) -> Chart:
-    chart = curve_chart(run, name, axes(request), px, zoom_of(request))
+    keys = series.keys(run)
+    chart = curve_chart(run, keys, name, axes(request), px, zoom_of(request))
     if chart is None:
-        raise Http404(f"name must be one of population, {', '.join(curve_names(run))}, not {name!r}")
+        raise Http404(f"name must be one of population, {', '.join(curve_names(keys))}, not {name!r}")
     return chart
 
 

@@ -1,5 +1,5 @@
-"""The curves of a run's page. The first charts come with the page, the others when somebody gets there: a run may log
-hundreds of keys, and a page is to open at once.
+"""The curves of a run's pages, the shared one too. The first charts come with the page, the others when somebody gets
+there: a run may log hundreds of keys, and a page is to open at once.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ DRAWN_AT_FIRST = 16
 
 
 def curve_sections(run: Run, keys: list[str], along: Axes) -> list[Section]:
-    """All sections; drawn are the first charts of those that are not folded."""
+    """All sections of these keys; drawn are the first charts of those that are not folded."""
     planned = plans(keys)
     first = [(plan, spec) for plan in planned if not plan.section(()).is_folded for spec in plan.specs][:DRAWN_AT_FIRST]
     made: dict[str, Chart] = {}
@@ -31,15 +31,17 @@ def curve_sections(run: Run, keys: list[str], along: Axes) -> list[Section]:
     return [section for section in filled if section.charts]
 
 
-def curve_chart(run: Run, name: str, along: Axes, px: int | None, zoom: Span | None = None) -> Chart | None:
-    """One of the charts, from its own keys alone; None where the run has none of this name."""
-    found = [(plan, spec) for plan in plans(series.keys(run)) for spec in plan.specs if spec.name == name]
+def curve_chart(
+    run: Run, keys: list[str], name: str, along: Axes, px: int | None, zoom: Span | None = None
+) -> Chart | None:
+    """One of the charts of these keys, from its own alone; None where there is none of this name."""
+    found = [(plan, spec) for plan in plans(keys) for spec in plan.specs if spec.name == name]
     return _drawn_alone(run, *found[0], along, px, zoom) if found else None
 
 
-def curve_names(run: Run) -> list[str]:
-    """What charts there are."""
-    return [spec.name for plan in plans(series.keys(run)) for spec in plan.specs]
+def curve_names(keys: list[str]) -> list[str]:
+    """What charts there are of these keys."""
+    return [spec.name for plan in plans(keys) for spec in plan.specs]
 
 
 def _drawn_alone(run: Run, plan: Plan, spec: Spec, along: Axes, px: int | None, zoom: Span | None) -> Chart:

@@ -9,12 +9,14 @@ from typing import Any, Protocol
 
 from runs import series
 from runs.access.share_links import Scope, Share
-from runs.charts import MEASURES, Chart, Look, Section, compare, groups_of, marks, sections
+from runs.charts import MEASURES, SYSTEM, Chart, Look, compare, groups_of, marks
 from runs.models import Run
 from runs.views.compare_keys import key_sections
 from runs.views.compare_page import CHART_PX, charts_of, page_context, standings_context
 from runs.views.compare_settings import Settings
 from runs.views.config import config_sections
+from runs.views.parameters import Axes
+from runs.views.run_curves import curve_chart, curve_sections
 from runs.views.standing import standing
 
 RUNS_OF_AN_EXPERIMENT = 100
@@ -71,20 +73,24 @@ class SharedRun:
 
     def context(self, settings: Settings) -> dict[str, Any]:
         return {
-            "run": self.run, **standing(self.run), "sections": self._sections(settings, CHART_PX),
+            "run": self.run, **standing(self.run), "sections": curve_sections(self.run, self._keys, _axes(settings)),
             "config": config_sections(self.run.config), "is_open": self.run.is_open,
         }  # fmt: skip
 
     def chart(self, name: str, settings: Settings, px: int | None) -> Chart | None:
-        charts = (chart for section in self._sections(settings, px) for chart in section.charts)
-        return next((chart for chart in charts if chart.name == name), None)
+        return curve_chart(self.run, self._keys, name, _axes(settings), px, settings.zoom)
 
     def section(self, name: str, settings: Settings) -> dict[str, Any] | None:
         return None
 
-    def _sections(self, settings: Settings, px: int | None) -> list[Section]:
-        curves = series.read([self.run], series.keys(self.run), x=settings.x, px=px, zoom=settings.zoom)
-        return sections(self.run, curves, settings.x, log_kl=settings.log_y)
+    @cached_property
+    def _keys(self) -> list[str]:
+        """Without what is said of the site's machines."""
+        return [key for key in series.keys(self.run) if not key.startswith(SYSTEM)]
+
+
+def _axes(settings: Settings) -> Axes:
+    return Axes(settings.x, settings.log_y)
 
 
 class SharedExperiment:

@@ -3,8 +3,14 @@ import json
 import numpy as np
 import plotly.graph_objects as go
 
-from runs.charts import machine, sections
+from runs.charts import drawn as charts_of
+from runs.charts import plans
 from tests.runs.curves import curve, run
+
+
+def sections(of, curves, x="step", log_kl=False):
+    mine = {c.key: c for c in curves}
+    return [plan.section(charts_of(of, plan.specs, mine, plan.x or x, log_kl)) for plan in plans(mine)]
 
 
 def drawn(of, curves, **how):
@@ -74,8 +80,8 @@ def test_what_the_machine_says_stands_apart_with_a_line_for_each_gpu():
     one = run("es-tiny")
     keys = ("system/cpu_cores", "system/memory_gb", "system/free_memory_gb", "system/gpu0/busy", "system/gpu1/busy")
     curves = [curve(one, key, [0.5, 0.7]) for key in keys] + [curve(one, "kl", [0, 1])]
-    assert [c.name for s in sections(one, curves) for c in s.charts] == ["kl"]
-    (section,) = machine(one, curves)
+    held_out, section = sections(one, curves)
+    assert [chart.name for chart in held_out.charts] == ["kl"]
     charts = {chart.name: chart for chart in section.charts}
     assert list(charts) == ["system/cpu", "system/memory", "system/gpu-busy"]
     assert (

@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from runs.access.share_links import Scope, link_text
 from tests.runs.pages import evaluation, make_run, record
+from workers.records import Metric
 
 pytestmark = pytest.mark.django_db
 
@@ -55,6 +56,15 @@ def test_a_stranger_with_the_link_reads_the_page(client, texts, runs, scope):
     assert "Shared by ada until" in page
     figures = [json.loads(f) for f in re.findall(r'<script type="application/json">(.*?)</script>', page)]
     assert figures[0]["data"]
+
+
+def test_what_is_said_of_the_sites_machines_is_not_shared(client, texts, runs):
+    record(runs[0], [Metric(5, {"system/cpu_cores": 1.0, "val/loss": 2.0})])
+    page = client.get(reverse("shared", args=[texts["run"]])).content.decode()
+    assert "val/loss" in page and "system/" not in page
+    chart = reverse("shared-chart", args=[texts["run"]])
+    assert client.get(chart, {"name": "val/loss"}).status_code == 200
+    assert client.get(chart, {"name": "system/cpu"}).status_code == 404
 
 
 @pytest.mark.parametrize("scope", SCOPES)
