@@ -105,7 +105,7 @@ def test_each_chart_is_a_region_of_words_and_numbers_without_loose_pictures(open
     open_page.locator("#chart-reward").get_by_text("Numbers", exact=True).press("Enter")
     open_page.locator("#chart-reward").get_by_role("columnheader", name="value").wait_for()
     tree = Tree(open_page)
-    headings = open_page.locator(".chart:visible h3").all_text_contents()
+    headings = open_page.locator(".chart:visible :is(h2, h4)").all_text_contents()
     charts = [region for region in tree.find("region") if name(region) in headings]
     assert len(charts) == len(headings) > 4
     for chart in charts:
@@ -123,4 +123,7 @@ def test_headings_form_an_outline(open_page):
     levels = [value(heading, "level") for heading in Tree(open_page).find("heading")]
     assert levels[0] == 1
     assert levels.count(1) == 1
+    assert [name(h) for h in Tree(open_page).find("heading") if value(h, "level") == 2] == [
+        "State", "Curves", "Population of each iteration", "Responses", "Attempts", "Checkpoints", "Config", "Log",
+    ]  # fmt: skip
     assert all(after - before <= 1 for before, after in pairwise(levels))

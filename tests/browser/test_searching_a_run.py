@@ -16,7 +16,7 @@ def open_page(signed_in, address, experiment, runs_dir):
 
 
 def shown(page):
-    return page.locator("#curve-wall .chart:visible h3").all_text_contents()
+    return page.locator("#curve-wall .chart:visible :is(h2, h4)").all_text_contents()
 
 
 def test_curves_are_found_by_a_regular_expression_that_stands_in_the_address(open_page):
