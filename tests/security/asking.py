@@ -22,10 +22,11 @@ POSTED = {
     "experiment-resume", "experiment-bulk", "experiment-undo", "experiment-shelve", "launch-check", "run-cancel",
     "run-resume", "run-restore", "run-rebuild-stop", "saved-view-change", "settings-token-revoke", "settings-person",
     "logout", "api:cancel", "api:resume", "api:clone", "api:push", "api:restore_run", "api:restore_experiment",
-    "api:ask_for_checkpoint", "api:revoke_token",
+    "api:ask_for_checkpoint", "api:revoke_token", "api:import_files", "import-undo",
 }  # fmt: skip
 OF_NO_SITE = {
     "login", "sign-in", "invitation", "health", "api-docs", "api:openapi-json", "api:api-root", "settings-password",
+    "import",
 }  # fmt: skip
 OF_ALL = {
     "home", "home-standing", "experiments", "palette", "compare", "compare-chart", "compare-section", "bin", "share",
@@ -122,6 +123,16 @@ def write(client: Client, site: Site, request: Request) -> HttpResponse:
 
 
 Sent = tuple[str, str, Any]
+BY_FORM = {
+    "edit experiment", "shelve experiment", "unshelve experiment", "resume all", "launch by form", "bulk tag",
+    "bulk delete", "bulk cancel all", "cancel by form", "resume by form", "restore by form", "rebuild by form",
+    "share view",
+}  # fmt: skip
+
+
+def in_api(request: Request) -> bool:
+    """True for what scripts may send too."""
+    return request.name not in BY_FORM
 
 
 def _of_experiment(method: str, tail: str, body: Any) -> Callable[[Site, Aim], Sent]:

@@ -78,6 +78,13 @@ def may_write_records(plan: Plan, caller: Caller, run: int) -> bool:
     return token.scope == "admin" and may_change_run(plan, caller, run)
 
 
+def may_make(plan: Plan, caller: Caller) -> bool:
+    """True where the caller may make and share things of their own."""
+    if not is_let_in(plan, caller) or (caller.token is not None and caller.token.scope not in CHANGES):
+        return False
+    return plan.people[acts_for(caller) or 0].role != "viewer"
+
+
 def shows(plan: Plan, link: Link) -> set[int]:
     """The runs that a link shows to whoever has it."""
     person = plan.people[link.person]

@@ -89,10 +89,10 @@ def plans(draw: st.DrawFn) -> Plan:
     people = [Person("admin", True, False), Person("member", True, False)]
     people += [Person(draw(st.sampled_from(ROLES)), draw(mostly), not draw(mostly)) for _ in range(2)]
     someone = st.integers(0, len(people) - 1)
-    shelves = st.sampled_from(("current", "current", "current", "archived", "bin"))
+    shelves = st.sampled_from(("current", "current", "current", "current", "archived", "bin"))
     experiments = (Experiment(0, True, draw(shelves)),)
     experiments += draw(_several(st.builds(Experiment, someone, st.booleans(), shelves), 1, 2))
-    states = st.sampled_from(("running", "queued", "failed", "interrupted", "succeeded"))
+    states = st.sampled_from(("running", "running", "queued", "failed", "interrupted", "succeeded"))
     some_experiment = st.integers(0, len(experiments) - 1)
     # One each at least, so that there is always something to be seen or not.
     homes = [*range(len(experiments)), draw(some_experiment)]

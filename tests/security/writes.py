@@ -8,11 +8,12 @@ from typing import Any
 
 from django.apps import apps
 from django.contrib.auth.models import Group, User
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
 from runs import launch, shelving
 from runs.forms import initial_from
-from runs.models import Experiment, Run, SavedView
+from runs.models import Experiment, Import, Run, SavedView
 from tests.runs import pages
 from workers.config import preset
 from workers.records import Member, Population
@@ -70,6 +71,12 @@ def _undo(things: Things) -> Write:
     return Write([things.experiment.pk], session={"undo": kept})
 
 
+def _import_undo(things: Things) -> Write:
+    Import.objects.create(run=things.stopped, kind="ES log", name="a.log", sha256="ab" * 32, bytes=1, part=0)
+    return Write(form={"runs": things.stopped.uid})
+
+
+ITERATION = b"Iteration 1/1, Time: 1.00s, Mean: -1.00, Min: -2.00, Max: 0.00, Std: 0.50\n"
 SHARED_VIEW = {"name": "All", "page": "experiments", "is_shared": "on"}
 WRITES: dict[str, Callable[[Things], Write]] = {
     "experiments": lambda things: Write(form={"name": "New"}),
@@ -84,6 +91,8 @@ WRITES: dict[str, Callable[[Things], Write]] = {
     "run-restore": lambda things: Write([things.binned.uid]),
     "run-checkpoints": lambda things: Write([things.going.uid], {"step": "5"}),
     "run-rebuild-stop": lambda things: Write([things.going.uid, 3]),
+    "import": lambda things: Write(form={"experiment": "New", "files": SimpleUploadedFile("a.log", ITERATION)}),
+    "import-undo": _import_undo,
     "saved-views": lambda things: Write(form=SHARED_VIEW),
     "saved-view-change": lambda things: Write([things.view.pk], {"do": "share"}),
     "settings-people": lambda things: Write(form={"username": "new", "role": "member"}),

@@ -1,0 +1,168 @@
+"""On sites drawn at random, with requests drawn at random: no row changes that the oracle says the caller may not.
+
+A request may do less than its caller might; it never does more. That they do something at all is counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.contrib.auth.models import Group, User
+from django.db import models
+from django.test import Client
+from hypothesis import strategies as st
+
+from runs.models import ApiToken, Experiment, Run, SavedView
+from tests.security import oracle
+from tests.security.asking import SENDS, Request, callers, in_api, requests, write
+from tests.security.drawing import on_random_sites
+from tests.security.oracle import Caller
+from tests.security.plans import Plan
+from tests.security.site import Site, build
+
+pytestmark = pytest.mark.usefixtures("db", "local", "runs_dir")
+Row = dict[str, Any]
+Rows = dict[tuple[type[models.Model], int], Row]
+LOOKED_AT = {"last_used_at", "last_login"}
+"""What changes because somebody came."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A row that was made, changed or removed, as it is or was last."""
+
+    kind: type[models.Model]
+    pk: int
+    row: Row
+    is_new: bool
+
+
+def test_no_request_changes_what_its_caller_may_not_change() -> None:
+    done: Counter[str] = Counter()
+
+    @on_random_sites
+    def send(data: st.DataObject, plan: Plan) -> None:
+        sent = data.draw(requests(plan, sorted(SENDS), 12))
+        site = build(plan)
+        after = rows()
+        for request in sent:
+            caller = data.draw(st.sampled_from(able(plan, request)))
+            before = after
+            write(site.client(caller), site, request)
+            after = rows()
+            changed = [key for key in before.keys() | after.keys() if before.get(key) != after.get(key)]
+            for kind, pk in changed:
+                change = Change(kind, pk, after.get((kind, pk)) or before[kind, pk], is_new=(kind, pk) not in before)
+                assert may_change(site, caller, request, change), (caller, request, change)
+            done.update([request.name] if changed else [])
+
+    send()
+    assert len(done) > 10, f"only {sorted(done)} ever did anything"
+
+
+READS = ("me", "runs", "experiments", "tokens", "views", "presets")
+
+
+def test_an_ingest_token_writes_its_run_and_reads_nothing() -> None:
+    statuses: Counter[int] = Counter()
+
+    @on_random_sites
+    def push(data: st.DataObject, plan: Plan) -> None:
+        site = build(plan)
+        for caller in (who for who in callers(plan) if who.token and who.token.scope == "ingest"):
+            client = site.client(caller)
+            for n, run in enumerate(site.runs):
+                statuses[status := pushed(client, run.uid)] += 1
+                assert status in (401, 404) or oracle.may_write_records(plan, caller, n)
+            for address in (*READS, *(f"runs/{run.uid}" for run in site.runs)):
+                assert client.get(f"/api/v1/{address}").status_code in (401, 403)
+
+    push()
+    assert statuses[200] and statuses[401] and statuses[404]
+
+
+def able(plan: Plan, request: Request) -> list[Caller]:
+    """Who would be asked more than to sign in; most of them see what is aimed at and may not change it."""
+    scripts_too, run = in_api(request), request.aim.run
+    some = [who for who in callers(plan) if (who.token is None or scripts_too) and (who.token or not is_push(request))]
+    home = plan.runs[run].experiment
+    tempted = [who for who in some if oracle.sees(plan, who, home) and not oracle.may_change_run(plan, who, run)]
+    return some + 3 * tempted
+
+
+def is_push(request: Request) -> bool:
+    """True for records, which only scripts send."""
+    return request.name == "push records"
+
+
+def pushed(client: Client, uid: str) -> int:
+    """The answer's status to a push of nothing to the run's first attempt."""
+    address = f"/api/v1/attempts/esweb-{uid}-a1/records"
+    return client.post(address, "", content_type="application/jsonl").status_code
+
+
+def rows() -> Rows:
+    """Every row of people and of our app, but for what merely says that somebody came."""
+    kinds = [User, Group, *apps.get_app_config("runs").get_models()]
+    found: Rows = {}
+    for kind in kinds:
+        for row in kind._default_manager.values():
+            found[kind, row["id"]] = {name: value for name, value in row.items() if name not in LOOKED_AT}
+    return found
+
+
+def may_change(site: Site, caller: Caller, request: Request, change: Change) -> bool:
+    """True where the oracle lets the caller make, change or remove this row."""
+    if change.kind is Experiment:
+        home = place(site.experiments, change.pk)
+        return not change.is_new and oracle.may_change_experiment(site.plan, caller, home)
+    if change.kind is SavedView:
+        return may_change_view(site, caller, change.row)
+    if change.kind is ApiToken:
+        return change.is_new and may_have_token(site, caller, change.row)
+    if change.kind is Run or change.row.keys() & {"run_id", "attempt_id"}:
+        return may_change_run(site, caller, request, run_of(change))
+    return False
+
+
+def may_change_run(site: Site, caller: Caller, request: Request, run: Run) -> bool:
+    """As the oracle says of a run of the plan; of one that was just launched, what it says of its experiment."""
+    if run.pk not in {known.pk for known in site.runs}:
+        return oracle.may_change_experiment(site.plan, caller, place(site.experiments, run.experiment_id))
+    n = place(site.runs, run.pk)
+    may_push = is_push(request) and oracle.may_write_records(site.plan, caller, n)
+    return may_push or oracle.may_change_run(site.plan, caller, n)
+
+
+def may_change_view(site: Site, caller: Caller, row: Row) -> bool:
+    """One's own, unless one is a viewer, and of an experiment that one sees."""
+    person = oracle.acts_for(caller)
+    if not oracle.may_make(site.plan, caller) or row["owner_id"] != site.people[person or 0].pk:
+        return False
+    home = row["experiment_id"]
+    return home is None or oracle.sees(site.plan, caller, place(site.experiments, home))
+
+
+def may_have_token(site: Site, caller: Caller, row: Row) -> bool:
+    """One's own, for a run that one may change; a script must show a token of scope admin."""
+    is_own = row["user_id"] == site.people[oracle.acts_for(caller) or 0].pk
+    is_enough = caller.token is None or caller.token.scope == "admin"
+    return is_own and is_enough and oracle.may_change_run(site.plan, caller, place(site.runs, row["run_id"]))
+
+
+def run_of(change: Change) -> Run:
+    """The run that a row is of."""
+    if change.kind is Run:
+        return Run.objects.get(pk=change.pk)
+    if "run_id" in change.row:
+        return Run.objects.get(pk=change.row["run_id"])
+    return Run.objects.get(attempts=change.row["attempt_id"])
+
+
+def place(known: list[Any], pk: int) -> int:
+    """Where in the plan the row of that key is."""
+    return [row.pk for row in known].index(pk)
