@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from runs import jobs, shelving
+from runs import edits, jobs, shelving
 from runs.api.auth import ApiRequest, needs
 from runs.api.paging import page
 from runs.api.repeating import once
@@ -81,9 +81,7 @@ def change_experiment(request: ApiRequest, pk: RowId, new: ChangedExperiment) ->
         given = {name: value for name, value in new.dict().items() if value is not None}
         if (archived := given.pop("archived", None)) is not None:
             shelving.archive(experiment, request.auth.person) if archived else shelving.unarchive(experiment)
-        for name, value in given.items():
-            setattr(experiment, name, value)
-        experiment.save(update_fields=list(given))
+        edits.change(experiment, request.auth.person, given)
     return ExperimentOut.of(experiment)
 
 

@@ -6,7 +6,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from ninja.errors import HttpError
 
-from runs import access, jobs, shelving
+from runs import access, edits, jobs, shelving
 from runs.api.auth import ApiRequest, needs
 from runs.api.reading import detail
 from runs.api.routes import router
@@ -34,9 +34,7 @@ def change_run(request: ApiRequest, uid: Uid, new: ChangedRun) -> RunDetail:
         given = {name: value for name, value in new.dict().items() if value is not None}
         if (archived := given.pop("archived", None)) is not None:
             shelving.archive(run, request.auth.person) if archived else shelving.unarchive(run)
-        for name, value in given.items():
-            setattr(run, name, value)
-        run.save(update_fields=list(given))
+        edits.change(run, request.auth.person, given)
     return detail(run)
 
 

@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods, require_POST
 
-from runs import jobs, shelving
+from runs import edits, jobs, shelving
 from runs.access import may_change
 from runs.models import Experiment
 from runs.models.shelf import TAG_LENGTH
@@ -67,10 +67,12 @@ def experiment_edit(request: SignedIn, pk: int) -> HttpResponse:
     found = visible_experiment(request, pk)
     if not may_change(request.user, found):
         raise PermissionDenied
+    before = {name: getattr(found, name) for name in ExperimentEditForm.Meta.fields}
     form = ExperimentEditForm(request.POST or None, instance=found)
     if request.method == "POST" and form.is_valid():
         # Only what the form shows: somebody else may archive the experiment meanwhile.
         found.save(update_fields=list(form.cleaned_data))
+        edits.keep(found, request.user, [name for name, value in before.items() if getattr(found, name) != value])
         messages.success(request, f"Kept {found.name}.")
         return redirect(found)
     context = {"experiment": found, "form": form, "days": shelving.DAYS_IN_BIN}

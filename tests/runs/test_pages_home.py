@@ -9,6 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from runs.access import issue
 from runs.models import Attempt, AttemptEvent, Cluster, Experiment, Run
 from tests.runs.pages import a_bit_of_everything, make_run, record
 from tests.runs.recording import make_attempt
@@ -138,6 +139,33 @@ def test_what_changed_is_told_by_experiment_with_who_and_how_many(ada_client, bo
     assert page.index(theirs.name.replace("'", "&#x27;")) < page.index("You made it")
 
 
+def test_edits_are_told_with_what_was_changed_and_by_whom(ada_client, bo_client, experiment):
+    kept = {"name": experiment.name, "question": "Sooner?", "tags": "", "note": "So *it* does."}
+    ada_client.post(reverse("experiment-edit", args=[experiment.pk]), kept)
+    run = make_run(experiment)
+    _, token = issue(experiment.owner, "launch")
+    sent = {"note": "the best", "tags": ["paper"], "name": run.name}
+    answer = ada_client.patch(
+        f"/api/v1/runs/{run.uid}", sent, content_type="application/json", headers={"Authorization": f"Bearer {token}"}
+    )
+    assert answer.status_code == 200
+    page = shown(bo_client, "changed")
+    assert "ada changed note and question" in page
+    assert f"ada changed note and tags of {run.name}" in page
+
+
+def test_an_edit_that_changes_nothing_is_not_told(ada_client, experiment):
+    same = {"name": experiment.name, "question": experiment.question, "tags": "", "note": ""}
+    ada_client.post(reverse("experiment-edit", args=[experiment.pk]), same)
+    assert "changed" not in shown(ada_client, "changed").partition("</h2>")[2]
+
+
+def test_edits_of_what_is_private_are_told_to_nobody_else(ada_client, bo_client, experiment, private_experiment):
+    ada_client.post(reverse("experiment-edit", args=[private_experiment.pk]), {"name": "Other", "is_private": "on"})
+    assert "changed name" in shown(ada_client, "changed")
+    assert "changed name" not in shown(bo_client, "changed")
+
+
 def test_nothing_new_is_said_with_a_way_to_look_further_back(ada_client, experiment):
     Experiment.objects.update(created_at=timezone.now() - timedelta(days=5))
     assert "Look at the last 7 days" in shown(ada_client, "changed")
@@ -206,4 +234,4 @@ def test_it_takes_as_many_queries_for_one_as_for_sixty(bo_client, ada, experimen
     before = queries()
     for seed in range(1, 20):
         one_of_each(seed)
-    assert queries() == before <= 27
+    assert queries() == before <= 29
