@@ -99,3 +99,12 @@ def test_who_was_signed_out_meanwhile_is_offered_to_sign_in_and_the_page_stays(o
     address = "/login/?next=" + open_page.evaluate("encodeURIComponent(location.pathname)")
     expect(trouble.get_by_role("link", name="Sign in again")).to_have_attribute("href", address)
     expect(open_page.locator("#chart-reward")).to_be_visible()
+
+
+@pytest.mark.parametrize(("wish", "moves"), [("reduce", False), ("no-preference", True)])
+def test_who_wants_no_motion_gets_none(open_page, wish, moves):
+    open_page.emulate_media(reduced_motion=wish)
+    # The sign that something is being fetched fades in.
+    open_page.evaluate("document.querySelector('#state').classList.add('htmx-request')")
+    durations_ms = open_page.evaluate("document.getAnimations().map(a => a.effect.getComputedTiming().duration)")
+    assert any(duration > 0.1 for duration in durations_ms) == moves
