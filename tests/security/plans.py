@@ -71,7 +71,8 @@ class Link:
 class Plan:
     """A whole site. Person 0 is an active admin, because a site has one; person 1 an active member.
 
-    Experiment 0 is the admin's alone: there always is something hidden, and somebody from whom it is.
+    The first experiment is the member's and public, the last the admin's and private: there always is something to be
+    seen and not changed, and something not to be seen.
     """
 
     people: tuple[Person, ...]
@@ -90,8 +91,8 @@ def plans(draw: st.DrawFn) -> Plan:
     people += [Person(draw(st.sampled_from(ROLES)), draw(mostly), not draw(mostly)) for _ in range(2)]
     someone = st.integers(0, len(people) - 1)
     shelves = st.sampled_from(("current", "current", "current", "current", "archived", "bin"))
-    experiments = (Experiment(0, True, draw(shelves)),)
-    experiments += draw(_several(st.builds(Experiment, someone, st.booleans(), shelves), 1, 2))
+    drawn = draw(_several(st.builds(Experiment, someone, st.booleans(), shelves), 0, 1))
+    experiments = (Experiment(1, False, "current"), *drawn, Experiment(0, True, draw(shelves)))
     states = st.sampled_from(("running", "running", "queued", "failed", "interrupted", "succeeded"))
     some_experiment = st.integers(0, len(experiments) - 1)
     # One each at least, so that there is always something to be seen or not.

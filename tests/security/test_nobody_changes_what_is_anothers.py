@@ -91,7 +91,7 @@ def able(plan: Plan, request: Request) -> list[Caller]:
     some = [who for who in callers(plan) if (who.token is None or scripts_too) and (who.token or not is_push(request))]
     home = plan.runs[run].experiment
     tempted = [who for who in some if oracle.sees(plan, who, home) and not oracle.may_change_run(plan, who, run)]
-    return some + 3 * tempted
+    return 3 * tempted + some
 
 
 def is_push(request: Request) -> bool:
