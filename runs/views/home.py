@@ -54,10 +54,10 @@ def _own(request: SignedIn) -> Experiment | None:
 def _runs(request: SignedIn, since: datetime, mine: bool) -> dict[str, Any]:
     runs = home_runs.seen_on_home(request.user, mine)
     going, waiting, wrong = home_runs.going(runs), home_runs.waiting(runs), home_runs.wrong(runs, since)
-    alarms, unreachable = home_news.alarms(runs, since), home_news.unreachable()
+    (alarms, alarmed), unreachable = home_news.alarms(runs, since), home_news.unreachable()
     return {
         "since": since, "watch": cursors([*going.runs, *waiting.runs]), "columns": home_runs.COLUMNS, "going": going,
         "waiting": waiting, "wrong": wrong, "failures": home_runs.failures(wrong, request.user), "alarms": alarms,
-        "unreachable": unreachable, "attention": len(alarms) + len(unreachable),
+        "unreachable": unreachable, "attention": alarmed + len(unreachable), "alarmed": alarmed,
         "news": home_news.news(request.user, runs, since, mine), "own": _own(request),
     }  # fmt: skip

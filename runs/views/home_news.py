@@ -72,15 +72,15 @@ def news(person: User, runs: QuerySet[Run], since: datetime, mine: bool) -> list
     return [News(of[pk], sorted(found[pk], key=lambda change: change.at, reverse=True)) for pk in latest]
 
 
-def alarms(runs: QuerySet[Run], since: datetime) -> list[Alarm]:
-    """Of each run that warned of something: the last warning. Two queries."""
+def alarms(runs: QuerySet[Run], since: datetime) -> tuple[list[Alarm], int]:
+    """Of the runs that warned of something last: the last warning; and how many runs warned. Three queries."""
     said = AttemptEvent.objects.filter(
         attempt__run__in=runs, at__gte=since, level__in=ALARMING, from_state="", to_state=""
     )
     by_run = said.order_by().values_list("attempt__run_id").annotate(n=Count("pk"), last=Max("pk"))
     counted = {last: n for _, n, last in by_run.order_by("-last")[:ALERTS_SHOWN]}
     events = AttemptEvent.objects.select_related("attempt__run__experiment").in_bulk(counted)
-    return [Alarm(events[pk], n) for pk, n in counted.items()]
+    return [Alarm(events[pk], n) for pk, n in counted.items()], by_run.count()
 
 
 def unreachable() -> list[Cluster]:
