@@ -87,9 +87,20 @@ def _call(here: str, method: str, path: str, operation: dict[str, Any]) -> str:
             path = path.replace(f"{{{parameter['name']}}}", str(parameter["example"]))
     lines = [f"curl -X {method.upper()} {here}{path}", '-H "Authorization: Bearer $ESWEB_TOKEN"']
     for kind, body in operation.get("requestBody", {}).get("content", {}).items():
+        if kind == "multipart/form-data":
+            lines += _form(body)
+            continue
         example = body["example"] if isinstance(body["example"], str) else json.dumps(body["example"])
         lines += [f'-H "Content-Type: {kind}"', f"--data-binary '{example.strip()}'"]
     return " \\\n  ".join(lines)
+
+
+def _form(body: dict[str, Any]) -> list[str]:
+    """The fields of a form; its files are on the caller's machine."""
+    fields = body["schema"]["properties"]
+    files = [name for name, field in fields.items() if field.get("items", {}).get("format") == "binary"]
+    said = [f"-F '{name}={value}'" for name, value in body["example"].items() if name not in files]
+    return [*(f"-F {name}=@run.log" for name in files), *said]
 
 
 def _pieces(text: str) -> list[tuple[str, str]]:

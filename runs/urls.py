@@ -12,6 +12,7 @@ from runs.views.experiment import experiment, experiment_chart, experiment_runs
 from runs.views.experiment_edit import experiment_edit, experiment_shelve
 from runs.views.experiments import experiments
 from runs.views.home import home, home_standing
+from runs.views.importing import import_files, import_undo
 from runs.views.launch import launch, launch_check
 from runs.views.lifecycle import experiment_resume, run_cancel, run_resume
 from runs.views.log import attempt_log_file, run_log, run_log_file
@@ -71,6 +72,8 @@ urlpatterns = [
     path("standing/", home_standing, name="home-standing"),
     path("experiments/", experiments, name="experiments"),
     path("bin/", bin, name="bin"),
+    path("import/", import_files, name="import"),
+    path("import/undo/", import_undo, name="import-undo"),
     path("views/", saved_views, name="saved-views"),
     path("views/<int:pk>/", saved_view, name="saved-view"),
     path("views/<int:pk>/change/", saved_view_change, name="saved-view-change"),

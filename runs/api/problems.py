@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from typing import Any
 
-from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
+from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonResponse
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
@@ -66,7 +66,7 @@ def _gap(_: HttpRequest, error: Gap) -> HttpResponse:
     return problem(409, str(error), expected=error.expected)
 
 
-def _too_big(_: HttpRequest, error: RequestDataTooBig | TooManyFieldsSent) -> HttpResponse:
+def _too_big(_: HttpRequest, error: RequestDataTooBig | TooManyFieldsSent | TooManyFilesSent) -> HttpResponse:
     return problem(413, str(error))
 
 
@@ -80,6 +80,7 @@ HANDLERS: dict[type[Exception], Handler] = {
     Gap: _gap,
     RequestDataTooBig: _too_big,
     TooManyFieldsSent: _too_big,
+    TooManyFilesSent: _too_big,
 }
 
 

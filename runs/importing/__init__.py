@@ -3,6 +3,20 @@
 from runs.importing.doing import Imported, bring_in, told
 from runs.importing.files import File, Refused
 from runs.importing.keeping import Outcome, Place
+from runs.importing.uploads import LIMITS, of_uploads, too_much
 from runs.importing.walking import of_path, of_upload
 
-__all__ = ["File", "Imported", "Outcome", "Place", "Refused", "bring_in", "of_path", "of_upload", "told"]
+__all__ = [
+    "LIMITS",
+    "File",
+    "Imported",
+    "Outcome",
+    "Place",
+    "Refused",
+    "bring_in",
+    "of_path",
+    "of_upload",
+    "of_uploads",
+    "told",
+    "too_much",
+]

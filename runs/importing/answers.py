@@ -14,8 +14,8 @@ from workers.tasks.mention import mentions
 NUMBERED = re.compile(r"^\s*\[(\d+)/(\d+)\]")
 PART = re.compile(r"^\s{2,8}(Prompt|Target|Generated|Completion|Reward):\s?(.*)$")
 LENGTH = re.compile(r"^(.*) \(len=(\d+)\)$", re.DOTALL)
-LONGEST = 400
-"""Lines of one answer. What goes on for longer is no block of answers."""
+LONGEST, MOST = 400, 200_000
+"""Lines of one answer, and its characters. What goes on for longer is no block of answers."""
 
 
 @dataclass
@@ -29,6 +29,7 @@ class Block:
     open: str = ""
     asked: Counter[str] = field(default_factory=Counter)
     in_sample: bool = False
+    size: int = 0
 
     def feed(self, text: str) -> tuple[bool, Response | None]:
         """(the line belongs to the block, the answer that it completes)."""
@@ -37,11 +38,12 @@ class Block:
             self.parts[self.open] = [match[2]]
             return True, self._done() if self.open == "Reward" else None
         if NUMBERED.match(text) and self.open != "Completion":
-            self.parts, self.open, self.in_sample = {}, "", True
+            self.parts, self.open, self.in_sample, self.size = {}, "", True, 0
             return True, None
         if self.open:
             self.parts[self.open].append(text)
-            return len(self.parts[self.open]) < LONGEST, None
+            self.size += len(text)
+            return len(self.parts[self.open]) < LONGEST and self.size < MOST, None
         belongs = not text.strip() or set(text.strip()) == {"-"} or text.startswith("  ")
         return belongs, None
 

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},]', re.DOTALL)
+TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[\[\]{},]', re.DOTALL)
 CLOSES = {"[": "]", "{": "}"}
 
 
@@ -27,7 +27,8 @@ def read(text: str) -> Document | None:
     except json.JSONDecodeError as error:
         cut = _cut(text, error.pos)
         return None if cut is None else Document(cut, error.lineno, _words(text, error))
-    except RecursionError:
+    except (ValueError, RecursionError):
+        # A number of thousands of digits, or brackets within brackets without end.
         return None
 
 
@@ -55,5 +56,5 @@ def _cut(text: str, end: int) -> Any | None:
         return None
     try:
         return json.loads(text[:best] + closing)
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return None

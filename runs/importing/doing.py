@@ -63,7 +63,7 @@ def bring_in(files: Iterable[File | Refused], place: Place) -> Imported:
         except OSError as error:
             imported.refused.append(Refused(source.name, f"cannot be read: {error.strerror or error}"))
             continue
-        except (DataError, OverflowError) as error:
+        except (DataError, OverflowError, RecursionError) as error:
             imported.refused.append(
                 Refused(source.name, f"holds what cannot be kept, so that nothing of it was: {error}")
             )

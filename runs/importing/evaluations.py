@@ -13,6 +13,7 @@ from runs.importing import vocabulary
 from runs.importing.answers import answer
 from runs.importing.found import Entry, Found, Told
 from runs.importing.hyperparameters import canonical, of_name, seed_of
+from runs.ingest.texts import storable
 from workers.executors.states import State
 from workers.records import Metric, Record, Response
 
@@ -45,9 +46,9 @@ def entries(document: Mapping[str, Any], name: str, told: Told) -> Iterator[Entr
     settings = of_name(name) | _settings(document)
     for part, (seed, result) in enumerate(document["seed_results"].items()):
         found = Found(part, KIND, settings=settings | {"seed": _whole(seed)}, suffix=", evaluated")
-        found.method = str(settings.get("method") or document.get("algorithm") or "")[:20]
+        found.method = vocabulary.slug(str(settings.get("method") or document.get("algorithm") or ""))[:20]
         found.seed, found.started_at = seed_of(found.settings), _moment(document.get("timestamp"))
-        found.job_id = str((document.get("slurm") or {}).get("job_id") or "")[:100]
+        found.job_id = _job_id(document.get("slurm"))
         yield from _seed(found, seed, result, document, told)
     _check_aggregate(document, told)
 
@@ -159,7 +160,10 @@ def _check_aggregate(document: Mapping[str, Any], told: Told) -> None:
     aggregate, results = document.get("aggregate"), document["seed_results"].values()
     if not isinstance(aggregate, dict):
         return
-    means = [_number((r.get("reward") or {}).get("mean")) for r in results if isinstance(r, dict) and "error" not in r]
+    whole = [
+        r["reward"] for r in results if isinstance(r, dict) and isinstance(r.get("reward"), dict) and "error" not in r
+    ]
+    means = [_number(reward.get("mean")) for reward in whole]
     known = np.array([mean for mean in means if mean is not None])
     said = _number(aggregate.get("reward_mean")), _number(aggregate.get("reward_std"))
     if not len(known) or None in said:
@@ -179,6 +183,11 @@ def _whole(value: Any) -> int | None:
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 18:
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**62 else None
+
+
+def _job_id(slurm: Any) -> str:
+    job_id = slurm.get("job_id") if isinstance(slurm, dict) else None
+    return storable(str(job_id))[:100] if isinstance(job_id, str | int) else ""
 
 
 def _moment(text: Any) -> float | None:

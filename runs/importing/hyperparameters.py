@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from runs.importing.found import UNKNOWN_SEED
 from runs.importing.numbers import number
+from runs.ingest.texts import storable
 from workers.config import Knob, RunConfig, knobs
 
 IN_NAMES = re.compile(
@@ -36,6 +38,7 @@ OF_METHOD = {
 }
 KNOBS: Mapping[str, Knob] = {knob.path: knob for knob in knobs(RunConfig) if not knob.tag}
 NOT_OF_THE_RECIPE = ("seed", "seeds", "seeds_requested", "algorithm", "method", "task")
+NAME_AT_MOST, TEXT_AT_MOST = 100, 500
 OTHERS = "imported"
 """The section of what has no knob of ours. No run can be launched with it, so that none is by mistake."""
 
@@ -53,7 +56,7 @@ def value_of(text: str) -> Any:
         return text in ("True", "true")
     found = number(text)
     if found is None:
-        return None if text in ("None", "null") else text[:500]
+        return None if text in ("None", "null") else text[:TEXT_AT_MOST]
     return int(found) if re.fullmatch(r"[-+]?\d+", text) and abs(found) < 2**63 else found
 
 
@@ -87,9 +90,16 @@ def config_of(method: str, settings: Mapping[str, Any]) -> dict[str, Any]:
         config["task"] = {"name": settings["task"]}
     for name, value in settings.items():
         if name not in NOT_OF_THE_RECIPE and value is not None and not isinstance(value, list | dict):
-            path, kept = _placed(method, name, value)
+            path, kept = _placed(method, storable(name[:NAME_AT_MOST]), _keepable(value))
             _put(config, path, kept)
     return config
+
+
+def _keepable(value: Any) -> Any:
+    """What a JSON column can hold."""
+    if isinstance(value, str):
+        return storable(value[:TEXT_AT_MOST])
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _placed(method: str, name: str, value: Any) -> tuple[str, Any]:

@@ -21,7 +21,7 @@ from runs.importing.text import Line, lines
 from workers.records import Metric, Record
 
 ES, TRL, JOB = "ES log", "TRL log", "log of a job that failed"
-LONGEST_DICTIONARY = 65_536
+LONGEST_DICTIONARY = 32_768
 
 
 class Log:
@@ -50,7 +50,7 @@ class Log:
         yield from self._close()
 
     def _read(self, line: Line) -> Iterator[Entry]:
-        if self._block is not None and not words.ITERATION.search(line.text) and not words.BAR.match(line.text):
+        if self._block is not None and words.row(line.text) is None and not words.BAR.match(line.text):
             belongs, answer = self._block.feed(line.text)
             if answer is not None:
                 yield self._entry(answer)
@@ -151,7 +151,7 @@ class Log:
     # Everything else --------------------------------------------------------------------------------------------
 
     def _other(self, line: Line) -> Iterator[Entry]:
-        text, story = line.text, self._story
+        text, story = line.text[: words.LONGEST_ROW], self._story
         story.failures.read(line.number, text)
         if self._started is None:
             self._started = words.began(text)

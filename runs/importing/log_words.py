@@ -15,13 +15,15 @@ HELD_OUT = re.compile(
     r"\[Eval(?:uation)?\]\s*(?:Iteration|Step)\s+(\d{1,15})(?:\s*/\s*\d+)?\s*[:,]?\s*(.*)", re.IGNORECASE
 )
 PAIR = re.compile(
-    r"([A-Za-z][\w /.()%-]*?)\s*(?:[:=]\s*|\s)(" + BARE + r")[A-Za-z%/]*(?=[\s,;|]|$)", re.IGNORECASE
+    r"([A-Za-z][\w /.()%-]{0,60}?)\s*(?:[:=]\s*|\s)(" + BARE + r")[A-Za-z%/]*(?=[\s,;|]|$)", re.IGNORECASE
 )
 MEMORY = re.compile(r"^GPU Memory:\s*(" + BARE + r")\s*MB allocated,\s*(" + BARE + r")\s*MB peak", re.IGNORECASE)
 BAR = re.compile(r"^\s*\d{1,3}%\|[^|]*\|\s*(\d{1,15})/(\d{1,15})\s*\[(?:(\d+):)?(\d+):(\d\d)<")
 ITEM = re.compile(r"""['"]([^'"]{1,250})['"]\s*:\s*(\[[^\]]*\]|['"][^'"]*['"]|[^,{}\[\]]+(?:\([^)]*\))?)""")
+LONGEST_ROW = 8_192
+"""Characters. Patterns look for one thing among others, and must not be led along a line of megabytes."""
 TRL_WORDS = ("loss", "grad_norm", "learning_rate", "reward", "epoch", "eval_loss", "eval_reward", "train_runtime", "kl")
-SETTING = re.compile(r"^\s*-{0,2}([A-Za-z_][\w.-]*(?: \([^)]*\))?)\s*[:=]\s+?(\S.*?)\s*$")
+SETTING = re.compile(r"^\s*-{0,2}([A-Za-z_][\w.-]*(?: \([^)]*\))?)\s*[:=]\s+?(\S.*)$")
 KNOWN = {
     "alpha", "sigma", "beta", "seed", "population", "steps", "longest", "learning_rate", "num_generations", "model",
     "precision", "temperature", "top_p", "eval_steps", "save_steps", "algorithm",
@@ -54,7 +56,8 @@ class Row:
 
 def row(text: str) -> Row | None:
     """An `Iteration i/N, …` or `[Eval] Iteration i: …` line, if the text is one with numbers."""
-    text = unwrapped(text)
+    if len(text) > LONGEST_ROW:
+        return None
     if match := HELD_OUT.search(text):
         return Row(int(match[1]), 0, _pairs(match[2]), is_held_out=True)
     match = ITERATION.search(text)
@@ -62,7 +65,7 @@ def row(text: str) -> Row | None:
 
 
 def _pairs(text: str) -> tuple[tuple[str, str], ...]:
-    return tuple((match[1], match[2]) for match in PAIR.finditer(text))
+    return tuple((match[1], match[2]) for match in PAIR.finditer(unwrapped(text)))
 
 
 def dictionary(text: str) -> dict[str, float] | None:

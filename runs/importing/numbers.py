@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 
 BARE = r"[-+]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf(?:inity)?)"
-WRAPPED = re.compile(r"(?:[A-Za-z_][\w.]*\()+\s*\[?\s*(?P<bare>" + BARE + r")\s*\]?\s*(?:,[^()]*)?\)+", re.IGNORECASE)
+WRAPPED = re.compile(
+    r"(?<![\w.])(?:[A-Za-z_][\w.]*+\()+\s*\[?\s*(?P<bare>" + BARE + r")\s*\]?\s*(?:,[^()]*)?\)+", re.IGNORECASE
+)
 PLAIN = re.compile(BARE, re.IGNORECASE)
 
 

@@ -49,7 +49,8 @@ def entries(rows: Sequence[Any], name: str, told: Told, seeds_of: Seeds) -> Iter
             told.remark(f"row {part}", "holds no mean over seeds: left out")
             continue
         settings = _settings(row)
-        method = str(row.get("algorithm") or ("grpo" if "beta" in settings else "es" if "sigma" in settings else ""))
+        guess = "grpo" if "beta" in settings else "es" if "sigma" in settings else ""
+        method = vocabulary.slug(str(row.get("algorithm") or guess))[:20]
         said = ", ".join(f"{key}={value:g}" for key, value in settings.items() if isinstance(value, int | float))
         if seeds := seeds_of(method, settings):
             _check(row, part, said, seeds, told)

@@ -74,8 +74,8 @@ def _of_file(path: Path, name: str, keep: ExitStack) -> Iterator[File | Refused]
     if not stat.S_ISREG(found.st_mode):
         yield Refused(name, "is no regular file: not read")
         return
-    above = "/".join(path.absolute().parts[1:][-ABOVE:])
-    yield from _unpacked(File(name, above, found.st_size, lambda: path.open("rb"), found.st_mtime), keep)
+    above = clean("/".join(path.absolute().parts[1:][-ABOVE:]))
+    yield from _unpacked(File(clean(name), above, found.st_size, lambda: path.open("rb"), found.st_mtime), keep)
 
 
 def _unpacked(file: File, keep: ExitStack) -> Iterator[File | Refused]:

@@ -83,7 +83,7 @@ def _state(row: Row, value: str) -> SafeString:
 def _step(row: Row, value: int) -> SafeString | str:
     steps = steps_of(row.run)
     if not row.run.is_open or not steps:
-        return f"{value} of {steps}"
+        return f"{value} of {steps}" if steps else str(value)
     share_done = min(1.0, value / steps)
     bar = format_html('<progress value="{}" max="1" aria-label="Share of steps done"></progress>', f"{share_done:.3f}")
     return format_html("{} of {}{}", value, steps, bar)

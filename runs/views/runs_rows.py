@@ -84,7 +84,7 @@ FIELDS: Mapping[str, Callable[[Run], Any]] = {
     "state": lambda run: run.state,
     "method": lambda run: run.method,
     "preset": label,
-    "seed": lambda run: run.seed,
+    "seed": lambda run: run.seed if run.seed >= 0 else None,
     "created": lambda run: run.created_at,
     "by": lambda run: run.created_by.get_username(),
     "tag": lambda run: run.tags,

@@ -64,7 +64,7 @@ def standing(run: Run) -> dict[str, Any]:
         "attempt": attempts[0] if attempts else None, "tiles": tiles, "step": step, "steps": steps,
         "share": _share(attempts, step, steps), "seconds": _seconds(attempts),
         "restart": _restart(run, attempts), "resumption": _resumption(run, attempts),
-        "in_words": f"{run.name} is {run.state.replace('_', ' ')}, step {step} of {steps}. "
+        "in_words": f"{run.name} is {run.state.replace('_', ' ')}, step {step}{f' of {steps}' if steps else ''}. "
         + " ".join(t.sentence for t in tiles),
     }  # fmt: skip
 

@@ -14,5 +14,6 @@ def visible_experiment(request: SignedIn, pk: int) -> Experiment:
 
 
 def visible_run(request: SignedIn, uid: str) -> Run:
-    """The run, with its experiment and who launched it."""
-    return get_object_or_404(Run.objects.visible_to(request.user).select_related("experiment", "created_by"), uid=uid)
+    """The run, with its experiment, who made it, and where it came from."""
+    runs = Run.objects.visible_to(request.user).select_related("experiment", "created_by", "source")
+    return get_object_or_404(runs, uid=uid)

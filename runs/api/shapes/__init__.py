@@ -1,6 +1,7 @@
 """What goes in and comes out of the API, as JSON."""
 
 from runs.api.shapes.experiments import ChangedExperiment, ExperimentOut, ExperimentsOut, NewExperiment, PresetOut
+from runs.api.shapes.imports import ImportedOut, NewImport
 from runs.api.shapes.people import (
     ChangedView,
     MadeTokenOut,
@@ -52,10 +53,12 @@ __all__ = [
     "EventOut",
     "ExperimentOut",
     "ExperimentsOut",
+    "ImportedOut",
     "KeptOut",
     "MadeTokenOut",
     "MeOut",
     "NewExperiment",
+    "NewImport",
     "NewRun",
     "NewToken",
     "NewView",

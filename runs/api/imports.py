@@ -1,0 +1,58 @@
+"""Importing files over the API."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+from django.contrib.auth.models import User
+from ninja import File, Form, UploadedFile
+from ninja.errors import HttpError
+
+from runs import importing
+from runs.api.auth import ApiRequest, Caller, needs
+from runs.api.routes import router
+from runs.api.seeing import check_owner, the_experiment
+from runs.api.shapes import ImportedOut, NewImport
+from runs.importing import Place
+from runs.models import Experiment
+
+USUAL = "Imported"
+LOG = "Iteration 1/1, Time: 2.50s, Mean: -10.50, Min: -20.00, Max: -1.25, Std: 3.75\n"
+EXAMPLE = {"files": LOG, "experiment_name": "Imported", "path": "alpha0.0005_sigma0.001/es_seed0.log"}
+
+
+@router.post(
+    "/imports",
+    response=ImportedOut,
+    auth=needs("launch"),
+    tags=["experiments"],
+    summary="Import files",
+    openapi_extra={"requestBody": {"content": {"multipart/form-data": {"example": EXAMPLE}}}},
+)
+def import_files(request: ApiRequest, files: File[list[UploadedFile]], where: Form[NewImport]) -> ImportedOut:
+    """Makes runs of what other programs wrote: ES and TRL logs, evaluation, report and trainer state JSON, TensorBoard
+    event files, logs of jobs that failed; single, or in a zip or tar. The answer says of each file what was understood
+    and, with its line, what was not. Needs scope launch, and an experiment of your own.
+
+    Safe to repeat: the same file makes nothing again, one that has gone on takes the place of what was read of it. At
+    most 256 MB and 100 files at once. To undo it, delete the runs that were made.
+    """
+    if why := importing.too_much(files):
+        raise HttpError(413, why)
+    with ExitStack() as keep:
+        found = importing.of_uploads(files, where.path, keep)
+        imported = importing.bring_in(found, _place(request.auth, where))
+    return ImportedOut(**importing.told(imported))
+
+
+def _place(caller: Caller, where: NewImport) -> Place:
+    if where.experiment is not None:
+        experiment = the_experiment(caller, where.experiment)
+        check_owner(caller, experiment)
+        return Place(caller.person, experiment.name, experiment=experiment)
+    name = where.experiment_name or USUAL
+    return Place(caller.person, name, where.experiment_name is None, _of_that_name(caller.person, name))
+
+
+def _of_that_name(person: User, name: str) -> Experiment | None:
+    return Experiment.objects.filter(owner=person, name=name, deleted_at__isnull=True).order_by("pk").first()

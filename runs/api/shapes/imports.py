@@ -1,0 +1,79 @@
+"""Imports as JSON."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from ninja import Schema
+from pydantic import Field, model_validator
+
+from runs.api.shapes.words import Input, Name, Pk, Word
+
+
+class NewImport(Input):
+    """Where the runs go: `experiment`, or `experiment_name`, yours, made where new. `path`: the names of the files with
+    their folders, in the order of the files; folders say how runs were made where logs do not."""
+
+    experiment: Pk | None = None
+    experiment_name: Name | None = None
+    path: Annotated[list[Word], Field(max_length=100)] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _fits(self) -> NewImport:
+        if self.experiment is not None and self.experiment_name is not None:
+            raise ValueError("give either experiment, its id, or experiment_name")
+        return self
+
+
+class ImportedRun(Schema):
+    """A run of an import. `url` is its page."""
+
+    uid: str
+    name: str
+    state: str
+    url: str
+
+
+class NotUnderstood(Schema):
+    """Something that was left out: `line 12`, `byte 4096`, `seed 3`; the place is empty where it is the whole file."""
+
+    place: str
+    why: str
+
+
+class ImportedFile(Schema):
+    """What became of a file. `went_on`: runs whose file holds more now; `known`: already here, nothing made again."""
+
+    name: str
+    kinds: list[str]
+    records: int
+    made: list[ImportedRun]
+    went_on: list[ImportedRun]
+    known: list[ImportedRun]
+    facts: list[str]
+    not_understood: list[NotUnderstood]
+    not_understood_more: int
+
+
+class NotRead(Schema):
+    """A file that is of no kind that is read, or that cannot be."""
+
+    name: str
+    why: str
+
+
+class ImportedTo(Schema):
+    """The experiment."""
+
+    id: int
+    name: str
+
+
+class ImportedOut(Schema):
+    """What an import did. `said` is the sum of it; `experiment` is null where nothing was made or known."""
+
+    said: str
+    experiment: ImportedTo | None
+    made_experiment: bool
+    files: list[ImportedFile]
+    not_read: list[NotRead]

@@ -1,0 +1,78 @@
+// <file-drop>: files and whole folders are dropped on its file input, or chosen there. What they are called, with their
+// folders, goes along as fields `path`, because a browser sends bare names; and it says how much that is.
+
+class FileDrop extends HTMLElement {
+  connectedCallback() {
+    this.input = this.querySelector("input[type=file]");
+    this.words = this.querySelector("[data-said]");
+    this.stop = new AbortController();
+    const { signal } = this.stop;
+    this.addEventListener("dragover", (event) => this.onOver(event), { signal });
+    this.addEventListener("dragleave", () => this.classList.remove("over"), { signal });
+    this.addEventListener("drop", (event) => this.onDrop(event), { signal });
+    this.input.addEventListener("change", () => this.tell([...this.input.files].map((file) => [file, file.name])), { signal });
+  }
+
+  disconnectedCallback() {
+    this.stop.abort();
+  }
+
+  onOver(event) {
+    event.preventDefault();
+    this.classList.add("over");
+  }
+
+  async onDrop(event) {
+    event.preventDefault();
+    this.classList.remove("over");
+    // Asked for at once: after the first wait the browser forgets what was dropped.
+    const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry()).filter(Boolean);
+    try {
+      const found = (await Promise.all(entries.map((entry) => this.inside(entry)))).flat();
+      const chosen = new DataTransfer();
+      for (const [file] of found) chosen.items.add(file);
+      this.input.files = chosen.files;
+      this.tell(found);
+    } catch (error) {
+      this.say(`Not read: ${error.message}`, true);
+    }
+  }
+
+  async inside(entry) {
+    if (entry.isFile) {
+      const file = await new Promise((resolve, reject) => entry.file(resolve, reject));
+      return [[file, entry.fullPath.replace(/^\//, "")]];
+    }
+    const reader = entry.createReader();
+    const found = [];
+    // It gives some hundred at a time, and none when it is through.
+    for (;;) {
+      const some = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
+      if (!some.length) return found;
+      for (const inner of some) found.push(...(await this.inside(inner)));
+    }
+  }
+
+  tell(found) {
+    for (const old of this.querySelectorAll("input[name=path]")) old.remove();
+    for (const [, path] of found) {
+      const field = document.createElement("input");
+      Object.assign(field, { type: "hidden", name: "path", value: path });
+      this.append(field);
+    }
+    const bytes = found.reduce((sum, [file]) => sum + file.size, 0);
+    const tooMany = found.length > Number(this.dataset.files);
+    const tooMuch = bytes > Number(this.dataset.most);
+    const count = `${found.length} file${found.length === 1 ? "" : "s"}, ${(bytes / 2 ** 20).toFixed(1)} MB`;
+    const why = tooMany ? `at most ${this.dataset.files} files at once: pack them into a zip` : tooMuch ? "too much at once" : "";
+    this.input.setCustomValidity(why);
+    this.say(found.length ? `${count}${why ? `; ${why}` : ""}` : "", Boolean(why));
+  }
+
+  say(words, isBad) {
+    this.words.textContent = words;
+    this.words.classList.toggle("bad", isBad);
+  }
+}
+
+customElements.define("file-drop", FileDrop);

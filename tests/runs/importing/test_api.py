@@ -1,0 +1,70 @@
+"""POST /api/v1/imports: the same import, for scripts."""
+
+from __future__ import annotations
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from runs.importing import uploads
+from runs.models import Experiment, Run
+from tests.runs.calling import calls, paths
+from tests.runs.importing.logs import ENDED, HEADER, iteration
+
+pytestmark = pytest.mark.usefixtures("runs_dir")
+LOG = HEADER.format(seed=0) + "".join(map(iteration, (1, 2, 3, 4))) + ENDED
+
+
+def file(text: str = LOG, name: str = "a.log") -> SimpleUploadedFile:
+    return SimpleUploadedFile(name, text.encode())
+
+
+def sent(script, *files, **more):
+    return script.post("/api/v1/imports", {"files": list(files), **more})
+
+
+def test_it_tells_what_was_made_and_what_was_not_understood(ada):
+    broken = LOG + "Iteration 9/4, Time: ##\n"
+    answer = sent(calls(ada), file(broken), file("# no\n", "b.md"), experiment_name="Mine")
+    assert answer.status_code == 200
+    said = answer.json()
+    run = Run.objects.get()
+    assert said["files"][0]["made"] == [
+        {"uid": run.uid, "name": run.name, "state": "succeeded", "url": f"/runs/{run.uid}/"}
+    ]
+    assert said["files"][0]["not_understood"] == [
+        {"place": "line 18", "why": "iteration 9 without a number that can be read"}
+    ]
+    assert [one["name"] for one in said["not_read"]] == ["b.md"]
+    assert (said["experiment"]["name"], said["made_experiment"], said["said"]) == (
+        "Mine", True, "1 new run in Mine; 1 file not read.",
+    )  # fmt: skip
+
+
+def test_it_may_be_sent_twice(ada):
+    script = calls(ada)
+    sent(script, file())
+    again = sent(script, file(name="other.log")).json()
+    assert (again["files"][0]["made"], len(again["files"][0]["known"]), Run.objects.count()) == ([], 1, 1)
+
+
+def test_an_experiment_of_one_s_own_is_taken_and_another_s_is_not(ada, bo, experiment):
+    assert sent(calls(ada), file(), experiment=experiment.pk).json()["experiment"]["id"] == experiment.pk
+    refused = sent(calls(bo), file(), experiment=experiment.pk)
+    assert (refused.status_code, Run.objects.count(), Experiment.objects.count()) == (403, 1, 1)
+
+
+def test_what_cannot_be_used_is_named(ada, experiment, monkeypatch):
+    script = calls(ada)
+    both = sent(script, file(), experiment=experiment.pk, experiment_name="x")
+    assert both.status_code == 422
+    assert "give either experiment, its id, or experiment_name" in str(paths(both))
+    assert script.post("/api/v1/imports", {"experiment_name": "x"}).status_code == 422
+    assert sent(script, *[file() for _ in range(101)]).status_code == 413
+    monkeypatch.setattr(uploads, "UPLOAD_AT_MOST", 10)
+    assert sent(script, file()).status_code == 413
+    assert Run.objects.count() == 0
+
+
+def test_a_token_that_only_reads_imports_nothing(ada):
+    assert sent(calls(ada, "read"), file()).status_code == 403
+    assert Run.objects.count() == 0
