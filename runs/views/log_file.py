@@ -118,7 +118,8 @@ def _lines_until(file: BinaryIO, end: int) -> tuple[int, list[bytes]]:
     start = max(0, end - PAGE_BYTES)
     file.seek(start)
     lines = _split(file.read(end - start))
-    if start and len(lines) > 1:
+    # Of a line whose beginning is cut off, the end is all that shows where it overwrites itself: a progress bar.
+    if start and len(lines) > 1 and b"\r" not in lines[0].rstrip(b"\r\n"):
         start += len(lines.pop(0))
     left_out = lines[:-PAGE_LINES]
     return start + sum(map(len, left_out)), lines[-PAGE_LINES:]

@@ -63,6 +63,14 @@ def test_a_huge_line_is_read_from_its_end(tmp_path):
     assert len(page_from(log, 0).text) == PAGE_BYTES
 
 
+def test_a_progress_bar_that_was_rewritten_a_hundred_thousand_times_is_one_line(tmp_path):
+    log = tmp_path / "log.txt"
+    log.write_text("start\n" + "".join(f"\r{i / 1000:.1f}% of the epoch" for i in range(100_001)) + "\nend\n")
+    assert [line.text for line in page_until(log).lines][-2:] == ["100.0% of the epoch", "end"]
+    assert page_until(log).last == 3
+    assert page_from(log, 0).lines[0].text == "start"
+
+
 def test_bytes_that_are_not_text_do_no_harm(tmp_path):
     log = tmp_path / "log.txt"
     log.write_bytes(b"ok\n\xff\xfe\n")

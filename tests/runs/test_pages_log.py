@@ -89,3 +89,21 @@ def test_a_place_that_is_none_shows_the_end(ada_client, run, place):
 def test_a_link_to_lines_leads_to_their_page_without_scripts(ada_client, run):
     answer = ada_client.get(reverse("run-log", args=[run.uid]), {"log_from": "0"})
     assert answer["Location"] == f"{run.get_absolute_url()}?log_from=0#log"
+
+
+def test_of_a_million_lines_a_page_brings_what_it_shows_and_goes_anywhere(ada_client, run):
+    write(run, many(1_000_000))
+    places = {"999501–1000000": {}, "500000–500499": {"log_line": 500_000}, "777777–778276": {"log_find": "777777"}}
+    for shown, asked in places.items():
+        answer = lines(ada_client, run, **asked).content
+        assert f"Lines {shown} of a log of" in answer.decode()
+        assert len(answer) < 50_000
+    whole = ada_client.get(run.get_absolute_url(), {"log_line": 500_000}).content
+    assert b"line 500000\n" in whole and len(whole) < 200_000
+
+
+def test_a_line_that_was_gone_to_is_an_address_that_lasts(ada_client, run):
+    write(run, many())
+    answer = lines(ada_client, run, log_line=700)
+    place = len("".join(f"line {i}\n" for i in range(1, 700)))
+    assert answer["HX-Replace-Url"].endswith(f"?log_from={place}")
