@@ -20,6 +20,7 @@ from runs.models import Experiment, Run
 from runs.views.parameters import SignedIn, page_of
 
 RUNS_A_PAGE = 60
+EXPERIMENTS_SHOWN = 60
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,10 @@ def bin(request: SignedIn) -> HttpResponse:
     """Experiments, and runs of experiments that are not in it themselves."""
     runs = _runs(request.user).select_related("experiment", "deleted_by").order_by("-deleted_at", "-pk")
     page = page_of(request, runs, RUNS_A_PAGE)
+    experiments = _experiments(request.user)
     context = {
-        "experiments": _experiments(request.user), "page": page, "days": shelving.DAYS_IN_BIN,
-        "runs": [Thrown(run) for run in page],
+        "experiments": experiments[:EXPERIMENTS_SHOWN], "thrown": len(experiments), "page": page,
+        "days": shelving.DAYS_IN_BIN, "runs": [Thrown(run) for run in page],
     }  # fmt: skip
     return TemplateResponse(request, "runs/bin.html", context)
 

@@ -1,4 +1,5 @@
 import pytest
+from django.contrib.auth.models import Group
 from django.urls import reverse
 
 from runs.models import Experiment
@@ -41,6 +42,13 @@ def test_an_empty_list_says_what_to_do(ada_client):
     page = ada_client.get("/experiments/").content.decode()
     assert "No experiment yet" in page
     assert "make demo" in page
+
+
+def test_an_empty_list_offers_a_viewer_nothing_that_they_may_not_do(bo_client, bo):
+    bo.groups.add(Group.objects.get_or_create(name="viewers")[0])
+    page = bo_client.get("/experiments/").content.decode()
+    assert "ask an administrator" in page
+    assert "button above" not in page
 
 
 def test_an_experiment_is_made_and_belongs_to_who_made_it(bo_client, bo):

@@ -147,6 +147,15 @@ def test_search_finds_tags_and_notes(ada_client, experiment):
     assert listed(ada_client, q="pilot rate") == ["Concise"]
 
 
+def test_the_bin_shows_the_last_sixty_experiments_and_says_of_how_many(ada_client, ada):
+    for n in range(61):
+        Experiment.objects.create(name=f"x{n}", owner=ada, deleted_at=timezone.now())
+    page = ada_client.get(reverse("bin")).content.decode()
+    assert "60 of 61 experiments shown" in page
+    assert "x60" in page
+    assert "<strong>x0</strong>" not in page
+
+
 def test_the_bin_takes_as_many_queries_for_one_as_for_sixty(ada_client, ada, experiment, django_assert_num_queries):
     for count in (1, 59):
         for seed in range(count):
