@@ -110,12 +110,18 @@ def ago(at: datetime | None) -> str:
     )
 
 
+@register.filter
+def state_words(state: str) -> str:
+    """A state as people say it."""
+    return state.replace("_", " ")
+
+
 @register.simple_tag
 def state_badge(state: str, count: int | None = None) -> SafeString:
     """A state as a sign, a word and a colour, and how many there are of it."""
     value = State(state)
     tone, sign = SIGNS.get(value, ("busy", "●") if value in BUSY else ("idle", "○"))
-    words = value.value.replace("_", " ") if count is None else f"{count} {value.value.replace('_', ' ')}"
+    words = state_words(value) if count is None else f"{count} {state_words(value)}"
     return format_html(
         '<span class="badge tone-{}"><span class="sign" aria-hidden="true">{}</span>{}</span>', tone, sign, words
     )

@@ -127,3 +127,13 @@ def test_headings_form_an_outline(open_page):
         "State", "Curves", "Population of each iteration", "Responses", "Attempts", "Checkpoints", "Config", "Log",
     ]  # fmt: skip
     assert all(after - before <= 1 for before, after in pairwise(levels))
+
+
+def test_an_experiments_page_tells_how_many_runs_are_in_which_state_when_that_changes(signed_in, address, run):
+    make_run(run.experiment, seed=1, state="node_lost")
+    signed_in.goto(f"{address}{run.experiment.get_absolute_url()}")
+    signed_in.wait_for_selector("live-run[data-state=live]")
+    region = signed_in.get_by_role("status").filter(has_text="Runs: ")
+    expect(region).to_have_count(0)
+    change_state(run, "succeeded")
+    expect(region).to_have_text("Runs: 1 node lost, 1 succeeded.")
