@@ -53,6 +53,7 @@ LOGOUT_REDIRECT_URL = "login"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "esweb.passwords.Varied"},
 ]
 # How often, a minute: calls of a token or session, pushes of a run's records, calls without a good token from one
 # address, and tries to sign in from one address.

@@ -108,7 +108,9 @@ def _canonical(chosen: dict[str, str], page: LogPage) -> dict[str, object]:
 
 
 def _path(attempt: Attempt | None) -> Path | None:
-    return attempt.directory / "log.txt" if attempt else None
+    """Where the log lies; None where there is none, or somebody's link to another file in its place."""
+    path = attempt.directory / "log.txt" if attempt else None
+    return None if path and path.is_symlink() else path
 
 
 def _file(attempt: Attempt | None, name: str) -> FileResponse:
