@@ -13,6 +13,7 @@ const WORDS = { live: "Live", connecting: "Connecting…", away: "Not live: aski
 class LiveRun extends HTMLElement {
   connectedCallback() {
     this.cursors = {};
+    this.refused = new Set();
     this.changed = new Map();
     this.failures = 0;
     this.opened = false;
@@ -29,13 +30,16 @@ class LiveRun extends HTMLElement {
     this.close();
   }
 
-  /** Takes up runs that the page names and that are not watched yet. */
+  /** Takes up runs that the page names and lets go of those that it no longer does: a socket takes a hundred at most. */
   watch() {
-    const before = Object.keys(this.cursors).length;
+    const before = this.cursors;
+    this.cursors = {};
     for (const named of document.querySelectorAll("[data-watch]")) {
-      for (const [uid, cursor] of Object.entries(JSON.parse(named.dataset.watch))) this.cursors[uid] ??= cursor;
+      for (const [uid, cursor] of Object.entries(JSON.parse(named.dataset.watch))) {
+        if (!this.refused.has(uid)) this.cursors[uid] = before[uid] ?? cursor;
+      }
     }
-    if (Object.keys(this.cursors).length === before) return;
+    if (Object.keys(this.cursors).every((uid) => uid in before)) return;
     if (this.socket?.readyState === WebSocket.OPEN) this.ask();
     else this.open();
   }
@@ -87,14 +91,17 @@ class LiveRun extends HTMLElement {
 
   onMessage(message) {
     const { type, run, cursor } = message;
-    if (cursor) this.cursors[run] = Math.max(cursor, this.cursors[run] ?? 0);
+    if (cursor && run in this.cursors) this.cursors[run] = Math.max(cursor, this.cursors[run] ?? 0);
     if (type === "points") {
       document.dispatchEvent(new CustomEvent("points", { detail: message }));
       if ("reward/mean" in message.points) this.tell(run, "evaluation");
     }
     if (type === "behind") document.dispatchEvent(new CustomEvent("points-missed", { detail: { run } }));
     if (type === "changed") this.tell(run, message.what);
-    if (type === "refused") delete this.cursors[run];
+    if (type === "refused") {
+      this.refused.add(run);
+      delete this.cursors[run];
+    }
   }
 
   poll() {

@@ -24,6 +24,19 @@ def test_a_run_is_followed_from_its_first_number_to_its_end_and_resumed(signed_i
     expect(signed_in.get_by_role("main")).to_contain_text("from the beginning, as attempt 2")
 
 
+def test_runs_that_are_no_longer_shown_are_no_longer_watched(signed_in, address, experiment, runs_dir):
+    first = make_run(experiment)
+    signed_in.goto(address)
+    signed_in.wait_for_selector("live-run[data-state=live]")
+    second = make_run(experiment, seed=1)
+    launch.move(first.newest_attempt(), State.SUCCEEDED, "reached its last step")
+    expect(signed_in.locator("#going")).to_contain_text(second.name)
+    watched = "Object.keys(document.querySelector('live-run').cursors).join()"
+    signed_in.wait_for_function(f"uid => {watched} === uid", arg=second.uid)
+    record(second, [evaluation(5, -40.9)])
+    expect(signed_in.locator("#going")).to_contain_text("−40.9")
+
+
 def test_somebody_new_makes_the_first_experiment_from_there(signed_in, address):
     signed_in.goto(address)
     signed_in.get_by_role("button", name="New experiment").click()
