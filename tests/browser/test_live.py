@@ -82,9 +82,7 @@ def test_a_change_of_state_is_seen_and_said(open_page, run):
     run.state = "succeeded"
     run.save()
     live.publish_changed(run.uid, "state")
-    open_page.wait_for_function(
-        "() => document.querySelector('said-aloud').textContent.includes('is succeeded')"
-    )
+    open_page.wait_for_function("() => document.querySelector('said-aloud').textContent.includes('is succeeded')")
     assert open_page.get_by_role("button", name="Cancel run").is_hidden()
 
 
