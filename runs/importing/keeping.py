@@ -20,7 +20,7 @@ from runs.importing import evaluations
 from runs.importing.files import MB
 from runs.importing.found import Entry, Found, Told
 from runs.importing.hyperparameters import config_of
-from runs.importing.naming import name_of
+from runs.importing.naming import name_of, setting_of
 from runs.importing.reading import Source, digests
 from runs.ingest import ingest
 from runs.ingest.forgetting import forget
@@ -205,12 +205,13 @@ class _Keeper:
         run, source = attempt.run, self._source
         config = config_of(found.method or "other", found.settings)
         run.name, run.method, run.seed = name_of(found, config, source.name), found.method or "other", found.seed
-        run.config, run.state = config, found.state
+        run.config, run.state, run.preset = config, found.state, setting_of(found, config)
         run.note = run.note or storable(f"Imported from {source.name}. {found.note}".strip())
-        run.save(update_fields=["name", "method", "seed", "config", "state", "note"])
-        started = _moment(self._base(found))
+        run.save(update_fields=["name", "method", "seed", "config", "state", "preset", "note"])
+        began, seconds = _moment(self._base(found)), min(max(found.seconds, 0.0), 3e9)
         attempt.state, attempt.reason, attempt.native_id = found.state, storable(found.reason), found.job_id
-        attempt.started_at, attempt.ended_at = started, started + timedelta(seconds=min(max(found.seconds, 0.0), 3e9))
+        # How long it took is shown only where that is told.
+        attempt.started_at, attempt.ended_at = began if seconds else None, began + timedelta(seconds=seconds)
         attempt.save()
         self._tell(attempt)
         Import.objects.update_or_create(

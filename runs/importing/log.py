@@ -22,6 +22,8 @@ from workers.records import Metric, Record
 
 ES, TRL, JOB = "ES log", "TRL log", "log of a job that failed"
 LONGEST_DICTIONARY = 32_768
+FEWEST = 3
+"""Numbers in a last line that is believed though nothing ends it: all then have as many decimals."""
 
 
 class Log:
@@ -93,14 +95,13 @@ class Log:
 
     def _doubt(self, line: Line, row: Row) -> str:
         """Why an iteration cannot be believed; empty where it can."""
-        if not row.pairs:
-            return f"iteration {row.step} without a number that can be read"
-        last = self._story.last_row
-        if line.is_whole or last is None or row.is_held_out:
-            return "" if line.is_whole or row.is_held_out is False else f"iteration {row.step} may be cut off: left out"
-        same = [label for label, _ in row.pairs] == [label for label, _ in last.pairs]
-        whole = same and decimals(row.pairs[-1][1]) == decimals(last.pairs[-1][1])
-        return "" if whole else f"iteration {row.step} is cut off: left out"
+        if line.is_whole:
+            return "" if row.pairs else f"iteration {row.step} without a number that can be read"
+        last = None if row.is_held_out else self._story.last_row
+        digits = [decimals(value) for _, value in (*row.pairs, *(last.pairs[-1:] if last else ()))]
+        same = last is None or [label for label, _ in row.pairs] == [label for label, _ in last.pairs]
+        is_cut = not same or len(row.pairs) < FEWEST or len(set(digits)) > 1
+        return f"iteration {row.step} is cut off: left out" if is_cut else ""
 
     # Dictionaries -----------------------------------------------------------------------------------------------
 

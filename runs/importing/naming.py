@@ -7,19 +7,26 @@ from typing import Any
 
 from runs.importing.found import UNKNOWN_SEED, Found
 
-LONGEST = 200
+LONGEST, SETTING_AT_MOST = 200, 100
 SHOWN = {"alpha": "α", "sigma": "σ", "beta": "β", "learning_rate": "lr "}
 TELLING = {"es": ("alpha", "sigma"), "grpo": ("beta",)}
 
 
 def name_of(found: Found, config: Mapping[str, Any], file: str) -> str:
     """`es α0.0005 σ0.001 seed 0`; the file's own name where it says none of these."""
-    knobs = config.get(found.method)
-    values = knobs if isinstance(knobs, Mapping) else {}
-    told = [f"{SHOWN[name]}{values[name]:g}" for name in TELLING.get(found.method, ()) if name in values]
-    if not told:
-        shown = file if len(file) < LONGEST // 2 else f"…{file[-LONGEST // 2 :]}"
-        told = [shown]
+    shown = file if len(file) < LONGEST // 2 else f"…{file[-LONGEST // 2 :]}"
     seed = [f"seed {found.seed}"] if found.seed != UNKNOWN_SEED else []
     method = [found.method] if found.method in TELLING else []
-    return (" ".join([*method, *told, *seed]) + found.suffix)[:LONGEST]
+    return (" ".join([*method, _told(found, config) or shown, *seed]) + found.suffix)[:LONGEST]
+
+
+def setting_of(found: Found, config: Mapping[str, Any]) -> str:
+    """`α0.0005 σ0.001`: what seeds have in common, as tables and charts call them; empty where nothing is told."""
+    told = _told(found, config)
+    return f"{told}{found.suffix}"[:SETTING_AT_MOST] if told else ""
+
+
+def _told(found: Found, config: Mapping[str, Any]) -> str:
+    knobs = config.get(found.method)
+    values = knobs if isinstance(knobs, Mapping) else {}
+    return " ".join(f"{SHOWN[name]}{values[name]:g}" for name in TELLING.get(found.method, ()) if name in values)

@@ -26,7 +26,8 @@ class FileDrop extends HTMLElement {
     event.preventDefault();
     this.classList.remove("over");
     // Asked for at once: after the first wait the browser forgets what was dropped.
-    const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry()).filter(Boolean);
+    const dropped = [...event.dataTransfer.items].filter((item) => item.kind === "file");
+    const entries = dropped.map((item) => item.webkitGetAsEntry() ?? item.getAsFile());
     try {
       const found = (await Promise.all(entries.map((entry) => this.inside(entry)))).flat();
       const chosen = new DataTransfer();
@@ -39,6 +40,7 @@ class FileDrop extends HTMLElement {
   }
 
   async inside(entry) {
+    if (entry instanceof File) return [[entry, entry.name]];
     if (entry.isFile) {
       const file = await new Promise((resolve, reject) => entry.file(resolve, reject));
       return [[file, entry.fullPath.replace(/^\//, "")]];

@@ -88,7 +88,7 @@ def test_an_iteration_whose_members_scored_alike_is_dead():
 
 
 def test_a_line_that_was_cut_off_is_left_out_and_named():
-    for cut in ("Iteration 3/4, Time: 2.50s, Mean: -1", iteration(3).rstrip()[:-1], "Iteration 3/4, Time: 2.5"):
+    for cut in ("Iteration 3/4, Time: 2.50s, Mean: -1", iteration(3).rstrip()[:-1], "Iteration 3/4, Ti"):
         log = read(iteration(1) + iteration(2) + cut)
         assert len(log.values("train/reward/mean")) == 2, cut
         assert log.remarks == ["line 3: iteration 3 is cut off: left out"], cut
@@ -98,6 +98,8 @@ def test_a_whole_last_line_without_its_line_end_counts():
     log = read(iteration(1) + iteration(2) + iteration(3).rstrip())
     assert len(log.values("train/reward/std")) == 3
     assert log.remarks == []
+    assert read(iteration(1).rstrip()).values("train/reward/std") == [3.75]
+    assert read(iteration(1).rstrip()[:-1]).remarks == ["line 1: iteration 1 is cut off: left out"]
 
 
 def test_a_line_without_readable_numbers_is_named_and_the_others_are_kept():

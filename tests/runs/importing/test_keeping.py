@@ -50,7 +50,7 @@ def test_a_run_stands_where_people_look_for_it(ada, file):
     assert (run.experiment.name, run.experiment.owner, run.created_by) == ("Imported", ada, ada)
     assert (attempt.cluster, attempt.origin, attempt.seconds, attempt.reason) == (None, "import", 12.5, "")
     assert attempt.events.get().why == "imported from a.log: 4 records"
-    assert run.note == "Imported from a.log."
+    assert (run.note, run.preset) == ("Imported from a.log.", "α0.0005 σ0.001")
     assert (attempt.directory / "log.txt").read_text() == file.read_text()
     np.testing.assert_array_equal(curve(run).x, [1, 2, 3, 4])
     assert imported.sentence == "1 new run in Imported."

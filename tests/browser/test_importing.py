@@ -1,0 +1,45 @@
+"""Files dropped on the import page become runs, with the folders they lay in, and go back into the bin."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from runs.models import Run
+from tests.runs.importing.logs import iteration
+
+DROP = """(drop, [names, texts]) => {
+  const data = new DataTransfer();
+  names.forEach((name, i) => data.items.add(new File([texts[i]], name)));
+  drop.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+}"""
+
+
+def test_dropped_files_are_imported_and_put_into_the_bin(signed_in: Page, address: str, runs_dir: Path) -> None:
+    page = signed_in
+    page.goto(f"{address}/import/")
+    good, broken = iteration(1) + iteration(4), iteration(1) + "Iteration 2/4, Time: ##\n"
+    page.locator("file-drop").evaluate(DROP, [["es_seed3.log", "alpha0.5_sigma0.1_seed4.log"], [good, broken]])
+    expect(page.locator("file-drop [data-said]")).to_have_text("2 files, 0.0 MB")
+    page.get_by_role("combobox", name="Experiment").fill("Dropped")
+    page.get_by_role("button", name="Import").click()
+    result = page.get_by_role("region", name="What was imported")
+    expect(result.get_by_role("status")).to_contain_text("2 new runs in Dropped.")
+    expect(result).to_contain_text("line 2: iteration 2 without a number that can be read")
+    assert {*Run.objects.values_list("seed", flat=True)} == {3, 4}
+    result.get_by_role("link", name="seed 4").click()
+    expect(page.get_by_role("heading", name="es α0.5 σ0.1 seed 4")).to_be_visible()
+    page.go_back()
+
+
+def test_undo_takes_it_all_back(signed_in: Page, address: str, runs_dir: Path) -> None:
+    page = signed_in
+    page.goto(f"{address}/import/")
+    log = {"name": "a.log", "mimeType": "text/plain", "buffer": iteration(4).encode()}
+    page.get_by_label("Files, folders, zip or tar").set_input_files(log)
+    page.get_by_role("button", name="Import").click()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("Put Imported with its imported runs into the bin")).to_be_visible()
+    page.goto(f"{address}/bin/")
+    expect(page.get_by_role("region", name="Experiments")).to_contain_text("Imported")
