@@ -57,7 +57,7 @@ def addresses(address, experiment, ada, runs_dir):
         "empty": empty.get_absolute_url(), "run": run.get_absolute_url(), "waiting": waiting.get_absolute_url(),
         "launch": form, "problems": form, "missing": "/nosuch/",
         "attempts": attempts.get_absolute_url(), "restart": restart.get_absolute_url(),
-        "clone": f"{form}?clone={attempts.uid}&es.sigma=0.5", "palette": "/", "keys": "/",
+        "clone": f"{form}?clone={attempts.uid}&es.sigma=0.5", "palette": "/experiments/", "keys": "/experiments/",
         "log": f"{attempts.get_absolute_url()}?against=base&log_find=step",
     }  # fmt: skip
     return {name: address + path for name, path in paths.items()}
