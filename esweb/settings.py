@@ -11,7 +11,7 @@ from typing import Any
 
 from csp.constants import NONE, SELF, UNSAFE_INLINE
 
-from esweb import addresses, embedded, env, secret_key
+from esweb import addresses, embedded, env, languages, secret_key
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -99,6 +99,7 @@ MIDDLEWARE = [
     "esweb.static_files.StaticFiles",
     "django.middleware.gzip.GZipMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -124,11 +125,16 @@ TEMPLATES = [
                     LOADERS if DEBUG else [("django.template.loaders.cached.Loader", LOADERS)],
                 )
             ],
-            "builtins": ["template_partials.templatetags.partials", "django.templatetags.static"],
+            "builtins": [
+                "template_partials.templatetags.partials",
+                "django.templatetags.static",
+                "django.templatetags.i18n",
+            ],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "django.template.context_processors.i18n",
             ],
         },
     }
@@ -149,7 +155,10 @@ STORAGES = {
         else "django.contrib.staticfiles.storage.StaticFilesStorage"
     },
 }
-USE_I18N = False
+USE_I18N = True
+LANGUAGE_CODE = "en"
+LOCALE_PATHS = [BASE_DIR / "locale"]
+LANGUAGES = languages.languages(LOCALE_PATHS[0])
 TIME_ZONE = "UTC"
 USE_TZ = True
 

@@ -9,6 +9,7 @@ from django.urls import include, path
 from esweb.api import api
 from esweb.api_docs import api_docs
 from esweb.health import health
+from esweb.script_words import script_words
 from esweb.sign_in import sign_in
 
 urlpatterns = [
@@ -19,5 +20,6 @@ urlpatterns = [
     path("login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("sign-in/<str:token>/", sign_in, name="sign-in"),
+    path("words.js", script_words, name="script-words"),
     path("healthz", health, name="health"),
 ]

@@ -1,0 +1,68 @@
+"""A folder in locale/ is all that another language needs: pages and scripts speak it to whoever asks for it."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from django.test import Client
+from django.utils.translation import trans_real
+from pytest_django.fixtures import Settings
+
+from esweb.languages import languages
+
+HEAD = "Content-Type: text/plain; charset=UTF-8\nPlural-Forms: nplurals=2; plural=(n != 1);\n"
+GERMAN = {"": HEAD, "Sign in": "Anmelden", "Experiments": "Versuche"}
+
+
+def catalogue(words: Mapping[str, str]) -> bytes:
+    """Words as gettext's machine object (GNU gettext manual, "The Format of GNU MO Files")."""
+    pairs = [(a.encode(), b.encode()) for a, b in sorted(words.items())]
+    at, tables, texts = 28 + 16 * len(pairs), ([], []), b""
+    for column, table in enumerate(tables):
+        for pair in pairs:
+            table.append(struct.pack("<II", len(pair[column]), at + len(texts)))
+            texts += pair[column] + b"\0"
+    head = struct.pack("<7I", 0x950412DE, 0, len(pairs), 28, 28 + 8 * len(pairs), 0, 0)
+    return head + b"".join(tables[0] + tables[1]) + texts
+
+
+@pytest.fixture
+def german(tmp_path: Path, settings: Settings) -> Iterator[None]:
+    """A site with a folder of German words."""
+    folder = tmp_path / "de" / "LC_MESSAGES"
+    folder.mkdir(parents=True)
+    for domain in ("django", "djangojs"):
+        (folder / f"{domain}.mo").write_bytes(catalogue(GERMAN))
+    before = dict(trans_real._translations)
+    trans_real._translations.clear()
+    settings.LOCALE_PATHS, settings.LANGUAGES = [tmp_path], languages(tmp_path)
+    trans_real.get_languages.cache_clear()
+    yield
+    trans_real._translations.clear()
+    trans_real._translations.update(before)
+    trans_real.get_languages.cache_clear()
+
+
+def test_a_folder_is_a_language(tmp_path: Path) -> None:
+    assert languages(tmp_path) == [("en", "English")]
+    for name in ("de", "pt_BR", "tlh"):
+        (tmp_path / name / "LC_MESSAGES").mkdir(parents=True)
+    assert languages(tmp_path)[1:] == [("de", "Deutsch"), ("pt-br", "Português Brasileiro"), ("tlh", "tlh")]
+
+
+@pytest.mark.usefixtures("german", "db")
+def test_whoever_asks_for_a_language_gets_it_and_others_english() -> None:
+    for asked, said, code in (("de", "Anmelden", "de"), ("fr", "Sign in", "en"), ("", "Sign in", "en")):
+        page = Client(headers={"accept-language": asked}).get("/login/").content.decode()
+        assert f"<h1>{said}</h1>" in page
+        assert f'<html lang="{code}"' in page
+
+
+@pytest.mark.usefixtures("german", "db")
+def test_scripts_have_their_words_too() -> None:
+    words = Client(headers={"accept-language": "de"}).get("/words.js")
+    assert words["Content-Type"].startswith("text/javascript")
+    assert '"Experiments": "Versuche"' in words.content.decode()
