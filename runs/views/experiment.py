@@ -69,7 +69,7 @@ def experiment_chart(request: SignedIn, pk: int) -> HttpResponse:
 def _table_context(request: SignedIn, experiment: Experiment, table: RunsTable) -> dict[str, Any]:
     return {
         "experiment": experiment, "table": table, "asked": table.asked, "watch": cursors(table.runs),
-        "interrupted": len(interrupted_runs(request, experiment)), "undo": undo_of(request, experiment),
+        "interrupted": interrupted_runs(request, experiment).count(), "undo": undo_of(request, experiment),
         "may_change_some": may_make(request.user),
     }  # fmt: skip
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from runs import jobs, launch
-from runs.access import may_cancel, may_resume
+from runs.access import changeable, may_cancel, may_resume
 from runs.models import Attempt, Experiment, Run
 from runs.views.parameters import SignedIn
 from runs.views.visible import visible_experiment, visible_run
@@ -61,12 +62,11 @@ def experiment_resume(request: SignedIn, pk: int) -> HttpResponse:
     return redirect(found)
 
 
-def interrupted_runs(request: SignedIn, experiment: Experiment) -> list[Run]:
+def interrupted_runs(request: SignedIn, experiment: Experiment) -> QuerySet[Run]:
     """Runs of an experiment that were interrupted, will not go on by themselves, and may be resumed by this person."""
     waiting = Attempt.objects.filter(restart_at__isnull=False).values("run")
     interrupted = experiment.runs.current().filter(state=State.INTERRUPTED).exclude(pk__in=waiting)
-    runs = interrupted.select_related("experiment").order_by("pk")
-    return [run for run in runs if may_resume(request.user, run)]
+    return changeable(request.user, interrupted).select_related("experiment").order_by("pk")
 
 
 def _what_comes(attempt: Attempt) -> str:
