@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import http.client
 import time
 from collections.abc import Mapping, Sequence
@@ -33,6 +34,34 @@ class Client:
         if answer.status >= 300:
             raise RuntimeError(f"{self.path}: {answer.status} {said[:500]!r}")
         return time.perf_counter() - began
+
+
+@dataclass(frozen=True)
+class Page:
+    """What came of asking for a page: seconds until its last byte, and how many bytes came, as they were sent."""
+
+    seconds: float
+    size: int
+    body: bytes
+
+
+def get(port: int, address: str, headers: Mapping[str, str]) -> Page:
+    """Asks for a page over a new connection. Raises RuntimeError with an answer that is not 200."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+    began = time.perf_counter()
+    connection.request("GET", address, headers=dict(headers))
+    answer = connection.getresponse()
+    body = answer.read()
+    seconds = time.perf_counter() - began
+    connection.close()
+    if answer.status != 200:
+        raise RuntimeError(f"{address}: {answer.status} {body[:300]!r}")
+    return Page(seconds, len(body), gzip.decompress(body) if answer.headers["Content-Encoding"] == "gzip" else body)
+
+
+def percentile(values: Sequence[float], part: float) -> float:
+    """The value below which `part` (0 to 1) of them lie, themselves one of them."""
+    return sorted(values)[min(len(values) - 1, int(part * len(values)))]
 
 
 def drive(clients: Sequence[Client]) -> tuple[float, list[float]]:

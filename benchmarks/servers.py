@@ -58,14 +58,13 @@ class Site:
         from runs import access
         from runs.models import Attempt, Cluster, Run
 
-        experiment = _experiment()
-        config = {"method": "es", "seed": 0}
+        found, config = experiment(), {"method": "es", "seed": 0}
         made = Run.objects.create(
-            experiment=experiment, name="run", method="es", seed=0, config=config, created_by=experiment.owner
+            experiment=found, name="run", method="es", seed=0, config=config, created_by=found.owner
         )
         cluster, key = Cluster.objects.get(name="local"), f"esweb-{made.uid}-a1"
         Attempt.objects.create(run=made, n=1, key=key, cluster=cluster, state="running")
-        return Writer(made.pk, key, access.issue(experiment.owner, "ingest", run=made)[1])
+        return Writer(made.pk, key, access.issue(found.owner, "ingest", run=made)[1])
 
     def database_url(self, name: str) -> str:
         """Address of another database of the same PostgreSQL, made empty."""
@@ -128,6 +127,16 @@ def web() -> Iterator[Web]:
             end(process)
 
 
+@contextmanager
+def follower() -> Iterator[None]:
+    """`manage.py follow` on the site: what attempts write to their files comes in. Ended at the end."""
+    process = subprocess.Popen([sys.executable, str(ROOT / "manage.py"), "follow"], cwd=ROOT)
+    try:
+        yield
+    finally:
+        end(process)
+
+
 def await_answer(address: str, process: subprocess.Popen[bytes]) -> None:
     """Returns once an address answers. Raises OSError where it does not in a minute, or its server has ended."""
     give_up_at = time.monotonic() + STARTS_SECONDS
@@ -166,7 +175,17 @@ def _set_up() -> None:
     call_command("migrate", verbosity=0, interactive=False)
 
 
-def _experiment() -> Experiment:
+def signed_in() -> dict[str, str]:
+    """The headers of a browser in which the one person is signed in."""
+    from django.test import Client
+
+    browser = Client()
+    browser.force_login(experiment().owner)
+    return {"Cookie": f"sessionid={browser.cookies['sessionid'].value}", "Accept-Encoding": "gzip"}
+
+
+def experiment() -> Experiment:
+    """The one experiment, made when it is first asked for."""
     from django.contrib.auth.models import User
 
     from runs.models import Experiment

@@ -1,0 +1,82 @@
+"""A chart of 10 runs with a million points each, 800 pixels wide, asked for at its own address.
+
+    python -m benchmarks.chart
+
+Two addresses: the API's, which gives the lines alone, and the experiment page's, which groups the runs as it draws
+them. Over HTTP from one web server process, cold caches never, compacted points always; the limit named is the goal's
+own. Exits 1 where the slowest twentieth of either misses it.
+"""
+
+from __future__ import annotations
+
+import sys
+from urllib.parse import urlencode
+
+import numpy as np
+
+from benchmarks import servers
+from benchmarks.closed_loop import Page, get, percentile
+from benchmarks.points import START
+
+RUNS, POINTS, FLUSH = 10, 1_000_000, 20_000
+PX, ROUNDS = 800, 25
+GOAL_MS = 300.0
+KEY = "reward/mean"
+
+
+def fill(site: servers.Site) -> list[str]:
+    """Writes the points as a pushed run would, and compacts them; the runs' uids."""
+    from runs import ingest
+    from runs.ingest.columns import Columns
+    from runs.models import Attempt, Run
+    from runs.series import Block
+
+    for number in range(RUNS):
+        writer = site.writer()
+        attempt = Attempt.objects.select_related("run").get(key=writer.key)
+        values = np.cumsum(np.random.default_rng(number).standard_normal(POINTS)).astype(np.float32).astype(np.float64)
+        for first in range(0, POINTS, FLUSH):
+            steps, rows = np.arange(first, first + FLUSH), np.arange(FLUSH, dtype=np.uint32)
+            cuts, part = np.array([0, FLUSH]), values[first : first + FLUSH]
+            ingest.push(attempt, 0, Columns(first, Block((KEY,), steps, START + steps * 0.25, cuts, rows, part)))
+        while ingest.compact(writer.run_id):
+            pass
+    return list(Run.objects.values_list("uid", flat=True))
+
+
+def addresses(uids: list[str]) -> dict[str, str]:
+    """What is asked for, by name."""
+    from django.urls import reverse
+
+    chart = reverse("experiment-chart", args=[servers.experiment().pk])
+    series = urlencode([("key", KEY), ("px", PX), *(("run", uid) for uid in uids)])
+    return {"series of the API": f"/api/v1/series?{series}", "chart of the experiment": f"{chart}?name=reward"}
+
+
+def tell(name: str, pages: list[Page]) -> bool:
+    """Prints a line. True where the goal is met."""
+    slow, typical = (1000 * percentile([page.seconds for page in pages], part) for part in (0.95, 0.5))
+    print(
+        f"{name:24} p95 {slow:.0f} ms, median {typical:.0f} ms, goal {GOAL_MS:g} ms ({slow / GOAL_MS:.2f}x), "
+        f"{pages[-1].size / 1000:.0f} kB gzip",
+        flush=True,
+    )
+    return slow <= GOAL_MS
+
+
+def main() -> int:
+    """Measures, prints, and returns 1 where a goal is missed."""
+    with servers.site() as site, servers.web() as web:
+        asked, headers = addresses(fill(site)), servers.signed_in()
+        found: dict[str, list[Page]] = {name: [] for name in asked}
+        for number in range(ROUNDS + 2):
+            for name, address in asked.items():
+                page = get(web.port, address, headers)
+                if number >= 2:
+                    found[name].append(page)
+        kept = [tell(name, pages) for name, pages in found.items()]
+        return 0 if all(kept) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

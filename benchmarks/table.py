@@ -1,0 +1,130 @@
+"""The runs table with 100 000 runs of one experiment, each with a config and 20 keys, filtered and sorted, as a page.
+
+    python -m benchmarks.table
+
+The real page over HTTP from one web server process, charts of the runs shown included, asked for in every way below in
+turn; the limit named is the goal's own. Exits 1 where the slowest twentieth of the answers, or the largest page, misses
+its goal.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from urllib.parse import urlencode
+
+from benchmarks import servers
+from benchmarks.closed_loop import Page, get, percentile
+
+RUNS, ROUNDS = 100_000, 5
+GOAL_MS, GOAL_KB = 200.0, 60.0
+KEYS = (
+    "reward/mean", "reward/std", "reward/min", "reward/max", "kl", "accuracy/contains", "accuracy/exact", "cost/mean",
+    "lambda", "safety/safe_ratio", "response/tokens_mean", "response/clipped_ratio", "time/step_seconds", "es/dead",
+    "es/update_norm", "train/loss", "train/grad_norm", "train/entropy", "axes/tokens", "axes/samples",
+)  # fmt: skip
+# The pages of one sitting: every kind of key, filtered, sorted, both, further down the list.
+ASKED = (
+    {},
+    {"sort": "-reward/mean"},
+    {"sort": "kl"},
+    {"sort": "-train/loss.max"},
+    {"sort": "es.sigma"},
+    {"sort": "-es.population"},
+    {"sort": "model.path"},
+    {"sort": "name"},
+    {"sort": "-seed"},
+    {"sort": "-step"},
+    {"sort": "-time"},
+    {"q": "kl<0.5"},
+    {"q": "kl<0.01", "sort": "-reward/mean"},
+    {"q": "reward/mean>0.9 kl<0.2", "sort": "es.sigma"},
+    {"q": "es.sigma<0.002"},
+    {"q": "es.sigma:0.001 state:failed", "sort": "-accuracy/contains"},
+    {"q": "es.population:30", "sort": "-train/entropy.min"},
+    {"q": "es.alpha>0.0007", "sort": "-es.alpha"},
+    {"q": "state:failed"},
+    {"q": "seed<100", "sort": "reward/std"},
+    {"q": "name~777"},
+    {"q": "train/loss:none"},
+)
+SERIES = """
+INSERT INTO runs_series (run_id, key, points, last_step, last_value, min_value, max_value)
+SELECT r.id, k.key, 1000, 1000, v.low + v.high, v.low, v.low + 2 * v.high
+FROM runs_run r CROSS JOIN unnest(%s::text[]) AS k (key)
+     CROSS JOIN LATERAL (SELECT random() + 0 * r.id AS low, random() + 0 * r.id AS high) AS v
+"""
+
+
+def fill() -> None:
+    """Makes the runs, each with an attempt that has ended."""
+    from django.db import connection
+
+    for first in range(0, RUNS, 5_000):
+        make_runs(range(first, first + 5_000))
+    with connection.cursor() as sql:
+        sql.execute(SERIES, [list(KEYS)])
+        sql.execute("VACUUM ANALYZE")
+
+
+def make_runs(numbers: range) -> None:
+    """Runs of these numbers: a grid over noise, step size and population, many seeds at each point."""
+    from django.utils import timezone
+
+    from runs.models import Attempt, Cluster, Run
+    from workers.config import RunConfig, preset
+
+    experiment, cluster, now = servers.experiment(), Cluster.objects.get(name="local"), timezone.now()
+    owner = experiment.owner
+    config = RunConfig.from_json(preset("es-paper").config).to_json()
+    runs = Run.objects.bulk_create(
+        Run(
+            experiment=experiment, name=f"es {n}", preset="es-paper", method="es", seed=n // 100, created_by=owner,
+            state="interrupted" if n % 50 == 0 else "failed" if n % 7 == 0 else "succeeded",
+            config=config | {"seed": n // 100, "es": config["es"] | {
+                "sigma": 0.0005 * (1 + n % 10), "alpha": 0.0001 * (1 + n // 10 % 10), "population": 10 * (1 + n % 7)}},
+        )
+        for n in numbers
+    )  # fmt: skip
+    Attempt.objects.bulk_create(
+        Attempt(run=r, n=1, key=f"esweb-{r.uid}-a1", cluster=cluster, state=r.state, started_at=now, ended_at=now)
+        for r in runs
+    )
+
+
+def ask(web: servers.Web) -> dict[str, list[Page]]:
+    """query -> the pages that came, over all rounds, after one that warms up."""
+    from django.urls import reverse
+
+    headers, address = servers.signed_in(), reverse("experiment", args=[servers.experiment().pk])
+    found = defaultdict(list)
+    for number in range(ROUNDS + 1):
+        for asked in ASKED:
+            page = get(web.port, f"{address}?{urlencode(asked)}", headers)
+            if number:
+                found[urlencode(asked, safe=":/<>~") or "(as it opens)"].append(page)
+    return found
+
+
+def tell(found: dict[str, list[Page]]) -> int:
+    """Prints the figures, the slowest pages by name; the exit code."""
+    middle = {query: percentile([page.seconds for page in pages], 0.5) for query, pages in found.items()}
+    for query in sorted(middle, key=lambda query: -middle[query])[:6]:
+        print(f"  {1000 * middle[query]:6.0f} ms  {query}")
+    pages = [page for asked in found.values() for page in asked]
+    slow, large = 1000 * percentile([page.seconds for page in pages], 0.95), max(page.size for page in pages) / 1000
+    typical = 1000 * percentile([page.seconds for page in pages], 0.5)
+    print(f"{RUNS} runs: p95 {slow:.0f} ms, median {typical:.0f} ms, goal {GOAL_MS:g} ms ({slow / GOAL_MS:.2f}x)")
+    print(f"largest page: {large:.1f} kB gzip, goal {GOAL_KB:g} kB ({large / GOAL_KB:.2f}x)")
+    return int(slow > GOAL_MS or large > GOAL_KB)
+
+
+def main() -> int:
+    """Measures, prints, and returns 1 where a goal is missed."""
+    with servers.site(), servers.web() as web:
+        fill()
+        return tell(ask(web))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+"""From a record written by a run to its points received by 200 open pages: seconds, over every record and page.
+
+    python -m benchmarks.viewers
+
+The run writes its file as trainers do, `manage.py follow` reads it, one web server process tells all sockets. Both
+ends are on this machine and read the same clock; opening the sockets and what was written before they were open are
+not counted. The limit named is the second itself. Exits 1 where the slowest twentieth misses it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import threading
+import time
+
+from websockets.asyncio.client import ClientConnection, connect
+
+from benchmarks import servers
+from benchmarks.closed_loop import percentile
+from benchmarks.points import KEYS
+from workers.records import Metric, RecordWriter
+
+VIEWERS, RECORDS, EVERY_SECONDS = 200, 200, 0.1
+GOAL_SECONDS = 1.0
+PATIENCE_SECONDS = 60.0
+OPENING_AT_ONCE = 20
+
+
+class Viewer:
+    """One open page of one run: when each step came, and when it was written, by the clock in Unix seconds."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self.socket = socket
+        self.seconds: dict[int, float] = {}
+
+    async def see_all(self) -> None:
+        """Returns once every record has come. Raises TimeoutError."""
+        while len(self.seconds) < RECORDS:
+            message = json.loads(await asyncio.wait_for(self.socket.recv(), PATIENCE_SECONDS))
+            now, points = time.time(), message.get("points", {}).get(KEYS[0], {"step": [], "t": []})
+            self.seconds |= {step: now - t for step, t in zip(points["step"], points["t"], strict=True)}
+
+
+async def watch(port: int, uid: str, headers: dict[str, str], write: threading.Thread) -> list[float]:
+    """Opens the pages, has the run write, and gives what each record took to each page."""
+    gate = asyncio.Semaphore(OPENING_AT_ONCE)
+
+    async def opened() -> Viewer:
+        async with gate:
+            address, origin = f"ws://127.0.0.1:{port}/ws/live", f"http://127.0.0.1:{port}"
+            socket = await connect(address, origin=origin, additional_headers=headers, compression=None)
+            await socket.send(json.dumps({"watch": {uid: 0}}))
+            return Viewer(socket)
+
+    viewers = await asyncio.gather(*(opened() for _ in range(VIEWERS)))
+    write.start()
+    await asyncio.gather(*(viewer.see_all() for viewer in viewers))
+    await asyncio.gather(*(viewer.socket.close() for viewer in viewers))
+    return [seconds for viewer in viewers for seconds in viewer.seconds.values()]
+
+
+def write_steadily(records: RecordWriter) -> None:
+    """Ten keys a record, ten records a second."""
+    for step in range(RECORDS):
+        records.write(Metric(step, dict.fromkeys(KEYS, step / 7)))
+        time.sleep(EVERY_SECONDS)
+
+
+def measured(site: servers.Site, web: servers.Web) -> list[float]:
+    """Seconds of each record to each page."""
+    from runs.models import Attempt
+
+    attempt = Attempt.objects.select_related("run").get(key=site.writer().key)
+    headers = servers.signed_in() | {"Accept-Encoding": "identity"}
+    with RecordWriter(attempt.directory, 0) as records:
+        writing = threading.Thread(target=write_steadily, args=(records,))
+        found = asyncio.run(watch(web.port, attempt.run.uid, headers, writing))
+        writing.join()
+    return found
+
+
+def main() -> int:
+    """Measures, prints, and returns 1 where the goal is missed."""
+    with servers.site() as site, servers.web() as web, servers.follower():
+        before = web.cpu_seconds()
+        seconds = measured(site, web)
+        spent = web.cpu_seconds() - before
+    slow = percentile(seconds, 0.95)
+    print(
+        f"{VIEWERS} viewers, {RECORDS} records: p95 {1000 * slow:.0f} ms, median {1000 * percentile(seconds, 0.5):.0f} "
+        f"ms, slowest {1000 * max(seconds):.0f} ms, goal {1000 * GOAL_SECONDS:g} ms ({slow / GOAL_SECONDS:.2f}x); "
+        f"{spent:.1f} s of the server's CPU"
+    )
+    return int(slow > GOAL_SECONDS)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
