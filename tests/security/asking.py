@@ -22,10 +22,11 @@ POSTED = {
     "experiment-resume", "experiment-bulk", "experiment-undo", "experiment-shelve", "launch-check", "run-cancel",
     "run-resume", "run-restore", "run-rebuild-stop", "saved-view-change", "settings-token-revoke", "settings-person",
     "logout", "api:cancel", "api:resume", "api:clone", "api:push", "api:restore_run", "api:restore_experiment",
-    "api:ask_for_checkpoint", "api:revoke_token", "api:import_files", "import-undo",
+    "api:ask_for_checkpoint", "api:revoke_token", "import-undo", "api:import_files",
 }  # fmt: skip
 OF_NO_SITE = {
     "login", "sign-in", "invitation", "health", "api-docs", "api:openapi-json", "api:api-root", "settings-password",
+    "script-words",
     "import",
 }  # fmt: skip
 OF_ALL = {

@@ -110,7 +110,8 @@ def _aim_query(draw: st.DrawFn, case: Case, stage: Stage) -> None:
 def _aim_body(draw: st.DrawFn, case: Case, stage: Stage) -> None:
     if not isinstance(case.body, dict):
         return
-    if "config" in case.operation.definition.raw["requestBody"]["content"]["application/json"]["example"]:
+    shown = case.operation.definition.raw["requestBody"]["content"].get("application/json", {})
+    if "config" in shown.get("example", {}):
         case.body["config"] = draw(configs())
     if case.path.endswith("/runs"):
         case.body["preset"] = "es-micro"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from django.urls import reverse
 
 from runs.access import give_role
 from tests.esweb.test_every_address_is_closed import METHODS, routes
@@ -13,7 +15,9 @@ from tests.security.writes import WRITES, everything, things_of
 ROUTES = sorted(routes())
 OWN = {"settings", "settings-tokens", "settings-token-revoke", "settings-password", "share", "login", "logout"}
 """Where everybody changes what is theirs alone, or nothing."""
-HARMLESS = {"launch-check", "invitation"}
+HARMLESS = {"launch-check", "invitation", "script-words"}
+IMPORTS = {"import", "import-undo"}
+"""What they do for whoever may is tested with them."""
 PAGES = [(name, address) for name, address in ROUTES if ":" not in name]
 OTHERS = [(name, address) for name, address in ROUTES if ":" in name]
 UNSAFE = [method for method in METHODS if method not in ("get", "head")]
@@ -67,7 +71,7 @@ def test_every_other_page_takes_no_form_from_anybody(caller: User) -> None:
     give_role(caller, "admin")
     browser = browser_of(caller)
     for name, address in PAGES:
-        if name not in WRITES.keys() | OWN | HARMLESS:
+        if name not in WRITES.keys() | OWN | HARMLESS | IMPORTS:
             statuses = {getattr(browser, method)(address).status_code for method in UNSAFE}
             assert statuses == {405}, f"{name}: try it above, or say why not"
 
@@ -84,6 +88,15 @@ def test_a_viewer_is_refused_by_every_method_of_the_api_and_the_admin(caller: Us
             # Records are pushed with a token and by nobody's browser: 401.
             refused = answer.status_code in (401, 403, 404, 405)
             assert away or refused, f"{method} {address} answered {answer.status_code}"
+    assert everything() == before
+
+
+def test_a_viewer_imports_nothing_and_takes_no_import_back(caller: User) -> None:
+    things_of(caller)
+    give_role(caller, "viewer")
+    browser, before = browser_of(caller), everything()
+    for name in IMPORTS:
+        browser.post(reverse(name), {"files": [SimpleUploadedFile("a.jsonl", b"{}")], "experiment_name": "x"})
     assert everything() == before
 
 

@@ -27,7 +27,7 @@ from tests.security.plans import Plan
 from tests.security.site import Site, build, mark
 
 pytestmark = pytest.mark.usefixtures("db", "local", "runs_dir")
-OWN_TOKENS = {"settings-tokens", "api:list_tokens"}
+OWN_TOKENS = {"settings-tokens", "api:list_tokens", "api:make_token"}
 """A person's tokens name their runs, also one that has been hidden from them since."""
 NEW_EACH_TIME = re.compile(rb'(csrfmiddlewaretoken" value="|x-csrftoken": ")[\w-]+')
 
