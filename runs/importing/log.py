@@ -21,7 +21,7 @@ from runs.importing.text import Line, lines
 from workers.records import Metric, Record
 
 ES, TRL, JOB = "ES log", "TRL log", "log of a job that failed"
-LONGEST_DICTIONARY = 32_768
+LONGEST_DICTIONARY, LINES_OF_DICTIONARY = 32_768, 60
 FEWEST = 3
 """Numbers in a last line that is believed though nothing ends it: all then have as many decimals."""
 
@@ -39,12 +39,12 @@ class Log:
         self._joined = ""
         self._in_section = False
         self._story = self._new(0, {})
-        self._passed_over = 0
 
     def entries(self) -> Iterator[Entry]:
         """Records in the order written."""
         for line in lines(self._file, self._told):
-            yield from self._read(line)
+            for text in words.apart(line.text):
+                yield from self._read(Line(line.number, text, line.is_whole))
         if self._dictionary:
             self._told.at_line(self._opened_at, "the file ends amid a dictionary: left out")
         if self._block is not None and self._block.is_unfinished:
@@ -59,7 +59,11 @@ class Log:
             if belongs:
                 return
         self._block = None
-        if self._dictionary or (at := words.opens_dictionary(line.text)) >= 0:
+        if self._ends_dictionary(line):
+            self._leave_out()
+        if words.BAR.match(line.text) and "{" not in line.text:
+            yield from self._other(line)
+        elif self._dictionary or (at := words.opens_dictionary(line.text)) >= 0:
             yield from self._dictionary_line(line, 0 if self._dictionary else at)
         elif (opened := block(line.text, is_sampled=self._story.found.kind == TRL)) is not None:
             self._block = opened
@@ -106,22 +110,35 @@ class Log:
     # Dictionaries -----------------------------------------------------------------------------------------------
 
     def _dictionary_line(self, line: Line, at: int) -> Iterator[Entry]:
+        """A dictionary, or the next stretch of one that was wrapped."""
+        end = line.text.find("}", at)
         if not self._dictionary:
+            if end < 0 and not words.begins_trl(line.text[at:]):
+                yield from self._other(line)
+                return
             self._opened_at = line.number
             yield from self._other(Line(line.number, line.text[:at])) if at else ()
-        self._dictionary.append(line.text[at:])
+        self._dictionary.append(line.text[at : end + 1] if end >= 0 else line.text[at:])
         text = "".join(self._dictionary)
-        if "}" in text or len(text) > LONGEST_DICTIONARY or (len(self._dictionary) > 1 and words.row(line.text)):
+        if end >= 0:
             self._dictionary = []
             yield from self._trl(line, text)
+            yield from self._other(Line(line.number, line.text[end + 1 :]))
+        elif len(text) > LONGEST_DICTIONARY:
+            self._leave_out()
+
+    def _leave_out(self) -> None:
+        self._told.at_line(self._opened_at, "a dictionary that does not end: left out")
+        self._dictionary = []
+
+    def _ends_dictionary(self, line: Line) -> bool:
+        """True for a line that can be no part of the dictionary before it."""
+        is_other = words.row(line.text) is not None or words.begins_trl(line.text.lstrip())
+        return bool(self._dictionary) and (is_other or len(self._dictionary) >= LINES_OF_DICTIONARY)
 
     def _trl(self, line: Line, text: str) -> Iterator[Entry]:
         values = words.dictionary(text)
         if values is None:
-            self._passed_over += 1
-            return
-        if "}" not in text:
-            self._told.at_line(self._opened_at, "a dictionary that does not end: left out")
             return
         for key in words.unread(text):
             self._told.at_line(line.number, f"{key} is not a number")
@@ -152,7 +169,7 @@ class Log:
     # Everything else --------------------------------------------------------------------------------------------
 
     def _other(self, line: Line) -> Iterator[Entry]:
-        text, story = line.text[: words.LONGEST_ROW], self._story
+        text, story = line.text[: words.LONGEST_LINE], self._story
         story.failures.read(line.number, text)
         if self._started is None:
             self._started = words.began(text)

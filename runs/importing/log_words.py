@@ -20,9 +20,14 @@ PAIR = re.compile(
 MEMORY = re.compile(r"^GPU Memory:\s*(" + BARE + r")\s*MB allocated,\s*(" + BARE + r")\s*MB peak", re.IGNORECASE)
 BAR = re.compile(r"^\s*\d{1,3}%\|[^|]*\|\s*(\d{1,15})/(\d{1,15})\s*\[(?:(\d+):)?(\d+):(\d\d)<")
 ITEM = re.compile(r"""['"]([^'"]{1,250})['"]\s*:\s*(\[[^\]]*\]|['"][^'"]*['"]|[^,{}\[\]]+(?:\([^)]*\))?)""")
-LONGEST_ROW = 8_192
-"""Characters. Patterns look for one thing among others, and must not be led along a line of megabytes."""
+LONGEST_LINE, LONGEST_ROW = 8_192, 2_048
+"""Characters of a line, and of an iteration in it. Patterns look for one thing among others, and must not be led along
+a line of megabytes."""
 TRL_WORDS = ("loss", "grad_norm", "learning_rate", "reward", "epoch", "eval_loss", "eval_reward", "train_runtime", "kl")
+TRL_BEGINS = re.compile(
+    r"""\{\s*['"](?:loss|grad_norm|learning_rate|reward|rewards/|epoch|eval_|train_|kl|step|num_tokens|completions/)"""
+)
+FOLLOWING = re.compile(r"""(?<=\})(?=[^{}\n]{0,200}\{\s*['"])""")
 SETTING = re.compile(r"^\s*-{0,2}([A-Za-z_][\w.-]*(?: \([^)]*\))?)\s*[:=]\s+?(\S.*)$")
 KNOWN = {
     "alpha", "sigma", "beta", "seed", "population", "steps", "longest", "learning_rate", "num_generations", "model",
@@ -80,6 +85,16 @@ def opens_dictionary(text: str) -> int:
     """Where a dictionary begins that TRL may have printed; -1 where none does."""
     match = re.search(r"""\{\s*['"]""", text)
     return match.start() if match else -1
+
+
+def begins_trl(text: str) -> bool:
+    """True where a text begins with a dictionary of TRL's, be it whole or not."""
+    return TRL_BEGINS.match(text) is not None
+
+
+def apart(text: str) -> list[str]:
+    """The text, parted where one dictionary follows another without a line end between them."""
+    return FOLLOWING.split(text) if "}" in text else [text]
 
 
 def unread(text: str) -> list[str]:

@@ -6,7 +6,7 @@ import re
 
 BARE = r"[-+]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf(?:inity)?)"
 WRAPPED = re.compile(
-    r"(?<![\w.])(?:[A-Za-z_][\w.]*+\()+\s*\[?\s*(?P<bare>" + BARE + r")\s*\]?\s*(?:,[^()]*)?\)+", re.IGNORECASE
+    r"(?<![\w.])(?:[A-Za-z_][\w.]{0,40}+\(){1,3}\s*\[?\s*(?P<bare>" + BARE + r")\s*\]?\s*(?:,[^()]*)?\)+", re.IGNORECASE
 )
 PLAIN = re.compile(BARE, re.IGNORECASE)
 

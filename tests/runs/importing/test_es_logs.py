@@ -164,6 +164,26 @@ def test_answers_are_kept_line_by_line_with_what_was_wanted():
     assert len(log.values("train/reward/mean")) == 2
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Iteration 1/2, " + "a " * 200_000,
+        "Iteration 1, " + "a.b(" * 100_000,
+        "{'loss': " + "a.b(" * 8_000,
+        "{'" * 100_000,
+        "srun " * 100_000,
+        "seed: x" + " " * 200_000 + "y",
+        "Namespace(" + "a=b," * 50_000,
+        "\x1b[" * 100_000,
+        "Traceback (most recent call last):\n" + "A" * 200_000,
+    ],
+    ids=lambda line: line[:12],
+)
+def test_no_line_leads_the_patterns_astray(line):
+    log = read(f"{iteration(1)}{line}\n{iteration(2)}")
+    assert [step for _, step, _ in log.points("train/reward/std")] == [1, 2]
+
+
 def test_a_line_without_an_end_takes_no_more_memory_than_a_stretch_of_it():
     bars = b"\r 50%|#####     | 2/4 [00:01<00:01, 1.00it/s]" * 100_000
     log = read(iteration(1).encode() + bars + b"\n" + b"x" * 3_000_000 + b"\n" + iteration(2).encode())

@@ -106,6 +106,19 @@ def test_a_dictionary_that_the_file_cuts_off_is_left_out_and_named():
     assert log.runs[0].state == State.LOST
 
 
+def test_a_dictionary_that_never_ends_takes_nothing_with_it():
+    log = read(HEAD + "{'loss': 0.5, 'reward': 1.0,\n" + logged(5) + "{'unrelated': \n" + logged(10) + SUMMARY)
+    assert log.points("train/loss") == [(0, 5, 0.125), (0, 10, 0.125)]
+    assert log.remarks == ["line 7: a dictionary that does not end: left out"]
+
+
+def test_dictionaries_that_follow_each_other_without_a_line_end_are_all_read():
+    log = read(
+        "{'loss': 1.0, 'reward': 0.0, 'step': 1}{'loss': 2.0, 'reward': 0.0, 'step': 2}  {'loss': 3.0, 'step': 3}\n"
+    )
+    assert log.points("train/loss") == [(0, 1, 1.0), (0, 2, 2.0), (0, 3, 3.0)]
+
+
 def test_a_restart_from_a_checkpoint_is_another_epoch():
     log = read(HEAD + logged(5) + logged(10).replace("10/10", "8/10") + logged(5) + logged(10) + SUMMARY)
     assert [(epoch, step) for epoch, step, _ in log.points("train/loss")] == [(0, 5), (0, 8), (1, 5), (1, 10)]
