@@ -141,6 +141,12 @@ def method_badge(method: str) -> SafeString:
     return format_html('<span class="badge badge-method tone-{}">{}</span>', tone, METHODS.get(method, method))
 
 
+@register.simple_block_tag
+def listed(content: SafeString) -> SafeString:
+    """What stands inside, as one value of a sentence: a list has any length, and where it goes is the language's."""
+    return content
+
+
 @register.filter
 def is_final(state: str) -> bool:
     """True where a run or attempt has ended."""
