@@ -76,7 +76,8 @@ AS_USUAL = Look()
 def compare(
     groups: Sequence[Group], shown: Iterable[int], curves: Iterable[Curve], how: Look = AS_USUAL
 ) -> list[Chart]:
-    """The experiment's charts: each measure along `x`, then reward against KL.
+    """The experiment's charts: each measure along `x`, then reward against KL. A table has what is drawn: every point
+    where no width is given.
 
     `groups` hold all seeds that a mean is taken over; `shown` are the ids of the runs that get a line of their own:
     a mean never depends on what else is shown. `curves` are those of all runs in `groups`.
@@ -90,7 +91,8 @@ def _along(measure: Measure, groups: Sequence[Group], shown: set[int], curves: C
     x, log_y = how.x, how.log_kl and measure.key == KL
     bands = [(g, _band(g, measure.key, curves, how)) for g in groups]
     bands = [(g, b) for g, b in bands if b.most]
-    data = [t for g, b in bands for t in _traces(g, _thinned(b, how), measure.key, shown, curves, how)]
+    drawn = [(g, _thinned(b, how)) for g, b in bands]
+    data = [t for g, b in drawn for t in _traces(g, b, measure.key, shown, curves, how)]
     if log_y:
         data = [style.without_nonpositive(trace, "y") for trace in data]
     thinned = how.px is not None and any(len(b.x) > 2 * how.px for _, b in bands)
@@ -99,7 +101,7 @@ def _along(measure: Measure, groups: Sequence[Group], shown: set[int], curves: C
         layout["yaxis"] |= {"tickformat": ".0%", **style.room(_all_means(bands))}
     words = _words(bands, share if measure.is_share else number)
     return Chart(
-        measure.name, measure.title, words, {"data": data, "layout": layout}, _table(bands, x),
+        measure.name, measure.title, words, {"data": data, "layout": layout}, _table(drawn, x),
         keys=(measure.key,), help=measure.help,
     )  # fmt: skip
 
@@ -195,6 +197,7 @@ def _table(bands: Sequence[tuple[Group, Band]], x: str) -> Table:
     out: list[tuple[Cell, ...]] = []
     for g, b in bands:
         points = zip(b.n.tolist(), *(numbers(column) for column in (b.x, b.middle, b.low, b.high)), strict=True)
-        out += [(g.name, *point, b.kind) for point in points]
+        name, kind = g.name, b.kind
+        out += [(name, *point, kind) for point in points]
     center = MIDDLES[bands[0][1].center] if bands else "mean"
     return Table(("group", "n", x, center, "low", "high", "band"), tuple(out))
