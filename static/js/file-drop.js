@@ -5,16 +5,33 @@ class FileDrop extends HTMLElement {
   connectedCallback() {
     this.input = this.querySelector("input[type=file]");
     this.words = this.querySelector("[data-said]");
+    this.folder = this.querySelector("[data-folder]");
+    this.folder.hidden = false;
     this.stop = new AbortController();
     const { signal } = this.stop;
     this.addEventListener("dragover", (event) => this.onOver(event), { signal });
     this.addEventListener("dragleave", () => this.classList.remove("over"), { signal });
     this.addEventListener("drop", (event) => this.onDrop(event), { signal });
+    this.folder.addEventListener("click", () => this.askForFolder(), { signal });
     this.input.addEventListener("change", () => this.tell([...this.input.files].map((file) => [file, file.name])), { signal });
   }
 
   disconnectedCallback() {
     this.stop.abort();
+  }
+
+  askForFolder() {
+    const asked = document.createElement("input");
+    Object.assign(asked, { type: "file", multiple: true, webkitdirectory: true });
+    asked.addEventListener("change", () => this.take([...asked.files].map((file) => [file, file.webkitRelativePath])));
+    asked.click();
+  }
+
+  take(found) {
+    const chosen = new DataTransfer();
+    for (const [file] of found) chosen.items.add(file);
+    this.input.files = chosen.files;
+    this.tell(found);
   }
 
   onOver(event) {
@@ -29,11 +46,7 @@ class FileDrop extends HTMLElement {
     const dropped = [...event.dataTransfer.items].filter((item) => item.kind === "file");
     const entries = dropped.map((item) => item.webkitGetAsEntry() ?? item.getAsFile());
     try {
-      const found = (await Promise.all(entries.map((entry) => this.inside(entry)))).flat();
-      const chosen = new DataTransfer();
-      for (const [file] of found) chosen.items.add(file);
-      this.input.files = chosen.files;
-      this.tell(found);
+      this.take((await Promise.all(entries.map((entry) => this.inside(entry)))).flat());
     } catch (error) {
       this.say(`Not read: ${error.message}`, true);
     }

@@ -33,6 +33,20 @@ def test_dropped_files_are_imported_and_put_into_the_bin(signed_in: Page, addres
     page.go_back()
 
 
+def test_a_chosen_folder_says_what_its_names_say(signed_in: Page, address: str, runs_dir: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "alpha0.25_sigma0.5"
+    folder.mkdir()
+    (folder / "seed7.log").write_text(iteration(4))
+    page = signed_in
+    page.goto(f"{address}/import/")
+    with page.expect_file_chooser() as asked:
+        page.get_by_role("button", name="Choose a folder").click()
+    asked.value.set_files(folder)
+    expect(page.locator("file-drop [data-said]")).to_have_text("1 file, 0.0 MB")
+    page.get_by_role("button", name="Import").click()
+    expect(page.get_by_role("link", name="es α0.25 σ0.5 seed 7")).to_be_visible()
+
+
 def test_undo_takes_it_all_back(signed_in: Page, address: str, runs_dir: Path) -> None:
     page = signed_in
     page.goto(f"{address}/import/")
