@@ -11,7 +11,7 @@ import numpy as np
 
 from runs.importing import vocabulary
 from runs.importing.answers import answer
-from runs.importing.found import Entry, Found, Told
+from runs.importing.found import STEP, Entry, Found, Told
 from runs.importing.hyperparameters import canonical, of_name, seed_of
 from runs.importing.numbers import real
 from runs.ingest.texts import storable
@@ -19,8 +19,6 @@ from workers.executors.states import State
 from workers.records import Metric, Record, Response
 
 KIND = "evaluation"
-STEP = 1
-"""Where the numbers stand when the file does not say after which step it was; 0 would be the base model."""
 STEP_NAMES = ("step", "iteration", "global_step", "checkpoint_step")
 OURS = {
     "reward/mean": ("reward/mean",), "reward/std": ("reward/std",), "reward/min": ("reward/min",),

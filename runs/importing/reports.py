@@ -14,8 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from runs.importing import vocabulary
-from runs.importing.evaluations import STEP
-from runs.importing.found import Entry, Found, Told
+from runs.importing.found import STEP, Entry, Found, Told
 from runs.importing.hyperparameters import canonical, of_name
 from runs.importing.numbers import real
 from workers.executors.states import State
