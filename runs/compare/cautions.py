@@ -11,6 +11,7 @@ from django.utils.translation import gettext, ngettext
 
 from runs.compare.finals import OUTCOMES, Final
 from runs.compare.standings import Setting
+from runs.models import Run
 from workers.executors.states import State
 
 FEW_SEEDS = 5
@@ -51,17 +52,30 @@ def _not_ended_well(settings: Sequence[Setting], _: Mapping[int, Final]) -> list
     runs = [run for setting in settings for run in setting.runs]
     still = [run for run in runs if run.is_open]
     broken = [run for run in runs if not run.is_open and run.state != State.SUCCEEDED]
-    so_far = ngettext(
-        "%(name)s has not ended: the last numbers so far are compared.",
+    return [said(of) for said, of in ((_so_far, still), (_stopped, broken)) if of]
+
+
+# One run is named apart from the plural: msgfmt refuses a singular that holds a value which the plural lacks.
+def _so_far(runs: Sequence[Run]) -> str:
+    if len(runs) == 1:
+        return gettext("%(name)s has not ended: the last numbers so far are compared.") % {"name": runs[0].name}
+    said = ngettext(
+        "%(n)s run has not ended: the last numbers so far are compared.",
         "%(n)s runs have not ended: the last numbers so far are compared.",
-        len(still),
+        len(runs),
     )
-    stopped = ngettext(
-        "%(name)s has not reached the end: compared where it stopped.",
+    return said % {"n": len(runs)}
+
+
+def _stopped(runs: Sequence[Run]) -> str:
+    if len(runs) == 1:
+        return gettext("%(name)s has not reached the end: compared where it stopped.") % {"name": runs[0].name}
+    said = ngettext(
+        "%(n)s run has not reached the end: compared where it stopped.",
         "%(n)s runs have not reached the end: compared where it stopped.",
-        len(broken),
+        len(runs),
     )
-    return [said % {"name": of[0].name, "n": len(of)} for said, of in ((so_far, still), (stopped, broken)) if of]
+    return said % {"n": len(runs)}
 
 
 def _at_different_steps(settings: Sequence[Setting], numbers: Mapping[int, Final]) -> list[str]:
