@@ -15,6 +15,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
+from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -82,19 +83,20 @@ def _link(person: User) -> str:
 
 def _change_role(request: SignedIn, person: User) -> str:
     give_role(person, request.POST.get("role", ""))
-    return f"{person.get_username()} is {role_of(person).value} now."
+    return gettext("%(name)s is %(role)s now.") % {"name": person.get_username(), "role": role_of(person).value}
 
 
 def _shut_out(request: SignedIn, person: User) -> str:
     with transaction.atomic():
         refuse_last_admin(person)
         User.objects.filter(pk=person.pk).update(is_active=False)
-    return f"{person.get_username()} is shut out: their sessions and tokens have ended. What they made stays."
+    said = gettext("%(name)s is shut out: their sessions and tokens have ended. What they made stays.")
+    return said % {"name": person.get_username()}
 
 
 def _let_in(request: SignedIn, person: User) -> str:
     User.objects.filter(pk=person.pk).update(is_active=True)
-    return f"{person.get_username()} may sign in again."
+    return gettext("%(name)s may sign in again.") % {"name": person.get_username()}
 
 
 VERBS: dict[str, Callable[[SignedIn, User], str]] = {"role": _change_role, "shut-out": _shut_out, "let-in": _let_in}

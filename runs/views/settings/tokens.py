@@ -7,6 +7,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST
@@ -39,5 +40,6 @@ def token_revoke(request: SignedIn, pk: int) -> HttpResponse:
     """Ends one of one's own tokens at once."""
     token = get_object_or_404(ApiToken, user=request.user, pk=pk)
     token.delete()
-    messages.success(request, f"Revoked {token}: whatever uses it is refused from now on.")
+    said = gettext("Revoked %(token)s: whatever uses it is refused from now on.")
+    messages.success(request, said % {"token": token})
     return redirect("settings-tokens")
