@@ -142,7 +142,9 @@ def test_the_same_settings_after_an_end_are_another_run_too():
 def test_held_out_rewards_are_those_of_the_evaluator():
     log = read(iteration(1) + "[Eval] Iteration 1: Mean -122.25  Min -331.00  Max -9.00  Std 128.42\n" + iteration(2))
     assert log.points("reward/mean") == [(0, 1, -122.25)]
-    assert [log.values(f"reward/{key}") for key in ("min", "max", "std")] == [[-331.0], [-9.0], [128.42]]
+    log = read(HEADER.format(seed=0) + iteration(1) + "[Eval] Iteration 1: Mean -122.25  Min -331.00  Max -9.00\n")
+    assert [entry.record.axes for entry in log.entries if entry.record] == [{"samples": 60.0}] * 2
+    assert [log.values(f"reward/{key}") for key in ("min", "max")] == [[-331.0], [-9.0]]
 
 
 def test_answers_are_kept_line_by_line_with_what_was_wanted():
