@@ -87,6 +87,9 @@ class Log:
         if why := self._doubt(line, row):
             self._told.at_line(line.number, why)
             return
+        if row == self._story.last_row:
+            # Every process of a training may print it.
+            return
         to_key = vocabulary.es_held_out_key if row.is_held_out else vocabulary.es_key
         values = {to_key(label): value for label, text in row.pairs if (value := number(text)) is not None}
         if row.is_held_out:

@@ -127,6 +127,11 @@ def test_a_restart_that_goes_back_is_the_same_run_in_another_epoch():
     assert [(e, s) for e, s, _ in log.points("train/reward/mean")] == [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (1, 4)]
 
 
+def test_what_every_process_prints_counts_once():
+    log = read("".join(iteration(i) * 4 for i in (1, 2, 3)))
+    assert [step for _, step, _ in log.points("train/reward/mean")] == [1, 2, 3]
+
+
 def test_other_settings_in_between_are_another_run():
     one, two = (HEADER.format(seed=seed) + "".join(map(iteration, (1, 2, 3, 4))) + ENDED for seed in (0, 1))
     log = read(one + two)
