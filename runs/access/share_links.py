@@ -15,13 +15,14 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.core import signing
 from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
+from runs.access.audit import note
 from runs.access.rights import may_make
 from runs.models import Experiment, Run
 from runs.models.experiment import Person
@@ -117,7 +118,7 @@ def opened(text: str) -> Share:
 
 def take_back_all(person: User) -> None:
     """Ends every link that the person has made so far."""
-    LogEntry.objects.log_actions(person.pk, [person], CHANGE, change_message=TAKEN_BACK, single_object=True)
+    note(person, person, TAKEN_BACK)
 
 
 def _holds(said: dict[str, Any], person: User) -> bool:

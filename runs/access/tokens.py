@@ -16,6 +16,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 from django.utils.translation import gettext
 
+from runs.access.audit import note
 from runs.access.rights import may_change_run
 from runs.models import ApiToken, Run
 from runs.models.token import SCOPES
@@ -61,7 +62,14 @@ def issue(user: User, scope: str, *, days: int = DAYS, name: str = "", run: Run 
     token = ApiToken.objects.create(
         user=user, scope=scope, name=name, run=run, digest=_digest(text), expires_at=expires_at
     )
+    note(user, token, f"Made a token of scope {scope}, good for {days} days")
     return token, text
+
+
+def revoke(token: ApiToken) -> None:
+    """Ends a token at once."""
+    note(token.user, token, f"Revoked a token of scope {token.scope}")
+    token.delete()
 
 
 def verify(text: str) -> ApiToken | None:
