@@ -48,7 +48,7 @@ class FileDrop extends HTMLElement {
     try {
       this.take((await Promise.all(entries.map((entry) => this.inside(entry)))).flat());
     } catch (error) {
-      this.say(`Not read: ${error.message}`, true);
+      this.say(interpolate(gettext("Not read: %s"), [error.message]), true);
     }
   }
 
@@ -76,12 +76,17 @@ class FileDrop extends HTMLElement {
       this.append(field);
     }
     const bytes = found.reduce((sum, [file]) => sum + file.size, 0);
-    const tooMany = found.length > Number(this.dataset.files);
-    const tooMuch = bytes > Number(this.dataset.most);
-    const count = `${found.length} file${found.length === 1 ? "" : "s"}, ${(bytes / 2 ** 20).toFixed(1)} MB`;
-    const why = tooMany ? `at most ${this.dataset.files} files at once: pack them into a zip` : tooMuch ? "too much at once" : "";
+    const size = { n: found.length, size: (bytes / 2 ** 20).toFixed(1) };
+    const count = interpolate(ngettext("%(n)s file, %(size)s MB", "%(n)s files, %(size)s MB", found.length), size, true);
+    const why = this.tooMuch(found.length, bytes);
     this.input.setCustomValidity(why);
     this.say(found.length ? `${count}${why ? `; ${why}` : ""}` : "", Boolean(why));
+  }
+
+  tooMuch(files, bytes) {
+    const most = this.dataset.files;
+    if (files > Number(most)) return interpolate(gettext("at most %s files at once: pack them into a zip"), [most]);
+    return bytes > Number(this.dataset.most) ? gettext("too much at once") : "";
   }
 
   say(words, isBad) {
