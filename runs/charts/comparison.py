@@ -98,7 +98,7 @@ def _along(measure: Measure, groups: Sequence[Group], shown: set[int], curves: C
     thinned = how.px is not None and any(len(b.x) > 2 * how.px for _, b in bands)
     layout = style.layout(spoken(X_WORDS[x]), measure.unit, log_y=log_y, meta={"x": x, "thinned": thinned})
     if measure.is_share:
-        layout["yaxis"] |= {"tickformat": ".0%", **style.room(_all_means(bands))}
+        layout["yaxis"] |= {"tickformat": ".0%", **style.room(_all_means(bands), is_share=True)}
     words = _words(bands, share if measure.is_share else number)
     return Chart(
         measure.name, measure.title, words, {"data": data, "layout": layout}, _table(drawn, x),

@@ -138,7 +138,7 @@ def _layout(measure: Measure, lines: Sequence[Drawn], how: How, log_y: bool) -> 
     if measure.is_share:
         layout["yaxis"]["tickformat"] = ".0%"
     if lines and not log_y:
-        layout["yaxis"] |= style.room(np.concatenate([drawn.y for drawn in lines]))
+        layout["yaxis"] |= style.room(np.concatenate([drawn.y for drawn in lines]), measure.is_share)
     return layout
 
 

@@ -43,6 +43,11 @@ class Spec:
     def keys(self) -> tuple[str, ...]:
         return tuple(key for key, _ in self.lines)
 
+    @property
+    def is_share(self) -> bool:
+        """True where its values are shares."""
+        return self.unit.startswith(SHARE)
+
     def spoken(self) -> Spec:
         """With its words in the reader's language."""
         lines = tuple((key, gettext(name)) for key, name in self.lines)
@@ -72,15 +77,15 @@ def _chart(run: Run, spec: Spec, lines: Sequence[tuple[Curve, str]], x: str, log
     layout = style.layout(
         spoken(X_WORDS[x]), spoken(spec.unit), log_y=log_y, meta=_meta(lines, x), showlegend=len(lines) > 1
     )
-    if spec.unit.startswith(SHARE):
+    if spec.is_share:
         layout["yaxis"]["tickformat"] = ".0%"
-    layout["yaxis"] |= style.room(np.concatenate([curve.y for curve, _ in lines]))
+    layout["yaxis"] |= style.room(np.concatenate([curve.y for curve, _ in lines]), spec.is_share)
     layout["legend"] = {"font": {"size": 10}, "orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
     keys = tuple(curve.key for curve, _ in lines)
     return Chart(
         spec.name,
         spec.title,
-        _words(lines, share if spec.unit.startswith(SHARE) else number),
+        _words(lines, share if spec.is_share else number),
         {"data": data, "layout": layout},
         _table(lines, x),
         keys,
