@@ -59,7 +59,7 @@ def test_any_other_is_asked_for_and_arrives_when_it_is_rebuilt(open_page, run, c
     expect(step).to_have_value("41")
     step.fill("33")
     step.press("Enter")
-    row = open_page.get_by_role("row", name="33")
+    row = open_page.get_by_role("row").filter(has=open_page.get_by_role("rowheader", name="33", exact=True))
     expect(row).to_contain_text("created")
     expect(open_page.get_by_role("alert")).to_have_count(0)
     rebuild = Rebuild.objects.get()
