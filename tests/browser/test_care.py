@@ -19,6 +19,8 @@ def run(experiment, runs_dir):
 def open_page(signed_in, address, run):
     signed_in.goto(f"{address}{run.get_absolute_url()}")
     signed_in.wait_for_selector("live-run[data-state=live]")
+    # A page that has just gone live asks for every part once; what is told meanwhile would be answered by that.
+    signed_in.wait_for_load_state("networkidle")
     return signed_in
 
 

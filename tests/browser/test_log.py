@@ -18,6 +18,8 @@ def log(experiment, runs_dir):
 def open_page(signed_in, address, experiment, log):
     signed_in.goto(f"{address}{experiment.runs.get().get_absolute_url()}")
     signed_in.wait_for_selector("live-run[data-state=live]")
+    # A page that has just gone live asks for every part once; what is told meanwhile would be answered by that.
+    signed_in.wait_for_load_state("networkidle")
     return signed_in
 
 
