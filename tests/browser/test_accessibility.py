@@ -210,6 +210,7 @@ def test_a_dialog_takes_the_focus_and_gives_it_back(signed_in, addresses):
 def test_a_dialog_gives_the_focus_back_where_its_button_was_refreshed_meanwhile(signed_in, addresses):
     signed_in.goto(addresses["run"])
     signed_in.get_by_role("button", name="Cancel run").click()
+    signed_in.wait_for_load_state("networkidle")
     with signed_in.expect_response("**/state/"):
         signed_in.evaluate("document.body.dispatchEvent(new CustomEvent('run-changed:state'))")
     signed_in.wait_for_function("!document.querySelector('#state').classList.contains('htmx-request')")

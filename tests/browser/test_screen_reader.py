@@ -95,6 +95,7 @@ def test_a_change_of_nothing_is_not_told_again(open_page):
         "new MutationObserver(() => (window.told = true))"
         ".observe(document.querySelector('said-aloud'), { childList: true, characterData: true, subtree: true })"
     )
+    open_page.wait_for_load_state("networkidle")
     with open_page.expect_response("**/state/"):
         open_page.evaluate("document.body.dispatchEvent(new CustomEvent('run-changed:state'))")
     expect(open_page.locator("#state")).not_to_have_class("htmx-settling")

@@ -41,6 +41,7 @@ def test_what_is_no_regular_expression_is_said_and_hides_nothing(open_page):
 def test_what_is_folded_stays_folded_also_where_new_curves_come(open_page):
     open_page.locator("details[data-slug=training] > summary").press("Enter")
     assert "folded=training" in open_page.url
+    open_page.wait_for_load_state("networkidle")
     with open_page.expect_response("**/curves/**"):
         open_page.evaluate("document.body.dispatchEvent(new CustomEvent('run-changed:keys'))")
     expect(open_page.locator("details[data-slug=training]")).not_to_have_attribute("open", "")
