@@ -7,7 +7,6 @@ and called for again only after the cluster has answered "no such job" for so lo
 from __future__ import annotations
 
 import os
-import sys
 from datetime import timedelta
 
 from django.conf import settings
@@ -15,7 +14,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from runs.launch.changes import mark, move, since
-from runs.launch.clusters import executor_for, waits_of
+from runs.launch.clusters import executor_for, python_of, waits_of
 from runs.launch.fencing import shut_out
 from runs.launch.own_tasks import task_folders
 from runs.models import Attempt, Job, Rebuild
@@ -56,7 +55,7 @@ def spec_of(job: Job) -> Spec:
     return Spec(
         key=job.key,
         directory=job.directory,
-        argv=(sys.executable, "-m", *(_rebuilding(job) if isinstance(job, Rebuild) else _training(job))),
+        argv=(python_of(job.cluster), "-m", *(_rebuilding(job) if isinstance(job, Rebuild) else _training(job))),
         cores=compute.cores,
         gpus=compute.gpus if isinstance(job, Attempt) else 0,
         memory_mb=compute.memory_mb,

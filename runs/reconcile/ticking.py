@@ -17,7 +17,7 @@ from runs.launch import cancel, executor_for, mark, move, since, submit, waits_o
 from runs.models import Attempt, Cluster, Job, Rebuild
 from runs.reconcile.rebuilds import progress_of, result_of
 from runs.reconcile.rules import Known, Verdict, decide
-from runs.reconcile.traces import Traces, last_words, traces
+from runs.reconcile.traces import Traces, diagnosis, last_words, traces
 from workers.executors.base import Observation, Unreachable
 from workers.executors.states import State
 
@@ -26,6 +26,8 @@ log = logging.getLogger(__name__)
 TICK_LOCK = 0x7469636B
 LATE_TICKS = 5
 WAITED_FROM = ("gone_since_at", "final_since_at", "heartbeat_seen_at")
+UNEXPLAINED = (State.FAILED, State.LOST, State.OOM)
+"""Ends of which a job's log may say more than its cluster."""
 NOT_SUBMITTED = (State.CREATED.value, State.SUBMITTING.value)
 
 
@@ -125,6 +127,8 @@ def _apply(job: Job, verdict: Verdict, seen: Observation | None) -> None:
     why = verdict.why
     if verdict.state == State.FAILED and verdict.facts.get("exit_code"):
         why = f"{why}: {last_words(job.directory)}"
+    elif verdict.state in UNEXPLAINED and "exit_code" not in verdict.facts and (found := diagnosis(job.directory)):
+        why = f"{why}: {found}"
     with transaction.atomic():
         has_moved = move(job, verdict.state, why or _usual(verdict.state, seen), **verdict.facts)
         if has_moved and isinstance(job, Attempt):
