@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import signal
 
-import pytest
-
 from runs import launch
 from runs.models import Experiment, Origin, Run
 from tests.clusters.far import BUSY, Far, far_until, run_far, started, tick_far
@@ -14,6 +12,7 @@ from tests.clusters.slurm import SlurmCluster
 from tests.runs.clusters import attempt_of
 from tests.workers.attempts import CHECKPOINTS, IGNORES_TERM, read, until
 from workers.attempt import Process, owner
+from workers.executors.slurm import Site
 from workers.executors.states import State
 
 
@@ -24,6 +23,15 @@ def program_of(run: Run) -> Process:
     program = Process.recorded(read(beat))
     assert program is not None
     return program
+
+
+def stranger(slurm: SlurmCluster, number: str) -> str:
+    """Another job, under the number that ours had."""
+    submitted = ""
+    while submitted != number:
+        submitted = slurm.ask("sbatch", "--parsable", "-o", "/dev/null", "--wrap", "sleep 60").strip()
+        assert int(submitted) <= int(number)
+    return submitted
 
 
 def test_a_running_job_saves_a_checkpoint_when_it_is_cancelled(experiment: Experiment, far: Far) -> None:
@@ -65,7 +73,7 @@ def test_an_agent_that_hears_nothing_is_ended_after_the_grace(experiment: Experi
 
 def test_a_preempted_run_goes_on_and_its_budget_is_whole(experiment: Experiment, far: Far, slurm: SlurmCluster) -> None:
     far.program = CHECKPOINTS
-    far.site = type(far.site)(partition="low", slurm_conf=str(slurm.conf))
+    far.site = Site(partition="low")
     run = run_far(experiment, restarts=1)
     started(run)
     pushing = ("--exclusive", "-N3", "-p", "high", "-o", "/dev/null", "--wrap", "sleep 3")
@@ -101,12 +109,8 @@ def test_a_job_that_slurm_has_forgotten_is_lost_and_a_stranger_with_its_number_l
     first = started(run)
     agent = owner(first.directory)
     assert agent is not None
-    slurm.kill_controller()
-    slurm.start_controller("-c")
-    while (
-        number := slurm.ask("sbatch", "--parsable", "-o", "/dev/null", "--wrap", "sleep 60").strip()
-    ) != first.native_id:
-        assert int(number) < int(first.native_id)
+    slurm.forget_jobs()
+    number = stranger(slurm, first.native_id)
     lost = far_until(run, "lost", "failed", "cancelled", seconds=40)
     assert lost.state == State.LOST.value and lost.reason.startswith("far has not known it for 1 s")
     until(lambda: not agent.is_alive())
@@ -135,11 +139,12 @@ def test_a_warning_of_slurm_reaches_the_program(experiment: Experiment, far: Far
     assert (ended.directory / "checkpoint").read_text() == "SIGUSR1"
 
 
-@pytest.mark.slow
 def test_slurms_own_time_limit_is_a_timeout(experiment: Experiment, far: Far, slurm: SlurmCluster) -> None:
-    far.program = IGNORES_TERM + "; "
-    far.site = type(far.site)(time_limit_seconds=60)
+    far.program = "import signal; signal.signal(signal.SIGUSR1, signal.SIG_IGN); " + IGNORES_TERM
+    far.site = Site(time_limit_seconds=60)
     run = run_far(experiment)
-    started(run)
-    ended = far_until(run, "timeout", "failed", "interrupted", seconds=150)
+    running = started(run)
+    # The end of the minute, brought near.
+    slurm.ask("scontrol", "update", f"JobId={running.native_id}", "EndTime=now+1")
+    ended = far_until(run, "timeout", "failed", "interrupted", seconds=90)
     assert ended.state == State.TIMEOUT.value and ended.reason.startswith("reached the time limit that Slurm gave it")

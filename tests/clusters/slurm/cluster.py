@@ -74,14 +74,33 @@ class SlurmCluster:
         """For clients of this cluster."""
         return {**os.environ, "SLURM_CONF": str(self.conf)}
 
-    def start_controller(self, *options: str) -> None:
-        """Starts slurmctld and waits until it answers; `-c` makes it forget every job."""
-        self.daemons.start("slurmctld", ("slurmctld", "-D", *options), self.env())
+    def start_controller(self) -> None:
+        """Starts slurmctld and waits until it answers."""
+        self.daemons.start("slurmctld", ("slurmctld", "-D"), self.env())
         self._await("slurmctld", lambda: self._works("scontrol", "ping"))
 
     def kill_controller(self) -> None:
         """kill -9: it loses what it has not saved."""
         self.daemons.stop("slurmctld", signal.SIGKILL)
+
+    def forget_jobs(self) -> None:
+        """kill -9 of the controller and the loss of its state: it comes back knowing no job."""
+        self.kill_controller()
+        shutil.rmtree(self.root / "state")
+        (self.root / "state").mkdir()
+        self.start_controller()
+
+    def save_state(self) -> None:
+        """Keeps what the controller has written of its jobs, once it has written something."""
+        soon(lambda: (self.root / "state" / "job_state").exists(), UP_SECONDS)
+        shutil.copytree(self.root / "state", self.root / "state.kept")
+
+    def go_back(self) -> None:
+        """kill -9 of the controller, which comes back with the state that was kept: jobs since then it has lost."""
+        self.kill_controller()
+        shutil.rmtree(self.root / "state")
+        (self.root / "state.kept").rename(self.root / "state")
+        self.start_controller()
 
     def start_node(self, n: int) -> None:
         """Starts the slurmd of a node."""

@@ -33,8 +33,8 @@ def sbatch_argv(site: Site, spec: Spec) -> list[str]:
         f"--job-name={spec.key}",
         "--comment=esweb",
         f"--chdir={spec.directory}",
-        # Relative, since a % in a path would be taken for a pattern.
-        f"--output={LOG}",
+        # A % of its own would be taken for a pattern.
+        f"--output={str(spec.directory).replace('%', '%%')}/{LOG}",
         "--open-mode=append",
         "--no-requeue",
         # Of two jobs of one name Slurm never runs both at once.

@@ -15,7 +15,7 @@ from workers.executors.starting import PROJECT
 WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,:/+@=-]{0,199}")
 """Names of partitions, accounts and modules. The first letter keeps a word from being taken for an option."""
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
-SECRET = re.compile(r"SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIAL|API_?KEY|PRIVATE_?KEY", re.IGNORECASE)
+SECRET = re.compile(r"SECRET|TOKEN(?!IZER)|PASSWORD|PASSWD|CREDENTIAL|API_?KEY|PRIVATE_?KEY", re.IGNORECASE)
 """Variables that have no place in a job's environment, which everybody on its node, and the accounting, may see."""
 
 

@@ -50,7 +50,7 @@ def state_of(word: str, has_node: bool) -> State:
 def end_in_words(state: State, word: str, reason: str, nodes: str) -> str:
     """Why a job ended, for a person."""
     if state == State.NODE_LOST:
-        return f"its node {nodes or ''}failed".replace("  ", " ") + f" (Slurm: {word}, {reason})"
+        return f"its node {f'{nodes} ' if nodes else ''}failed (Slurm: {word}, {reason})"
     if state in ENDS:
         return f"{ENDS[state]} (Slurm: {word})"
     said = f"{word}, {reason}" if reason not in ("", "None") else word
