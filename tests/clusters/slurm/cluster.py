@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.clusters.slurm.config import GPUS, NODES, Ports, gres_conf, slurm_conf, slurmdbd_conf
-from tests.clusters.slurm.daemons import Daemons, soon
+from tests.clusters.slurm.daemons import Daemons, end_all_with, soon
 
 PROGRAMS = ("slurmctld", "slurmd", "sbatch", "squeue", "scancel", "scontrol", "munged")
 ACCOUNTING_PROGRAMS = ("slurmdbd", "sacctmgr", "sacct", "mariadbd", "mariadb-install-db")
@@ -57,12 +57,13 @@ class SlurmCluster:
         self._await("slurmd-n1", self._is_ready)
 
     def down(self) -> None:
-        """Ends every job, then every server, then removes the folder."""
+        """Ends every job, then every server, what is left of jobs that were lost, and removes the folder."""
         if self.daemons.is_running("slurmctld"):
             self.daemons.send("slurmctld", signal.SIGCONT)
             self.cancel_all()
         for name in sorted(self.daemons.names(), key=_last_first):
             self.daemons.stop(name)
+        end_all_with(f"SLURM_CONF={self.conf}")
         shutil.rmtree(self.root, ignore_errors=True)
 
     def ask(self, *argv: str, timeout: float = 30.0) -> str:
