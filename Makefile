@@ -1,6 +1,6 @@
 # esweb. `make` prints the targets; `make demo` shows everything; `make check` is what CI runs.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test check bench soak fix lock config-reference
+.PHONY: help setup demo run test check bench soak fix lock config-reference words
 PY := .venv/bin/python
 export OMP_WAIT_POLICY := PASSIVE
 
@@ -43,6 +43,9 @@ fix: .venv/.installed-dev ## Format and mend what can be mended
 
 config-reference: .venv/.installed-dev ## Renew docs/config.md from the code
 	$(PY) -m workers.config > docs/config.md
+
+words: .venv/.installed-dev ## Renew what translators find of the words of workers
+	$(PY) -m runs.words_of_workers > runs/words_of_workers/marked.py
 
 lock: .venv/.installed-dev ## Renew the locks from requirements/*.in
 	requirements/lock.sh

@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from benchmarks.closed_loop import Client
 from benchmarks.points import KEYS, RECORDS, START, Batch
@@ -41,7 +42,7 @@ class MLflow:
     name: str
     goal: float
     port: int
-    batches = 3
+    batches = 6
 
     def clients(self, batches: Sequence[Sequence[Batch]]) -> list[Client]:
         """One client a writer, each with a run of its own."""
@@ -69,8 +70,8 @@ class Trackio:
         """One client a writer, each with a run of its own."""
         headers = JSON | {"X-Trackio-Write-Token": TOKEN}
         return [
-            Client(self.port, "/api/bulk_log", headers, [_logs(f"run {number} {own[0].first}", b) for b in own])
-            for number, own in enumerate(batches)
+            Client(self.port, "/api/bulk_log", headers, [_logs(name, batch) for batch in own])
+            for own, name in ((own, uuid4().hex) for own in batches)
         ]
 
 

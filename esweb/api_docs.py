@@ -8,6 +8,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from esweb.api import api
@@ -68,7 +69,7 @@ def _entry(here: str, method: str, path: str, operation: dict[str, Any]) -> Entr
 def _parameter(parameter: dict[str, Any]) -> Parameter:
     schema = parameter["schema"]
     kinds = [kind for kind in schema.get("anyOf", [schema]) if kind.get("type") != "null"]
-    kind = " or ".join(_kind(kind) for kind in kinds)
+    kind = gettext(" or ").join(_kind(kind) for kind in kinds)
     return Parameter(parameter["name"], parameter["in"], kind, parameter["required"], parameter.get("description", ""))
 
 
@@ -76,7 +77,7 @@ def _kind(schema: dict[str, Any]) -> str:
     if "enum" in schema:
         return ", ".join(map(str, schema["enum"]))
     if schema.get("type") == "array":
-        return f"{_kind(schema['items'])}, repeated"
+        return gettext("%(kind)s, repeated") % {"kind": _kind(schema["items"])}
     return str(schema.get("type", "any"))
 
 

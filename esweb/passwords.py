@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
+from django.utils.translation import ngettext
 
 DIFFERENT = 5
 
@@ -18,4 +19,9 @@ class Varied:
 
     def get_help_text(self) -> str:
         """What the form says beside the field, and of a password that is refused."""
-        return f"Your password must contain at least {DIFFERENT} different characters besides spaces."
+        said = ngettext(
+            "Your password must contain at least %(n)s different character besides spaces.",
+            "Your password must contain at least %(n)s different characters besides spaces.",
+            DIFFERENT,
+        )
+        return said % {"n": DIFFERENT}

@@ -13,6 +13,7 @@ from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
@@ -34,7 +35,8 @@ def sign_in(request: HttpRequest, token: str) -> HttpResponse:
     """Signs in and goes to the first page; a link that is used up or too old goes to the sign-in page and says so."""
     user = _redeem(token)
     if user is None:
-        messages.error(request, "That sign-in link was used already or is too old. Sign in with a password.")
+        said = gettext("That sign-in link was used already or is too old. Sign in with a password.")
+        messages.error(request, said)
         return redirect("login")
     login(request, user, backend=BACKEND)
     return redirect("home")

@@ -12,11 +12,18 @@ from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
+from django.utils.translation import gettext_noop as _
 
 from runs.models import Experiment, Run
 
 READ_AT_MOST = 200
-WORDS = {"is_private": "who may see it"}
+WORDS = {
+    "is_private": _("who may see it"),
+    "name": _("name"),
+    "question": _("question"),
+    "tags": _("tags"),
+    "note": _("note"),
+}
 
 
 @dataclass(frozen=True)

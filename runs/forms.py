@@ -14,9 +14,13 @@ from typing import Any
 
 from django import forms
 from django.forms import BoundField
+from django.utils.text import capfirst
+from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext_noop as _
 
 from runs.models import Experiment, Run
-from workers.config import ConfigError, Knob, Problem, RunConfig, knobs, presets
+from workers.config import Bounds, ConfigError, Knob, Problem, RunConfig, knobs, presets
+from workers.config.knobs import Shape
 
 
 def field_name(path: str, tag: str) -> str:
@@ -43,13 +47,13 @@ ESSENTIAL = {
 """Knobs that are not folded away."""
 
 TITLES = {
-    "model": "Model",
-    "task": "Task",
-    "es": "Evolution Strategies",
+    "model": _("Model"),
+    "task": _("Task"),
+    "es": _("Evolution Strategies"),
     "grpo": "GRPO",
-    "evaluation": "Evaluation",
-    "compute": "Compute",
-    "tracking": "Tracking",
+    "evaluation": _("Evaluation"),
+    "compute": _("Compute"),
+    "tracking": _("Tracking"),
 }
 LEADING = ("method", "preset", "name", "seeds")
 
@@ -60,8 +64,12 @@ class ExperimentForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = Experiment
         fields = ("name", "question", "is_private")
-        labels = {"is_private": "Only I may see it"}  # noqa: RUF012
-        help_texts = {"question": "What its runs are to answer."}  # noqa: RUF012
+        labels = {  # noqa: RUF012
+            "name": gettext_lazy("Name"),
+            "question": gettext_lazy("Question"),
+            "is_private": gettext_lazy("Only I may see it"),
+        }
+        help_texts = {"question": gettext_lazy("What its runs are to answer.")}  # noqa: RUF012
         widgets = {"question": forms.Textarea(attrs={"rows": 2})}  # noqa: RUF012
 
 
@@ -99,26 +107,50 @@ def written(knob: Knob, value: Any) -> Any:
 
 def label(path: str) -> str:
     """A knob's name in words."""
-    return path.rsplit(".", 1)[-1].replace("_", " ")
+    return gettext(path.rsplit(".", 1)[-1].replace("_", " "))
 
 
 def hint(knob: Knob) -> str:
     """A knob's help, its bounds and its default."""
-    said = [knob.help.replace("\n", " ")]
+    said = [explained(knob)]
     if knob.bounds is not None:
-        limits = str(knob.bounds)
-        said.append(f"{limits[0].upper()}{limits[1:]}.")
+        said.append(limits(knob.bounds))
     if knob.kind in (tuple, dict):
-        said.append("As JSON.")
+        said.append(gettext("As JSON."))
     if not knob.required and knob.kind is not bool and knob.default not in ("", None):
-        said.append(f"Default: {written(knob, knob.default)}.")
+        said.append(gettext("Default: %(value)s.") % {"value": written(knob, knob.default)})
     return " ".join(said)
+
+
+def explained(knob: Knob) -> str:
+    """What a knob does."""
+    words = knob.help.replace("\n", " ")
+    return gettext(words) if words else ""
+
+
+def limits(bounds: Bounds | Shape) -> str:
+    """What a value must be, as a sentence."""
+    if isinstance(bounds, Shape):
+        return f"{capfirst(gettext(bounds.words))}."
+    least = bounds.above if bounds.at_least is None else bounds.at_least
+    said = {"least": _limit(least), "most": _limit(bounds.at_most)}
+    if bounds.at_most is None:
+        return (gettext("Above %(least)s.") if bounds.at_least is None else gettext("At least %(least)s.")) % said
+    if least is None:
+        return gettext("At most %(most)s.") % said
+    if bounds.at_least is None:
+        return gettext("Above %(least)s and at most %(most)s.") % said
+    return gettext("At least %(least)s and at most %(most)s.") % said
+
+
+def _limit(limit: float | None) -> str:
+    return "" if limit is None else f"{limit:.10g}"
 
 
 def widget(knob: Knob) -> forms.Widget:
     """A control that fits. Numbers are text with a number pad: 1e-3 is typed as it is written, and kept if wrong."""
     if knob.path == "method":
-        return forms.RadioSelect(choices=[("es", "Evolution Strategies"), ("grpo", "GRPO")])
+        return forms.RadioSelect(choices=[("es", gettext("Evolution Strategies")), ("grpo", "GRPO")])
     if knob.choices:
         return forms.Select(choices=[(c, c) for c in knob.choices])
     if knob.kind is bool:
@@ -148,17 +180,23 @@ class Part:
 
 def preset_choices() -> list[tuple[str, str]]:
     """Every preset by its title, and none."""
-    return [("", "None: every knob at its default"), *((p.name, p.title) for p in presets().values())]
+    none = gettext("None: every knob at its default")
+    return [("", none), *((p.name, gettext(p.title)) for p in presets().values())]
 
 
 class LaunchForm(forms.Form):
     """A run to launch, or several that differ in their seed."""
 
-    preset = forms.ChoiceField(choices=preset_choices, required=False, label="Preset")
+    preset = forms.ChoiceField(choices=preset_choices, required=False, label=gettext_lazy("Preset"))
     name = forms.CharField(
-        required=False, max_length=NAME_LENGTH, label="Name", help_text="Empty: the preset's name and the seed."
+        required=False,
+        max_length=NAME_LENGTH,
+        label=gettext_lazy("Name"),
+        help_text=gettext_lazy("Empty: the preset's name and the seed."),
     )
-    seeds = forms.CharField(label="Seeds", initial="0", help_text="One run each: 0, 1, 2 or 0-4.")
+    seeds = forms.CharField(
+        label=gettext_lazy("Seeds"), initial="0", help_text=gettext_lazy("One run each: 0, 1, 2 or 0-4.")
+    )
 
     def __init__(self, data: Mapping[str, Any] | None = None, *, initial: dict[str, Any] | None = None) -> None:
         super().__init__(data, initial=initial, prefix=None)
@@ -166,7 +204,7 @@ class LaunchForm(forms.Form):
             self.fields[path] = KnobField(knob)
         for path in OPTIONAL:
             self.fields[path] = forms.BooleanField(
-                required=False, label="Train a LoRA adapter", help_text="Instead of the weights."
+                required=False, label=gettext("Train a LoRA adapter"), help_text=gettext("Instead of the weights.")
             )
         self.configs: list[dict[str, Any]] = []
 
@@ -225,7 +263,7 @@ class LaunchForm(forms.Form):
                 if o.startswith(f"{slug}.")
             ]
             seen = [f for f in mine if f.name in ESSENTIAL]
-            yield Part(slug, title, seen, [f for f in mine if f.name not in ESSENTIAL], inner)
+            yield Part(slug, gettext(title), seen, [f for f in mine if f.name not in ESSENTIAL], inner)
 
     def _seeds(self, text: str, problems: dict[Problem, None]) -> list[int]:
         if not text:
@@ -244,13 +282,14 @@ def seeds(text: str) -> list[int]:
     for part in (p for p in re.split(r"[,\s]+", text.strip()) if p):
         match = re.fullmatch(r"(\d{1,10})(?:[-–](\d{1,10}))?", part)
         if match is None:
-            raise ValueError(f"must be whole numbers such as 0, 1, 2 or 0-4, not {part!r}")
+            raise ValueError(gettext("must be whole numbers such as 0, 1, 2 or 0-4, not %(part)r") % {"part": part})
         first, last = int(match[1]), int(match[2] or match[1])
         if not 0 <= last - first < SEEDS_AT_MOST:
-            raise ValueError(f"a range goes up and has at most {SEEDS_AT_MOST} seeds, not {part!r}")
+            said = gettext("a range goes up and has at most %(most)s seeds, not %(part)r")
+            raise ValueError(said % {"most": SEEDS_AT_MOST, "part": part})
         found |= dict.fromkeys(range(first, last + 1))
     if len(found) > SEEDS_AT_MOST:
-        raise ValueError(f"at most {SEEDS_AT_MOST} at once, not {len(found)}")
+        raise ValueError(gettext("at most %(most)s at once, not %(n)s") % {"most": SEEDS_AT_MOST, "n": len(found)})
     return list(found)
 
 

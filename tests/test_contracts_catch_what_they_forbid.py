@@ -45,6 +45,7 @@ def test_the_code_as_it_is_keeps_every_contract(copy: Path) -> None:
         ("workers/models/load.py", "import workers.engines", "4. Rooms of workers"),
         ("workers/agent.py", "import numpy", "4b. The agent"),
         ("workers/engines/es/train.py", "import workers.engines.grpo", "5. Engines"),
+        ("runs/importing/reports.py", "import runs.importing.log", "5b. Importers"),
         ("runs/series/__init__.py", "import runs.ingest", "6. Rooms of an app: runs"),
         ("runs/forms.py", "import workers.executors.local", "7. One door"),
     ],

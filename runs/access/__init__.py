@@ -4,6 +4,7 @@ What a person may see is in the QuerySets (`visible_to`). Changing belongs to fe
 made the run; and a viewer changes nothing at all.
 """
 
+from runs.access.audit import note
 from runs.access.rights import (
     changeable,
     may_cancel,
@@ -25,6 +26,7 @@ from runs.access.tokens import (
     CannotIssue,
     includes,
     issue,
+    revoke,
     verify,
 )
 
@@ -49,7 +51,9 @@ __all__ = [
     "may_manage_people",
     "may_rebuild",
     "may_resume",
+    "note",
     "refuse_last_admin",
+    "revoke",
     "role_of",
     "verify",
 ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from django.contrib.auth.models import Group, User
 from django.db import models, transaction
 from django.db.models import prefetch_related_objects
+from django.utils.translation import gettext, gettext_lazy
 
 from runs.models.experiment import Person
 
@@ -18,9 +19,9 @@ VIEWERS = "viewers"
 class Role(models.TextChoices):
     """In rising order: a viewer reads, a member makes experiments of their own, an admin does everything."""
 
-    VIEWER = "viewer", "Viewer: reads what is not private"
-    MEMBER = "member", "Member: makes experiments and launches runs"
-    ADMIN = "admin", "Admin: sees and does everything, and looks after people"
+    VIEWER = "viewer", gettext_lazy("Viewer: reads what is not private")
+    MEMBER = "member", gettext_lazy("Member: makes experiments and launches runs")
+    ADMIN = "admin", gettext_lazy("Admin: sees and does everything, and looks after people")
 
 
 class CannotChangeRole(ValueError):
@@ -41,7 +42,8 @@ def role_of(person: Person) -> Role:
 def give_role(person: User, role: Role | str) -> None:
     """Makes the person a viewer, member or admin. Raises CannotChangeRole where no admin would be left."""
     if role not in Role.values:
-        raise CannotChangeRole(f"The role must be one of {', '.join(Role.values)}, not {role!r}")
+        said = gettext("The role must be one of %(roles)s, not %(role)r")
+        raise CannotChangeRole(said % {"roles": ", ".join(Role.values), "role": role})
     with transaction.atomic():
         if role != Role.ADMIN:
             refuse_last_admin(person)
@@ -57,4 +59,5 @@ def refuse_last_admin(person: User) -> None:
     # Locked, so that of two admins who dismiss each other one stays.
     admins = User.objects.select_for_update().filter(is_superuser=True, is_active=True).order_by("pk")
     if [admin.pk for admin in admins] == [person.pk]:
-        raise CannotChangeRole(f"{person.get_username()} is the last active admin: make somebody else one first")
+        said = gettext("%(name)s is the last active admin: make somebody else one first")
+        raise CannotChangeRole(said % {"name": person.get_username()})

@@ -15,11 +15,14 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.core import signing
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
 
+from runs.access.audit import note
 from runs.access.rights import may_make
 from runs.models import Experiment, Run
 from runs.models.experiment import Person
@@ -28,10 +31,10 @@ SALT = "esweb.share"
 TAKEN_BACK = "Took back all shared links."
 RUNS_AT_MOST = 50
 LIFETIMES = {
-    "hour": ("one hour", timedelta(hours=1)),
-    "day": ("one day", timedelta(days=1)),
-    "week": ("one week", timedelta(days=7)),
-    "month": ("30 days", timedelta(days=30)),
+    "hour": (_("one hour"), timedelta(hours=1)),
+    "day": (_("one day"), timedelta(days=1)),
+    "week": (_("one week"), timedelta(days=7)),
+    "month": (_("30 days"), timedelta(days=30)),
 }
 
 
@@ -77,14 +80,18 @@ def link_text(person: User, scope: Scope, what: Sequence[str | int], lifetime: s
     Raises CannotShare for an unknown lifetime, for nothing or too much, and for what is private or not to be seen.
     """
     if lifetime not in LIFETIMES:
-        raise CannotShare(f"A link lives for {', '.join(LIFETIMES)}, not {lifetime!r}.")
+        words = gettext("A link lives for %(lifetimes)s, not %(lifetime)r.")
+        raise CannotShare(words % {"lifetimes": ", ".join(LIFETIMES), "lifetime": lifetime})
     if not may_share(person):
-        raise CannotShare("Viewers cannot share pages: ask a member or an admin.")
+        raise CannotShare(gettext("Viewers cannot share pages: ask a member or an admin."))
     if len(what) > RUNS_AT_MOST:
-        raise CannotShare(f"A link shows at most {RUNS_AT_MOST} runs, not {len(what)}.")
+        words = gettext("A link shows at most %(most)s runs, not %(n)s.")
+        raise CannotShare(words % {"most": RUNS_AT_MOST, "n": len(what)})
     runs, experiment = _shown(person, scope, what)
     if (len(runs) < len(what) or not what) if scope != Scope.EXPERIMENT else experiment is None:
-        raise CannotShare("Only what everybody here may see can be shared: private experiments stay with their owner.")
+        raise CannotShare(
+            gettext("Only what everybody here may see can be shared: private experiments stay with their owner.")
+        )
     now = timezone.now()
     said = {
         "p": person.pk, "s": scope.value, "w": list(what), "i": now.timestamp(),
@@ -111,7 +118,7 @@ def opened(text: str) -> Share:
 
 def take_back_all(person: User) -> None:
     """Ends every link that the person has made so far."""
-    LogEntry.objects.log_actions(person.pk, [person], CHANGE, change_message=TAKEN_BACK, single_object=True)
+    note(person, person, TAKEN_BACK)
 
 
 def _holds(said: dict[str, Any], person: User) -> bool:

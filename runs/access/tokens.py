@@ -14,7 +14,9 @@ from hashlib import sha256
 
 from django.contrib.auth.models import User
 from django.utils import timezone
+from django.utils.translation import gettext
 
+from runs.access.audit import note
 from runs.access.rights import may_change_run
 from runs.models import ApiToken, Run
 from runs.models.token import SCOPES
@@ -42,19 +44,32 @@ def issue(user: User, scope: str, *, days: int = DAYS, name: str = "", run: Run 
     Raises CannotIssue for an unknown scope, a time out of range, an ingest token without its run, or of another's run.
     """
     if scope not in SCOPES:
-        raise CannotIssue(f"The scope must be one of {', '.join(SCOPES)}, not {scope!r}")
+        said = gettext("The scope must be one of %(scopes)s, not %(scope)r")
+        raise CannotIssue(said % {"scopes": ", ".join(SCOPES), "scope": scope})
     if not 1 <= days <= MAX_DAYS:
-        raise CannotIssue(f"A token lives for 1 to {MAX_DAYS} days, not {days}")
+        raise CannotIssue(
+            gettext("A token lives for 1 to %(most)s days, not %(days)s") % {"most": MAX_DAYS, "days": days}
+        )
     if (scope == "ingest") != (run is not None):
-        raise CannotIssue("An ingest token is bound to one run, and no other is: name the run, or take another scope")
+        raise CannotIssue(
+            gettext("An ingest token is bound to one run, and no other is: name the run, or take another scope")
+        )
     if run is not None and not may_change_run(user, run):
-        raise CannotIssue(f"Run {run.uid} is not of {user.get_username()}'s: only its own people may write its records")
+        said = gettext("Run %(uid)s is not of %(name)s's: only its own people may write its records")
+        raise CannotIssue(said % {"uid": run.uid, "name": user.get_username()})
     text = PREFIX + secrets.token_urlsafe(32)
     expires_at = timezone.now() + timedelta(days=days)
     token = ApiToken.objects.create(
         user=user, scope=scope, name=name, run=run, digest=_digest(text), expires_at=expires_at
     )
+    note(user, token, f"Made a token of scope {scope}, good for {days} days")
     return token, text
+
+
+def revoke(token: ApiToken) -> None:
+    """Ends a token at once."""
+    note(token.user, token, f"Revoked a token of scope {token.scope}")
+    token.delete()
 
 
 def verify(text: str) -> ApiToken | None:

@@ -34,8 +34,9 @@ def import_files(request: ApiRequest, files: File[list[UploadedFile]], where: Fo
     event files, logs of jobs that failed; single, or in a zip or tar. The answer says of each file what was understood
     and, with its line, what was not. Needs scope launch, and an experiment of your own.
 
-    Safe to repeat: the same file makes nothing again, one that has gone on takes the place of what was read of it. At
-    most 256 MB and 100 files at once. To undo it, delete the runs that were made.
+    Safe to repeat without an Idempotency-Key, because a file's content is one: the same file makes nothing again, one
+    that has gone on takes the place of what was read of it. At most 256 MB and 100 files at once. To undo it, delete
+    the runs that were made.
     """
     if why := importing.too_much(files):
         raise HttpError(413, why)

@@ -60,9 +60,10 @@ def make_token(request: ApiRequest, new: NewToken) -> tuple[int, MadeTokenOut]:
 @router.delete("/tokens/{pk}", response={204: None}, auth=needs("admin"), tags=["tokens"], summary="Revoke a token")
 def revoke_token(request: ApiRequest, pk: RowId) -> tuple[int, None]:
     """Ends one of your tokens at once. Needs scope admin, or a browser."""
-    revoked, _ = ApiToken.objects.filter(user=request.auth.person, pk=pk).delete()
-    if not revoked:
+    token = ApiToken.objects.filter(user=request.auth.person, pk=pk).first()
+    if token is None:
         raise Http404(f"You have no token {pk}")
+    access.revoke(token)
     return 204, None
 
 

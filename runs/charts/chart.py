@@ -11,8 +11,16 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from django.utils.text import slugify
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
 
 Cell: TypeAlias = str | float | int | None
+HEADS = (
+    _("band"), _("group"), _("high"), _("key"), _("letter"), _("low"), _("max"), _("mean"), _("min"), _("overwritten"),
+    _("relative"), _("reward"), _("run"), _("samples"), _("seed"), _("smoothed"), _("spread"), _("step"), _("tokens"),
+    _("value"),
+)  # fmt: skip
+"""Columns whose names are words, not keys."""
 
 
 @dataclass(frozen=True)
@@ -22,8 +30,14 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
 
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """The columns as a page names them; what else is said of one, such as how it is smoothed, stays."""
+        parts = (column.partition(" ") for column in self.columns)
+        return tuple((gettext(name) if name in HEADS else name) + space + more for name, space, more in parts)
+
     def csv(self) -> str:
-        """The table as CSV, with every digit."""
+        """The table as CSV, with every digit, the same in every language."""
         out = io.StringIO()
         writer = csv.writer(out)
         writer.writerow(self.columns)

@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
 
 from runs.charts import style
 from runs.charts.chart import Cell, Chart, Table, numbers
 from runs.charts.groups import Curves, Group, line, look
 from runs.charts.tradeoff import KL, REWARD, tradeoff
-from runs.charts.words import X_WORDS, change, number, share
+from runs.charts.words import X_WORDS, change, number, share, spoken
 from runs.series import Curve, Span, m4
 from workers.analysis.bands import AUTO, Band, band
 from workers.analysis.middles import MIDDLES, Floats
@@ -31,19 +33,24 @@ class Measure:
     help: str
     is_share: bool = False
 
+    def spoken(self) -> Measure:
+        """With its words in the reader's language."""
+        return replace(self, title=gettext(self.title), unit=gettext(self.unit), help=gettext(self.help))
+
 
 MEASURES = (
     Measure(
-        "reward", REWARD, "Held-out reward", "reward",
-        "Mean reward of the greedy answers to held-out prompts. Higher is better; on its own it can be hacked.",
+        "reward", REWARD, _("Held-out reward"), _("reward"),
+        _("Mean reward of the greedy answers to held-out prompts. Higher is better; on its own it can be hacked."),
     ),
     Measure(
-        "kl", KL, "KL from the base model", "KL, nats per token",
-        "Exact KL(model ‖ base) over the vocabulary, mean per token of the sampled answers: how far the model moved.",
+        "kl", KL, _("KL from the base model"), _("KL, nats per token"),
+        _("Exact KL(model ‖ base) over the vocabulary, mean per token of the sampled answers: how far the model "
+          "moved."),
     ),
     Measure(
-        "accuracy", ACCURACY, "Accuracy", "share of answers",
-        "Share of greedy answers that contain the right one. Reward up and this down: the reward is being hacked.",
+        "accuracy", ACCURACY, _("Accuracy"), _("share of answers"),
+        _("Share of greedy answers that contain the right one. Reward up and this down: the reward is being hacked."),
         is_share=True,
     ),
 )  # fmt: skip
@@ -69,30 +76,32 @@ AS_USUAL = Look()
 def compare(
     groups: Sequence[Group], shown: Iterable[int], curves: Iterable[Curve], how: Look = AS_USUAL
 ) -> list[Chart]:
-    """The experiment's charts: each measure along `x`, then reward against KL.
+    """The experiment's charts: each measure along `x`, then reward against KL. A table has what is drawn: every point
+    where no width is given.
 
     `groups` hold all seeds that a mean is taken over; `shown` are the ids of the runs that get a line of their own:
     a mean never depends on what else is shown. `curves` are those of all runs in `groups`.
     """
     kept = {(c.run_id, c.key): c for c in curves}
     seen = set(shown)
-    return [*(_along(m, groups, seen, kept, how) for m in MEASURES), tradeoff(groups, seen, kept, how.log_kl)]
+    return [*(_along(m.spoken(), groups, seen, kept, how) for m in MEASURES), tradeoff(groups, seen, kept, how.log_kl)]
 
 
 def _along(measure: Measure, groups: Sequence[Group], shown: set[int], curves: Curves, how: Look) -> Chart:
     x, log_y = how.x, how.log_kl and measure.key == KL
     bands = [(g, _band(g, measure.key, curves, how)) for g in groups]
     bands = [(g, b) for g, b in bands if b.most]
-    data = [t for g, b in bands for t in _traces(g, _thinned(b, how), measure.key, shown, curves, how)]
+    drawn = [(g, _thinned(b, how)) for g, b in bands]
+    data = [t for g, b in drawn for t in _traces(g, b, measure.key, shown, curves, how)]
     if log_y:
         data = [style.without_nonpositive(trace, "y") for trace in data]
     thinned = how.px is not None and any(len(b.x) > 2 * how.px for _, b in bands)
-    layout = style.layout(X_WORDS[x], measure.unit, log_y=log_y, meta={"x": x, "thinned": thinned})
+    layout = style.layout(spoken(X_WORDS[x]), measure.unit, log_y=log_y, meta={"x": x, "thinned": thinned})
     if measure.is_share:
-        layout["yaxis"] |= {"tickformat": ".0%", **style.room(_all_means(bands))}
+        layout["yaxis"] |= {"tickformat": ".0%", **style.room(_all_means(bands), is_share=True)}
     words = _words(bands, share if measure.is_share else number)
     return Chart(
-        measure.name, measure.title, words, {"data": data, "layout": layout}, _table(bands, x),
+        measure.name, measure.title, words, {"data": data, "layout": layout}, _table(drawn, x),
         keys=(measure.key,), help=measure.help,
     )  # fmt: skip
 
@@ -142,7 +151,9 @@ def _middle(group: Group, spread: Band) -> dict[str, Any]:
         **look(group), "mode": "lines+markers", "name": f"{group.name} ({_count(spread)})",
         "meta": {"colour": group.colour, "alpha": 1}, "x": numbers(spread.x), "y": numbers(spread.middle),
         "customdata": [list(p) for p in zip(numbers(spread.low), numbers(spread.high), spread.n.tolist(), strict=True)],
-        "hovertemplate": "%{y:.4g} (%{customdata[0]:.4g} to %{customdata[1]:.4g}, n = %{customdata[2]})",
+        "hovertemplate": gettext("%(value)s (%(low)s to %(high)s, n = %(n)s)") % {
+            "value": "%{y:.4g}", "low": "%{customdata[0]:.4g}", "high": "%{customdata[1]:.4g}", "n": "%{customdata[2]}",
+        },
         "line": {"color": stroke, "width": 2.5, "dash": group.dash},
         "marker": {"color": stroke, "symbol": group.marker, "size": 5},
     }  # fmt: skip
@@ -155,7 +166,7 @@ def _area(group: Group, spread: Band) -> list[dict[str, Any]]:
     x = [v for part in pieces for v in (*numbers(spread.x[part]), *numbers(spread.x[part][::-1]), None)][:-1]
     y = [v for part in pieces for v in (*numbers(spread.high[part]), *numbers(spread.low[part][::-1]), None)][:-1]
     return [{
-        **look(group), "mode": "lines", "name": f"{group.name}, {spread.kind}", "hoverinfo": "skip",
+        **look(group), "mode": "lines", "name": f"{group.name}, {spoken(spread.kind)}", "hoverinfo": "skip",
         "meta": {"colour": group.colour, "alpha": 0.13}, "x": x, "y": y, "fill": "toself",
         "fillcolor": style.paint(group.colour, 0.13), "line": {"width": 0, "color": style.paint(group.colour, 0)},
     }]  # fmt: skip
@@ -164,7 +175,9 @@ def _area(group: Group, spread: Band) -> list[dict[str, Any]]:
 def _count(spread: Band) -> str:
     """How many seeds there are, and that it is not so everywhere."""
     least = int(spread.n.min(initial=spread.most))
-    return f"n = {spread.most}" if least == spread.most else f"n = {least} to {spread.most}"
+    if least == spread.most:
+        return f"n = {spread.most}"
+    return gettext("n = %(low)s to %(high)s") % {"low": least, "high": spread.most}
 
 
 def _all_means(bands: Sequence[tuple[Group, Band]]) -> Floats:
@@ -177,13 +190,14 @@ def _words(bands: Sequence[tuple[Group, Band]], written: Callable[[float], str])
     for g, b in bands:
         whole = b.middle[b.n == b.most]
         said.append(f"{g.name} {change(whole[0], whole[-1], written)} ({_count(b)})")
-    return f"{'; '.join(said)}." if said else "No evaluation yet."
+    return f"{'; '.join(said)}." if said else gettext("No evaluation yet.")
 
 
 def _table(bands: Sequence[tuple[Group, Band]], x: str) -> Table:
     out: list[tuple[Cell, ...]] = []
     for g, b in bands:
         points = zip(b.n.tolist(), *(numbers(column) for column in (b.x, b.middle, b.low, b.high)), strict=True)
-        out += [(g.name, *point, b.kind) for point in points]
+        name, kind = g.name, b.kind
+        out += [(name, *point, kind) for point in points]
     center = MIDDLES[bands[0][1].center] if bands else "mean"
     return Table(("group", "n", x, center, "low", "high", "band"), tuple(out))

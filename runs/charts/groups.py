@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
 
+from django.utils.translation import gettext
+
 from runs.charts import style
 from runs.models import Run
 from runs.series import Curve
@@ -103,7 +105,7 @@ def label(run: Run) -> str:
     """The preset that a run was made from, and what was changed in it."""
     base = _preset_config(run.preset)
     changed = _differences(base, run.config) if base else ""
-    return f"{run.preset or 'own settings'}{', ' if changed else ''}{changed}"
+    return f"{run.preset or gettext('own settings')}{', ' if changed else ''}{changed}"
 
 
 @cache
@@ -121,9 +123,10 @@ def _differences(base: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     """The knobs of `other` that are not as in `base`."""
     one, two = dict(_leaves(base)), dict(_leaves(other))
     differing = sorted(k for k in {*one, *two} if one.get(k) != two.get(k))
-    changed = [f"{k.rsplit('.', 1)[-1]} {two.get(k, 'unset')}" for k in differing]
+    changed = [f"{k.rsplit('.', 1)[-1]} {two.get(k, gettext('unset'))}" for k in differing]
     more = len(changed) - DIFFERENCES_AT_MOST
-    return ", ".join(changed[:DIFFERENCES_AT_MOST]) + (f" and {more} more" if more > 0 else "")
+    said = ", ".join(changed[:DIFFERENCES_AT_MOST])
+    return gettext("%(some)s and %(n)s more") % {"some": said, "n": more} if more > 0 else said
 
 
 def _leaves(config: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext, ngettext
 
 from runs.charts import style
 from runs.charts.chart import Cell, Chart, Table, numbers
@@ -18,7 +19,7 @@ from runs.charts.groups import line, look
 from runs.charts.line_ends import Drawn, End, ends
 from runs.charts.marks import Mark
 from runs.charts.single import MARKERS_AT_MOST
-from runs.charts.words import X_WORDS, course, number, share
+from runs.charts.words import X_WORDS, course, number, share, spoken
 from runs.series import Curve, Span, m4
 from workers.analysis.middles import Floats
 from workers.analysis.smoothing import Smoothing, smooth
@@ -62,8 +63,8 @@ def overlay(key: str, marks: Sequence[Mark], curves: Mapping[tuple[int, str], Cu
 
 
 def _measure(key: str) -> Measure:
-    known = {measure.key: measure for measure in MEASURES}
-    return known.get(key) or Measure(key, key, key, "", "")
+    known = next((measure for measure in MEASURES if measure.key == key), None)
+    return known.spoken() if known else Measure(key, key, key, "", "")
 
 
 def _drawn(mark: Mark, curve: Curve, how: How) -> Drawn:
@@ -90,9 +91,13 @@ def _traces(drawn: Drawn, key: str, how: How) -> list[dict[str, Any]]:
     if not how.smoothing:
         return [_line(drawn, drawn.y, how, live)]
     behind = _line(drawn, drawn.y, how, live, alpha=0.3)
-    behind |= {"mode": "lines", "hoverinfo": "skip", "hovertemplate": None, "name": f"{drawn.mark.name}, raw"}
+    behind |= {"mode": "lines", "hoverinfo": "skip", "hovertemplate": None, "name": _raw(drawn.mark)}
     behind["line"] |= {"width": 1, "dash": "solid"}
     return [behind, _line(drawn, drawn.smoothed, how, {})]
+
+
+def _raw(mark: Mark) -> str:
+    return gettext("%(name)s, raw") % {"name": mark.name}
 
 
 def _line(drawn: Drawn, y: Floats, how: How, live: dict[str, str], alpha: float = 1.0) -> dict[str, Any]:
@@ -112,7 +117,8 @@ def _letters(labels: Sequence[End], how: How) -> list[dict[str, Any]]:
     if not labels:
         return []
     return [{
-        "type": "scatter", "mode": "text", "hoverinfo": "skip", "name": "letters of the runs", "cliponaxis": False,
+        "type": "scatter", "mode": "text", "hoverinfo": "skip", "cliponaxis": False,
+        "name": gettext("letters of the runs"),
         "x": _places(np.array([end.x for end in labels]), how), "y": numbers(end.y for end in labels),
         "text": [f" {end.text}" for end in labels], "textposition": "middle right",
     }]  # fmt: skip
@@ -124,7 +130,7 @@ def _places(x: Floats, how: How) -> list[float]:
 
 
 def _layout(measure: Measure, lines: Sequence[Drawn], how: How, log_y: bool) -> dict[str, Any]:
-    layout = style.layout(X_WORDS[how.x], measure.unit, log_y=log_y, meta={"x": how.x})
+    layout = style.layout(spoken(X_WORDS[how.x]), measure.unit, log_y=log_y, meta={"x": how.x})
     # The nearest point, however far: a cursor that another chart shares seldom falls on a point of this one.
     layout["hoverdistance"] = -1
     if how.x == "wall":
@@ -132,7 +138,7 @@ def _layout(measure: Measure, lines: Sequence[Drawn], how: How, log_y: bool) -> 
     if measure.is_share:
         layout["yaxis"]["tickformat"] = ".0%"
     if lines and not log_y:
-        layout["yaxis"] |= style.room(np.concatenate([drawn.y for drawn in lines]))
+        layout["yaxis"] |= style.room(np.concatenate([drawn.y for drawn in lines]), measure.is_share)
     return layout
 
 
@@ -141,7 +147,7 @@ def _words(lines: Sequence[Drawn], said: Callable[[float], str]) -> str:
     ends = [(drawn.mark, drawn.y[np.isfinite(drawn.y)]) for drawn in lines]
     ends = [(mark, y) for mark, y in ends if len(y)]
     if not ends:
-        return "No run has measured this yet."
+        return gettext("No run has measured this yet.")
     if len(ends) <= SPELT_OUT_AT_MOST:
         return "; ".join(f"{mark.letter} {course(y, said)}" for mark, y in ends) + "."
     last: dict[str, list[float]] = {}
@@ -152,7 +158,10 @@ def _words(lines: Sequence[Drawn], said: Callable[[float], str]) -> str:
 
 def _range(values: Sequence[float], said: Callable[[float], str]) -> str:
     low, high = said(min(values)), said(max(values))
-    return f"ends at {low if low == high else f'{low} to {high}'} (n = {len(values)})"
+    ends = {"low": low, "high": high, "n": len(values)}
+    if low == high:
+        return gettext("ends at %(low)s (n = %(n)s)") % ends
+    return gettext("ends at %(low)s to %(high)s (n = %(n)s)") % ends
 
 
 def _log_words(lines: Sequence[Drawn], how: How, log_y: bool) -> str:
@@ -160,9 +169,14 @@ def _log_words(lines: Sequence[Drawn], how: How, log_y: bool) -> str:
     if not how.log_y or not lines:
         return ""
     if not log_y:
-        return " Drawn on a linear scale: no value is above 0."
+        return " " + gettext("Drawn on a linear scale: no value is above 0.")
     lost = sum(int((drawn.y <= 0).sum()) for drawn in lines)
-    return f" {lost} value{' is' if lost == 1 else 's are'} not above 0 and not drawn on this scale." if lost else ""
+    said = ngettext(
+        "%(n)s value is not above 0 and not drawn on this scale.",
+        "%(n)s values are not above 0 and not drawn on this scale.",
+        lost,
+    )
+    return f" {said % {'n': lost}}" if lost else ""
 
 
 def _table(lines: Sequence[Drawn], how: How) -> Table:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_noop as _
 from numpy.typing import NDArray
 
 from runs.charts import style
@@ -14,10 +16,14 @@ from runs.charts.chart import Chart, Table, numbers
 from runs.charts.words import number
 
 HELP = {
-    "es": "Each dot is one member's fitness. Their standard deviation is the fitness spread; an iteration without "
-    "spread is dead: every member scored alike, and nothing can be learned from it.",
-    "grpo": "Each dot is the mean reward of one prompt's group of completions. GRPO learns from the spread inside the "
-    "groups; a step without it is dead: nothing can be learned from it.",
+    "es": _(
+        "Each dot is one member's fitness. Their standard deviation is the fitness spread; an iteration without "
+        "spread is dead: every member scored alike, and nothing can be learned from it."
+    ),
+    "grpo": _(
+        "Each dot is the mean reward of one prompt's group of completions. GRPO learns from the spread inside the "
+        "groups; a step without it is dead: nothing can be learned from it."
+    ),
 }
 
 Members = Sequence[Mapping[str, Any]]
@@ -36,12 +42,12 @@ def population_chart(method: str, iterations: Sequence[tuple[int, Members]], tot
     """`iterations` are (step, members) to draw, ascending; `total` says how many the run has."""
     drawn = [_spread(method, step, members) for step, members in iterations]
     spreads = [s for s in drawn if len(s.rewards)]
-    title = "Population of each iteration" if method == "es" else "Prompt groups of each step"
-    unit = "reward of a member" if method == "es" else "mean reward of a group"
+    title = gettext("Population of each iteration") if method == "es" else gettext("Prompt groups of each step")
+    unit = gettext("reward of a member") if method == "es" else gettext("mean reward of a group")
     return Chart(
         "population", title, _words(method, spreads, total), _figure(method, spreads, unit),
         _table(spreads),
-        help=HELP["es" if method == "es" else "grpo"],
+        help=gettext(HELP["es" if method == "es" else "grpo"]),
     )  # fmt: skip
 
 
@@ -66,7 +72,7 @@ def _number(value: Any) -> float:
 
 
 def _figure(method: str, spreads: Sequence[Spread], unit: str) -> dict[str, Any]:
-    layout = style.layout("iteration" if method == "es" else "step", unit, meta={"x": "step"})
+    layout = style.layout(gettext("iteration") if method == "es" else gettext("step"), unit, meta={"x": "step"})
     if not spreads:
         return {"data": [], "layout": layout}
     token = style.colour(method)
@@ -77,7 +83,7 @@ def _range(spreads: Sequence[Spread], token: str) -> dict[str, Any]:
     x = [s.step for s in spreads]
     y = [float(s.rewards.max()) for s in spreads] + [float(s.rewards.min()) for s in reversed(spreads)]
     return {
-        "type": "scatter", "mode": "lines", "name": "min–max", "hoverinfo": "skip", "fill": "toself",
+        "type": "scatter", "mode": "lines", "name": gettext("min–max"), "hoverinfo": "skip", "fill": "toself",
         "x": [*x, *reversed(x)], "y": numbers(y), "meta": {"colour": token, "alpha": 0.13},
         "fillcolor": style.paint(token, 0.13), "line": {"width": 0, "color": style.paint(token, 0)},
     }  # fmt: skip
@@ -85,7 +91,7 @@ def _range(spreads: Sequence[Spread], token: str) -> dict[str, Any]:
 
 def _dots(spreads: Sequence[Spread], token: str) -> dict[str, Any]:
     return {
-        "type": "scatter", "mode": "markers", "name": "members", "hoverinfo": "skip",
+        "type": "scatter", "mode": "markers", "name": gettext("members"), "hoverinfo": "skip",
         "x": [s.step for s in spreads for _ in s.rewards], "y": numbers(r for s in spreads for r in s.rewards),
         "meta": {"colour": token, "alpha": 0.4}, "marker": {"size": 4, "color": style.paint(token, 0.4)},
     }  # fmt: skip
@@ -94,23 +100,36 @@ def _dots(spreads: Sequence[Spread], token: str) -> dict[str, Any]:
 def _mean(spreads: Sequence[Spread], token: str) -> dict[str, Any]:
     spans = [numbers([s.rewards.min(), s.rewards.max(), s.signal, len(s.rewards)]) for s in spreads]
     return {
-        "type": "scatter", "mode": "lines", "name": "mean", "x": [s.step for s in spreads],
+        "type": "scatter", "mode": "lines", "name": gettext("mean"), "x": [s.step for s in spreads],
         "y": numbers(s.rewards.mean() for s in spreads), "customdata": spans,
-        "hovertemplate": "%{y:.4g} (%{customdata[0]:.4g} to %{customdata[1]:.4g}), spread %{customdata[2]:.3g}, "
-        "n = %{customdata[3]}",
+        "hovertemplate": gettext("%(value)s (%(low)s to %(high)s), spread %(spread)s, n = %(n)s") % {
+            "value": "%{y:.4g}", "low": "%{customdata[0]:.4g}", "high": "%{customdata[1]:.4g}",
+            "spread": "%{customdata[2]:.3g}", "n": "%{customdata[3]}",
+        },
         "meta": {"colour": token, "alpha": 1}, "line": {"color": style.paint(token), "width": 2},
     }  # fmt: skip
 
 
 def _words(method: str, spreads: Sequence[Spread], total: int) -> str:
     if not spreads:
-        return "No iteration yet."
-    what = "fitness spread" if method == "es" else "spread inside groups"
-    last, dead = spreads[-1], sum(s.signal == 0 for s in spreads)
-    low, high = number(float(last.rewards.min())), number(float(last.rewards.max()))
-    said = f"At {last.step}: n = {len(last.rewards)}, {low} to {high}, {what} {number(last.signal)}."
-    shown = f" {len(spreads)} of {total} iterations shown." if total > len(spreads) else ""
-    return f"{said}{f' {dead} of {len(spreads)} dead.' if dead else ''}{shown}"
+        return gettext("No iteration yet.")
+    said, dead, n = [_last_words(method, spreads[-1])], sum(s.signal == 0 for s in spreads), len(spreads)
+    if dead:
+        said.append(ngettext("%(dead)s of %(n)s dead.", "%(dead)s of %(n)s dead.", dead) % {"dead": dead, "n": n})
+    if total > n:
+        said.append(gettext("%(n)s of %(total)s iterations shown.") % {"n": n, "total": total})
+    return " ".join(said)
+
+
+def _last_words(method: str, last: Spread) -> str:
+    """How far the members of the last iteration lie apart."""
+    said = {
+        "step": last.step, "n": len(last.rewards), "spread": number(last.signal),
+        "low": number(float(last.rewards.min())), "high": number(float(last.rewards.max())),
+    }  # fmt: skip
+    if method == "es":
+        return gettext("At %(step)s: n = %(n)s, %(low)s to %(high)s, fitness spread %(spread)s.") % said
+    return gettext("At %(step)s: n = %(n)s, %(low)s to %(high)s, spread inside groups %(spread)s.") % said
 
 
 def _table(spreads: Sequence[Spread]) -> Table:

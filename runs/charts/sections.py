@@ -7,9 +7,12 @@ from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from django.utils.text import slugify
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
 
 from runs.charts.chart import Chart
 from runs.charts.single import TITLES, Spec
+from runs.charts.words import spoken
 
 
 @dataclass(frozen=True)
@@ -43,40 +46,43 @@ class Plan:
 
 
 HELD_OUT = (
-    Spec("reward", "Reward", "reward", (("reward/mean", "greedy"), ("sample/reward/mean", "sampled")),
-         "Mean over held-out prompts: the one greedy answer, and the samples at the evaluation's temperature."),
-    Spec("accuracy", "Accuracy", "share of answers",
-         (("accuracy/contains", "contains"), ("accuracy/exact", "exact"),
-          ("sample/accuracy/contains", "sampled")),
-         "Share of answers that contain the right one (greedy, sampled), or are exactly it. Reward hacking lowers it."),
-    Spec("kl", "KL from the base model", "nats per token", (("kl", "exact"), ("kl/k3", "k3 estimate")),
-         "KL(model ‖ base) on the sampled answers. Exact: over the whole vocabulary at each token. k3: Schulman's "
-         "estimate (r − 1) − log r from the sampled tokens alone."),
-    Spec("length", "Answer length", "tokens", (("response/tokens_mean", "tokens"),), "Mean of the greedy answers."),
-    Spec("degenerate", "Empty and clipped answers", "share of answers",
-         (("response/empty_ratio", "empty"), ("response/clipped_ratio", "clipped at the limit"))),
+    Spec("reward", _("Reward"), _("reward"), (("reward/mean", _("greedy")), ("sample/reward/mean", _("sampled"))),
+         _("Mean over held-out prompts: the one greedy answer, and the samples at the evaluation's temperature.")),
+    Spec("accuracy", _("Accuracy"), _("share of answers"),
+         (("accuracy/contains", _("contains")), ("accuracy/exact", _("exact")),
+          ("sample/accuracy/contains", _("sampled"))),
+         _("Share of answers that contain the right one (greedy, sampled), or are exactly it. Reward hacking lowers "
+           "it.")),
+    Spec("kl", _("KL from the base model"), _("nats per token"), (("kl", _("exact")), ("kl/k3", _("k3 estimate"))),
+         _("KL(model ‖ base) on the sampled answers. Exact: over the whole vocabulary at each token. k3: Schulman's "
+           "estimate (r − 1) − log r from the sampled tokens alone.")),
+    Spec("length", _("Answer length"), _("tokens"), (("response/tokens_mean", _("tokens")),),
+         _("Mean of the greedy answers.")),
+    Spec("degenerate", _("Empty and clipped answers"), _("share of answers"),
+         (("response/empty_ratio", _("empty")), ("response/clipped_ratio", _("clipped at the limit")))),
 )  # fmt: skip
 TRAINING = (
-    Spec("train/reward", "Training reward", "reward",
-         (("train/reward/mean", "mean"), ("train/reward/max", "best"), ("train/reward/min", "worst")),
-         "Over the population's members (ES) or the sampled completions (GRPO). Not comparable between methods."),
+    Spec("train/reward", _("Training reward"), _("reward"),
+         (("train/reward/mean", _("mean")), ("train/reward/max", _("best")), ("train/reward/min", _("worst"))),
+         _("Over the population's members (ES) or the sampled completions (GRPO). Not comparable between methods.")),
 )  # fmt: skip
 SYSTEM = "system/"
 MACHINE = (
-    ("cpu", "CPU cores in use", "cores", (("cpu_cores", "this run"),),
-     "Of all processes of the training together: CPU seconds spent in each second."),
-    ("memory", "Memory", "GB", (("memory_gb", "this run"), ("free_memory_gb", "free on the machine")),
-     "Resident memory of all processes of the training; what several of them share counts in each."),
+    Spec("system/cpu", _("CPU cores in use"), _("cores"), (("system/cpu_cores", _("this run")),),
+         _("Of all processes of the training together: CPU seconds spent in each second.")),
+    Spec("system/memory", _("Memory"), _("GB"),
+         (("system/memory_gb", _("this run")), ("system/free_memory_gb", _("free on the machine"))),
+         _("Resident memory of all processes of the training; what several of them share counts in each.")),
 )  # fmt: skip
 GPUS = (
     (
         "busy",
-        "GPU in use",
-        "share of time",
-        "Share of time in which the GPU did anything, as its driver says.",
+        _("GPU in use"),
+        _("share of time"),
+        _("Share of time in which the GPU did anything, as its driver says."),
     ),
-    ("memory_gb", "GPU memory", "GB", "In use on the whole GPU, by the driver and by others too."),
-    ("watts", "GPU power", "W", "Power drawn by the whole GPU."),
+    ("memory_gb", _("GPU memory"), _("GB"), _("In use on the whole GPU, by the driver and by others too.")),
+    ("watts", _("GPU power"), _("W"), _("Power drawn by the whole GPU.")),
 )
 DETAILS = ("kl/", "reward/", "accuracy/", "response/", "sample/")
 PARTS = ("cost/", "safety/", "lambda")
@@ -93,15 +99,18 @@ def plans(keys: Collection[str]) -> list[Plan]:
     known = {key for spec in (*HELD_OUT, *TRAINING) for key, _ in spec.lines}
     own = [_own(key) for key in keys if key not in known and not key.startswith(SYSTEM)]
     parts = (
-        ("held-out", "Held-out", "Reward, accuracy, KL and answers, by the common evaluator on the centre weights.",
-         HELD_OUT),
-        ("parts", "Parts of the task", "What the reward is made of, on the held-out prompts.",
+        ("held-out", gettext("Held-out"),
+         gettext("Reward, accuracy, KL and answers, by the common evaluator on the centre weights."),
+         _spoken(HELD_OUT)),
+        ("parts", gettext("Parts of the task"), gettext("What the reward is made of, on the held-out prompts."),
          [s for s in own if is_part(s.name)]),
-        ("training", "Training", "The method's own stream.", (*TRAINING, *_rest(own, deep=False))),
-        ("time", "Time", "", [s for s in own if s.name.startswith("time/")]),
+        ("training", gettext("Training"), gettext("The method's own stream."),
+         (*_spoken(TRAINING), *_rest(own, deep=False))),
+        ("time", gettext("Time"), "", [s for s in own if s.name.startswith("time/")]),
         *((f"of-{slugify(first)}", first, "", specs) for first, specs in _others(own)),
-        ("training-details", "Training, in detail", "", _rest(own, deep=True)),
-        ("details", "Held-out, in detail", "", [s for s in own if s.name.startswith(DETAILS) and not is_part(s.name)]),
+        ("training-details", gettext("Training, in detail"), "", _rest(own, deep=True)),
+        ("details", gettext("Held-out, in detail"), "",
+         [s for s in own if s.name.startswith(DETAILS) and not is_part(s.name)]),
     )  # fmt: skip
     made = [_plan(slug, title, words, specs, there) for slug, title, words, specs in parts]
     return [plan for plan in (*made, _of_machine(keys)) if plan.specs]
@@ -112,19 +121,25 @@ def _plan(slug: str, title: str, words: str, specs: Iterable[Spec], there: Conta
     return Plan(slug, title, words, tuple(s for s in specs if any(key in there for key, _ in s.lines)), x)
 
 
+def _spoken(specs: Iterable[Spec]) -> list[Spec]:
+    return [spec.spoken() for spec in specs]
+
+
 def _of_machine(keys: Iterable[str]) -> Plan:
     mine = [key for key in keys if key.startswith(SYSTEM)]
     gpus = sorted({match[1] for key in mine if (match := re.match(r"system/(gpu\d+)/", key))})
-    specs = [
-        *(Spec(f"system/{name}", title, unit, tuple((SYSTEM + key, said) for key, said in lines), words)
-          for name, title, unit, lines, words in MACHINE),
-        *(Spec(f"system/gpu-{what}", title, unit, tuple((f"system/{gpu}/{what}", gpu) for gpu in gpus), words)
-          for what, title, unit, words in GPUS),
-    ]  # fmt: skip
+    of_gpus = (
+        Spec(f"system/gpu-{what}", gettext(title), unit, tuple((f"system/{gpu}/{what}", gpu) for gpu in gpus),
+             gettext(words))
+        for what, title, unit, words in GPUS
+    )  # fmt: skip
+    specs = [*_spoken(MACHINE), *of_gpus]
     known = {key for spec in specs for key, _ in spec.lines}
-    words = "The processes of the training, and its GPUs, every few seconds; along time, whatever else is drawn along."
+    words = gettext(
+        "The processes of the training, and its GPUs, every few seconds; along time, whatever else is drawn along."
+    )
     own = (_own(key) for key in mine if key not in known)
-    return _plan("system", "Machine", words, (*specs, *own), set(mine), x="relative")
+    return _plan("system", gettext("Machine"), words, (*specs, *own), set(mine), x="relative")
 
 
 def is_part(key: str) -> bool:
@@ -134,8 +149,10 @@ def is_part(key: str) -> bool:
 
 
 def _own(key: str) -> Spec:
-    title, words = TITLES.get(key, (key.removeprefix("train/"), ""))
-    return Spec(key, title, "", ((key, key),), words)
+    if key not in TITLES:
+        return Spec(key, key.removeprefix("train/"), "", ((key, key),))
+    title, words = TITLES[key]
+    return Spec(key, gettext(title), "", ((key, key),), spoken(words))
 
 
 def _rest(own: Sequence[Spec], *, deep: bool) -> list[Spec]:

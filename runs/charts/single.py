@@ -7,28 +7,31 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from django.utils.text import capfirst
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_noop as _
 
 from runs.charts import style
 from runs.charts.chart import Cell, Chart, Table, numbers
-from runs.charts.words import X_WORDS, course, number, share
+from runs.charts.words import X_WORDS, course, number, share, spoken
 from runs.models import Run
 from runs.series import Curve
 
 LINES = ("solid", "dash", "dot", "dashdot")
 MARKERS_AT_MOST = 30
 SHARE = "share of "
-"""Units that begin so are shares, written in percent."""
+"""Units that begin so, in English, are shares, written in percent."""
 TITLES = {
-    "es/dead": ("Dead iterations", "1 where all members scored alike: no fitness spread, so the update is zero."),
-    "es/update_norm": ("Size of the update", "Euclidean norm of the change of all weights in one iteration."),
-    "time/step_seconds": ("Seconds a step", ""),
+    "es/dead": (_("Dead iterations"), _("1 where all members scored alike: no fitness spread, so the update is zero.")),
+    "es/update_norm": (_("Size of the update"), _("Euclidean norm of the change of all weights in one iteration.")),
+    "time/step_seconds": (_("Seconds a step"), ""),
 }
 SYMBOLS = ("circle", "square", "diamond", "cross")
 
 
 @dataclass(frozen=True)
 class Spec:
-    """A chart of several keys: (key, what its line is called)."""
+    """A chart of several keys: (key, what its line is called). `unit` is translated where it is drawn."""
 
     name: str
     title: str
@@ -39,6 +42,16 @@ class Spec:
     @property
     def keys(self) -> tuple[str, ...]:
         return tuple(key for key, _ in self.lines)
+
+    @property
+    def is_share(self) -> bool:
+        """True where its values are shares."""
+        return self.unit.startswith(SHARE)
+
+    def spoken(self) -> Spec:
+        """With its words in the reader's language."""
+        lines = tuple((key, gettext(name)) for key, name in self.lines)
+        return replace(self, title=gettext(self.title), lines=lines, help=spoken(self.help))
 
     def waiting(self) -> Chart:
         """The chart before it is drawn."""
@@ -61,16 +74,18 @@ def _chart(run: Run, spec: Spec, lines: Sequence[tuple[Curve, str]], x: str, log
     data = [trace for i, (curve, name) in enumerate(lines) for trace in _traces(run, curve, name, i)]
     if log_y:
         data = [style.without_nonpositive(trace, "y") for trace in data]
-    layout = style.layout(X_WORDS[x], spec.unit, log_y=log_y, meta=_meta(lines, x), showlegend=len(lines) > 1)
-    if spec.unit.startswith(SHARE):
+    layout = style.layout(
+        spoken(X_WORDS[x]), spoken(spec.unit), log_y=log_y, meta=_meta(lines, x), showlegend=len(lines) > 1
+    )
+    if spec.is_share:
         layout["yaxis"]["tickformat"] = ".0%"
-    layout["yaxis"] |= style.room(np.concatenate([curve.y for curve, _ in lines]))
+    layout["yaxis"] |= style.room(np.concatenate([curve.y for curve, _ in lines]), spec.is_share)
     layout["legend"] = {"font": {"size": 10}, "orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
     keys = tuple(curve.key for curve, _ in lines)
     return Chart(
         spec.name,
         spec.title,
-        _words(lines, share if spec.unit.startswith(SHARE) else number),
+        _words(lines, share if spec.is_share else number),
         {"data": data, "layout": layout},
         _table(lines, x),
         keys,
@@ -101,23 +116,29 @@ def _trace(curve: Curve, kept: Any, name: str, i: int, token: str) -> dict[str, 
 
 def _grey(curve: Curve) -> dict[str, Any]:
     """What a resume went over again: kept in sight, out of the way."""
-    trace = _trace(curve, curve.overwritten, "overwritten by a resume", 2, "muted")
+    trace = _trace(curve, curve.overwritten, gettext("overwritten by a resume"), 2, "muted")
     return trace | {"mode": "markers", "meta": {"colour": "muted", "alpha": 1}, "showlegend": False}
 
 
 def _words(lines: Sequence[tuple[Curve, str]], said_as: Callable[[float], str]) -> str:
     curve, name = lines[0]
     y = curve.y[~curve.overwritten]
-    said = f"{name.capitalize()} {course(y, said_as)}" if len(lines) > 1 else course(y, said_as).capitalize()
+    said = f"{capfirst(name)} {course(y, said_as)}" if len(lines) > 1 else capfirst(course(y, said_as))
     others = [f"{n} {said_as(c.y[~c.overwritten][-1])}" for c, n in lines[1:]]
-    again = int(curve.overwritten.sum())
-    note = f" {again} point{' was' if again == 1 else 's were'} overwritten by a resume (grey)." if again else ""
-    return f"{said}{'; ' if others else ''}{', '.join(others)}.{note}"
+    return f"{said}{'; ' if others else ''}{', '.join(others)}.{_note(int(curve.overwritten.sum()))}"
+
+
+def _note(again: int) -> str:
+    """That so many points were gone over again."""
+    said = ngettext(
+        "%(n)s point was overwritten by a resume (grey).", "%(n)s points were overwritten by a resume (grey).", again
+    )
+    return f" {said % {'n': again}}" if again else ""
 
 
 def _table(lines: Sequence[tuple[Curve, str]], x: str) -> Table:
     out: list[tuple[Cell, ...]] = []
-    for curve, _ in lines:
+    for curve in (line[0] for line in lines):
         points = zip(curve.x, curve.y, curve.overwritten, strict=True)
         out += [(curve.key, float(at), float(value), "yes" if again else "") for at, value, again in points]
     return Table(("key", x, "value", "overwritten"), tuple(out))

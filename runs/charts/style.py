@@ -81,11 +81,14 @@ def layout(x_title: str, y_title: str, *, log_y: bool = False, **more: Any) -> d
     }
 
 
-def room(values: NDArray[np.float64]) -> dict[str, Any]:
-    """A range for a value that never moves: left alone, Plotly would draw 1e-4 on an axis from −1 to 1."""
+def room(values: NDArray[np.float64], is_share: bool = False) -> dict[str, Any]:
+    """A range for a value that never moves: left alone, Plotly would draw 1e-4 on an axis from −1 to 1. Of a share
+    nothing is above 1; a line at the very edge needs some air."""
     if len(values) < 2 or not np.isfinite(values).all() or np.ptp(values) > 0:
         return {}
     value = float(values[0])
+    if is_share and 0 <= value <= 1:
+        return {"range": [-0.03, 1.03]}
     return {"range": sorted((value * 0.5, value * 1.5)) if value else [-0.1, 1]}
 
 

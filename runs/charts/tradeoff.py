@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext
 
 from runs.charts import style
 from runs.charts.chart import Cell, Chart, Table, numbers
@@ -27,16 +28,23 @@ def tradeoff(groups: Sequence[Group], shown: set[int], curves: Curves, log_kl: b
         table += [(g.name, run.name, float(k), float(r)) for run, path in paths for k, r in zip(*path, strict=True)]
         if paths:
             kl, reward = (float(np.mean([path[i][-1] for _, path in paths])) for i in (0, 1))
-            ends.append(f"{g.name} is at reward {number(reward)}, KL {number(kl)} (n = {len(paths)})")
-    layout = style.layout("KL, nats per token", "reward", hovermode="closest", meta={"x": "kl"})
+            ends.append(_end(g, reward, kl, len(paths)))
+    layout = style.layout(gettext("KL, nats per token"), gettext("reward"), hovermode="closest", meta={"x": "kl"})
     if log_kl:
         layout["xaxis"] |= style.LOG
         data = [style.without_nonpositive(trace, "x") for trace in data]
     return Chart(
-        "tradeoff", "Reward against KL", f"{'; '.join(ends)}." if ends else "No evaluation yet.",
+        "tradeoff", gettext("Reward against KL"), f"{'; '.join(ends)}." if ends else gettext("No evaluation yet."),
         {"data": data, "layout": layout}, Table(("group", "run", "kl", "reward"), tuple(table)), keys=(REWARD, KL),
-        help="Each line is a run's way through training, its large mark where it is now. Up and to the left is better.",
+        help=gettext(
+            "Each line is a run's way through training, its large mark where it is now. Up and to the left is better."
+        ),
     )  # fmt: skip
+
+
+def _end(group: Group, reward: float, kl: float, n: int) -> str:
+    said = {"name": group.name, "reward": number(reward), "kl": number(kl), "n": n}
+    return gettext("%(name)s is at reward %(reward)s, KL %(kl)s (n = %(n)s)") % said
 
 
 def _path(curves: Curves, run_id: int) -> tuple[Floats, Floats]:
@@ -56,7 +64,7 @@ def _walk(group: Group, name: str, path: tuple[Floats, Floats]) -> dict[str, Any
     return {
         **look(group), "mode": "lines+markers", "name": f"{group.name}, {name}",
         "meta": {"colour": group.colour, "alpha": 1}, "x": numbers(path[0]), "y": numbers(path[1]),
-        "hovertemplate": "reward %{y:.4g} at KL %{x:.3g}",
+        "hovertemplate": gettext("reward %(reward)s at KL %(kl)s") % {"reward": "%{y:.4g}", "kl": "%{x:.3g}"},
         "line": {"color": stroke, "width": 1, "dash": group.dash},
         "marker": {"color": stroke, "symbol": group.marker, "size": sizes, "line": rim},
     }  # fmt: skip

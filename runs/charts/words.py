@@ -1,4 +1,4 @@
-"""Numbers and findings as people read them."""
+"""Numbers and findings as people read them, in their language."""
 
 from __future__ import annotations
 
@@ -6,26 +6,25 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
 from numpy.typing import NDArray
 
 MINUS, THIN = "\N{MINUS SIGN}", "\N{NARROW NO-BREAK SPACE}"
 
 X_WORDS = {
-    "step": "step",
-    "wall": "time of day, UTC",
-    "relative": "seconds since the run's first point",
-    "samples": "answers scored in training",
-    "tokens": "tokens generated in training",
-    "gpu_seconds": "GPU seconds",
+    "step": _("step"),
+    "wall": _("time of day, UTC"),
+    "relative": _("seconds since the run's first point"),
+    "samples": _("answers scored in training"),
+    "tokens": _("tokens generated in training"),
+    "gpu_seconds": _("GPU seconds"),
 }
-X_SHORT = {
-    "step": "step",
-    "wall": "time of day",
-    "relative": "seconds",
-    "samples": "samples",
-    "tokens": "tokens",
-    "gpu_seconds": "GPU seconds",
-}
+
+
+def spoken(words: str) -> str:
+    """Words that a module holds, in the reader's language. Of nothing gettext would say what is known of itself."""
+    return gettext(words) if words else ""
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -51,19 +50,23 @@ def course(values: Sequence[float] | NDArray[np.float64], said: Callable[[float]
     """Where a curve came from and got to, and how far it went meanwhile where that is not seen from its ends."""
     first, last = float(values[0]), float(values[-1])
     if len(values) == 1:
-        return f"{said(last)}, its only point"
+        return gettext("%(value)s, its only point") % {"value": said(last)}
     finite = np.asarray(values)[np.isfinite(values)]
     ends = [said(float(end)) for end in (finite.min(), finite.max())] if finite.size else []
     if said(first) != said(last) or set(ends) <= {said(last)}:
         return change(first, last, said)
-    return f"began and ended at {said(last)}, between {ends[0]} and {ends[1]}"
+    places = {"value": said(last), "low": ends[0], "high": ends[1]}
+    return gettext("began and ended at %(value)s, between %(low)s and %(high)s") % places
 
 
 def change(first: float, last: float, said: Callable[[float], str] = number) -> str:
     """Where a curve came from and got to."""
     if said(first) == said(last):
-        return f"stayed at {said(last)}"
-    return f"{'rose' if last > first else 'fell'} from {said(first)} to {said(last)}"
+        return gettext("stayed at %(value)s") % {"value": said(last)}
+    ends = {"first": said(first), "last": said(last)}
+    if last > first:
+        return gettext("rose from %(first)s to %(last)s") % ends
+    return gettext("fell from %(first)s to %(last)s") % ends
 
 
 def _magnitude(size: float) -> int:

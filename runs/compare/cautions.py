@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from django.utils.translation import gettext, ngettext
+
 from runs.compare.finals import OUTCOMES, Final
 from runs.compare.standings import Setting
 from runs.models import Run
@@ -19,7 +21,7 @@ ALIKE = (
     "evaluation.max_new_tokens", "evaluation.seed",
 )  # fmt: skip
 """Knobs in which runs that are measured against each other must agree, or they answered different questions."""
-TITLES = {outcome.name: outcome.title for outcome in OUTCOMES}
+OUTCOME = {outcome.name: outcome for outcome in OUTCOMES}
 
 Rule: TypeAlias = Callable[[Sequence[Setting], Mapping[int, Final]], list[str]]
 
@@ -35,22 +37,45 @@ def _measured_otherwise(settings: Sequence[Setting], _: Mapping[int, Final]) -> 
     differing = [path for path in ALIKE if len({_knob(s.runs[0].config, path) for s in settings}) > 1]
     if not differing:
         return []
-    return [f"Not measured alike: {', '.join(differing)} {'differ' if len(differing) > 1 else 'differs'}."]
+    said = ngettext("Not measured alike: %(knobs)s differs.", "Not measured alike: %(knobs)s differ.", len(differing))
+    return [said % {"knobs": ", ".join(differing)}]
 
 
 def _several_methods(settings: Sequence[Setting], _: Mapping[int, Final]) -> list[str]:
     if len({setting.runs[0].method for setting in settings}) < 2:
         return []
-    return ["A step of one method costs another amount than a step of the other: compare along samples, tokens or GPU "
-            "seconds too."]  # fmt: skip
+    return [gettext("A step of one method costs another amount than a step of the other: compare along samples, tokens "
+                    "or GPU seconds too.")]  # fmt: skip
 
 
 def _not_ended_well(settings: Sequence[Setting], _: Mapping[int, Final]) -> list[str]:
     runs = [run for setting in settings for run in setting.runs]
     still = [run for run in runs if run.is_open]
     broken = [run for run in runs if not run.is_open and run.state != State.SUCCEEDED]
-    out = [f"{_these(still)} not ended: the last numbers so far are compared."] if still else []
-    return out + ([f"{_these(broken)} not reached the end: compared where it stopped."] if broken else [])
+    return [said(of) for said, of in ((_so_far, still), (_stopped, broken)) if of]
+
+
+# One run is named apart from the plural: msgfmt refuses a singular that holds a value which the plural lacks.
+def _so_far(runs: Sequence[Run]) -> str:
+    if len(runs) == 1:
+        return gettext("%(name)s has not ended: the last numbers so far are compared.") % {"name": runs[0].name}
+    said = ngettext(
+        "%(n)s run has not ended: the last numbers so far are compared.",
+        "%(n)s runs have not ended: the last numbers so far are compared.",
+        len(runs),
+    )
+    return said % {"n": len(runs)}
+
+
+def _stopped(runs: Sequence[Run]) -> str:
+    if len(runs) == 1:
+        return gettext("%(name)s has not reached the end: compared where it stopped.") % {"name": runs[0].name}
+    said = ngettext(
+        "%(n)s run has not reached the end: compared where it stopped.",
+        "%(n)s runs have not reached the end: compared where it stopped.",
+        len(runs),
+    )
+    return said % {"n": len(runs)}
 
 
 def _at_different_steps(settings: Sequence[Setting], numbers: Mapping[int, Final]) -> list[str]:
@@ -59,17 +84,23 @@ def _at_different_steps(settings: Sequence[Setting], numbers: Mapping[int, Final
         steps = {numbers[run.pk].steps.get("reward") for run in setting.runs} - {None}
         if len(steps) > 1:
             named = ", ".join(str(step) for step in sorted(s for s in steps if s is not None))
-            out.append(f"The seeds of {setting.name} were last evaluated at different steps: {named}.")
+            said = gettext("The seeds of %(name)s were last evaluated at different steps: %(steps)s.")
+            out.append(said % {"name": setting.name, "steps": named})
     return out
 
 
 def _unusable(settings: Sequence[Setting], numbers: Mapping[int, Final]) -> list[str]:
     counts = Counter(name for s in settings for run in s.runs for name in numbers[run.pk].unusable)
-    return [
-        f"{TITLES[name]}: {n} run{' has' if n == 1 else 's have'} no finite number and count{'s' if n == 1 else ''} "
-        "for nothing."
-        for name, n in sorted(counts.items())
-    ]
+    return [_counts_for_nothing(name, n) for name, n in sorted(counts.items())]
+
+
+def _counts_for_nothing(name: str, n: int) -> str:
+    said = ngettext(
+        "%(title)s: %(n)s run has no finite number and counts for nothing.",
+        "%(title)s: %(n)s runs have no finite number and count for nothing.",
+        n,
+    )
+    return said % {"title": OUTCOME[name].title, "n": n}
 
 
 def _repeated_seeds(settings: Sequence[Setting], _: Mapping[int, Final]) -> list[str]:
@@ -77,9 +108,12 @@ def _repeated_seeds(settings: Sequence[Setting], _: Mapping[int, Final]) -> list
     for setting in settings:
         again = sorted(seed for seed, n in Counter(run.seed for run in setting.runs).items() if n > 1)
         if again:
-            named = ", ".join(str(seed) for seed in again)
-            which = f"seed{'s' if len(again) > 1 else ''} {named}"
-            out.append(f"{setting.name} has several runs of {which}: each seed counts once, by its newest run.")
+            said = ngettext(
+                "%(name)s has several runs of seed %(seeds)s: each seed counts once, by its newest run.",
+                "%(name)s has several runs of seeds %(seeds)s: each seed counts once, by its newest run.",
+                len(again),
+            )
+            out.append(said % {"name": setting.name, "seeds": ", ".join(map(str, again))})
     return out
 
 
@@ -88,7 +122,8 @@ def _few_seeds(settings: Sequence[Setting], _: Mapping[int, Final]) -> list[str]
     if not few:
         return []
     named = ", ".join(f"{s.name} (n = {len({run.seed for run in s.runs})})" for s in few)
-    return [f"Fewer than {FEW_SEEDS} seeds: {named}. Their spread is itself uncertain."]
+    said = gettext("Fewer than %(n)s seeds: %(settings)s. Their spread is itself uncertain.")
+    return [said % {"n": FEW_SEEDS, "settings": named}]
 
 
 RULES: tuple[Rule, ...] = (
@@ -103,7 +138,3 @@ def _knob(config: Mapping[str, Any], path: str) -> str:
     for name in path.split("."):
         value = value.get(name) if isinstance(value, Mapping) else None
     return json.dumps(value, sort_keys=True)
-
-
-def _these(runs: Sequence[Run]) -> str:
-    return f"{runs[0].name} has" if len(runs) == 1 else f"{len(runs)} runs have"

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext
+
 from workers.config import RunConfig, knobs
 
 Leaves = dict[str, Any]
@@ -50,7 +52,7 @@ class ConfigDiff:
 def config_diff(configs: Sequence[Mapping[str, Any]], baseline: int = 0, *, everything: bool = False) -> ConfigDiff:
     """Only what differs, or everything. `baseline` is the index of the config that the others are held against."""
     flat = [dict(_leaves(config)) for config in configs]
-    help_of = {knob.path: knob.help for knob in knobs(RunConfig)}
+    help_of = {knob.path: gettext(knob.help.replace("\n", " ")) if knob.help else "" for knob in knobs(RunConfig)}
     order = {path: i for i, path in enumerate(help_of)}
     paths = sorted({p for leaves in flat for p in leaves}, key=lambda p: (order.get(p, len(order)), p))
     every = [_difference(path, flat, baseline, help_of.get(path, "")) for path in paths]

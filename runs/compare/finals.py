@@ -9,6 +9,8 @@ from datetime import timedelta
 
 from django.db.models import F, Sum
 from django.db.models.functions import Coalesce, Now
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
 
 from runs.models import Attempt, Run, Series
 
@@ -17,20 +19,30 @@ SECONDS = "seconds"
 
 @dataclass(frozen=True)
 class Outcome:
-    """A number that runs are compared by. higher_is: what more of it means, in one word; "" where neither is better."""
+    """A number that runs are compared by, called `words`. more_is: what more of it means; "" where that is nothing."""
 
     name: str
     key: str
-    title: str
-    higher_is: str = ""
+    words: str
+    more_is: str = ""
     is_share: bool = False
+
+    @property
+    def title(self) -> str:
+        """What it is called, in the reader's language."""
+        return gettext(self.words)
+
+    @property
+    def higher_is(self) -> str:
+        """What more of it means, in the reader's language."""
+        return gettext(self.more_is) if self.more_is else ""
 
 
 OUTCOMES = (
-    Outcome("reward", "reward/mean", "Held-out reward", "better"),
-    Outcome("kl", "kl", "KL, nats per token", "farther from the base model"),
-    Outcome("accuracy", "accuracy/contains", "Accuracy", "better", is_share=True),
-    Outcome(SECONDS, SECONDS, "Seconds", "slower"),
+    Outcome("reward", "reward/mean", _("Held-out reward"), _("better")),
+    Outcome("kl", "kl", _("KL, nats per token"), _("farther from the base model")),
+    Outcome("accuracy", "accuracy/contains", _("Accuracy"), _("better"), is_share=True),
+    Outcome(SECONDS, SECONDS, _("Seconds"), _("slower")),
 )
 
 

@@ -11,15 +11,14 @@ import numpy as np
 
 from runs.importing import vocabulary
 from runs.importing.answers import answer
-from runs.importing.found import Entry, Found, Told
+from runs.importing.found import STEP, Entry, Found, Told
 from runs.importing.hyperparameters import canonical, of_name, seed_of
+from runs.importing.numbers import real
 from runs.ingest.texts import storable
 from workers.executors.states import State
 from workers.records import Metric, Record, Response
 
 KIND = "evaluation"
-STEP = 1
-"""Where the numbers stand when the file does not say after which step it was; 0 would be the base model."""
 STEP_NAMES = ("step", "iteration", "global_step", "checkpoint_step")
 OURS = {
     "reward/mean": ("reward/mean",), "reward/std": ("reward/std",), "reward/min": ("reward/min",),
@@ -98,7 +97,9 @@ def _values(result: Mapping[str, Any], answers: Sequence[Response]) -> dict[str,
 def _of_answers(answers: Sequence[Response], *, has_reward: bool) -> dict[str, float]:
     """What the answers themselves say: how many are right, how many empty; their rewards where the file has none."""
     rewards = np.array([one.reward for one in answers])
-    spread = {f"reward/{name}": float(getattr(rewards, name)()) for name in ("mean", "std", "min", "max")}
+    # A reward may be infinite; then so is what follows from it.
+    with np.errstate(all="ignore"):
+        spread = {f"reward/{name}": float(getattr(rewards, name)()) for name in ("mean", "std", "min", "max")}
     right = {
         f"accuracy/{part}": float(np.mean([one.parts[part] for one in answers]))
         for part in ("exact", "contains")
@@ -113,8 +114,8 @@ def _leaves(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, f
     for name, inner in value.items():
         if isinstance(inner, dict):
             yield from _leaves(inner, f"{prefix}{name}/")
-        elif isinstance(inner, int | float) and not isinstance(inner, bool) and name not in (*LISTS, *STEP_NAMES):
-            yield prefix + name, float(inner)
+        elif (found := real(inner)) is not None and name not in (*LISTS, *STEP_NAMES):
+            yield prefix + name, found
 
 
 def _answers(result: Mapping[str, Any], step: int, is_sampled: bool, place: str, told: Told) -> Iterator[Response]:
@@ -135,7 +136,7 @@ def _answers(result: Mapping[str, Any], step: int, is_sampled: bool, place: str,
 def _answer(question: Mapping[str, Any], said: Any, step: int, sample: int) -> Response | None:
     if not isinstance(said, dict) or not isinstance(said.get("completion"), str):
         return None
-    reward, tokens, kl = _number(said.get("reward")), said.get("num_tokens"), _number(said.get("mean_per_token_kl"))
+    reward, tokens, kl = real(said.get("reward")), said.get("num_tokens"), real(said.get("mean_per_token_kl"))
     if reward is None:
         return None
     prompt = str(question.get("question", question.get("prompt", "")))
@@ -163,20 +164,17 @@ def _check_aggregate(document: Mapping[str, Any], told: Told) -> None:
     whole = [
         r["reward"] for r in results if isinstance(r, dict) and isinstance(r.get("reward"), dict) and "error" not in r
     ]
-    means = [_number(reward.get("mean")) for reward in whole]
+    means = [real(reward.get("mean")) for reward in whole]
     known = np.array([mean for mean in means if mean is not None])
-    said = _number(aggregate.get("reward_mean")), _number(aggregate.get("reward_std"))
+    said = real(aggregate.get("reward_mean")), real(aggregate.get("reward_std"))
     if not len(known) or None in said:
         return
-    ours = float(known.mean()), float(known.std())
+    with np.errstate(all="ignore"):
+        ours = float(known.mean()), float(known.std())
     if all(math.isclose(a, b or 0.0, rel_tol=1e-9, abs_tol=1e-12) for a, b in zip(ours, said, strict=True)):
         told.facts.append(f"its aggregate is that of its {len(known)} seeds: reward {ours[0]:.6g} ± {ours[1]:.6g}")
     else:
         told.remark("aggregate", f"says {said[0]} ± {said[1]}; its {len(known)} seeds give {ours[0]} ± {ours[1]}")
-
-
-def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _whole(value: Any) -> int | None:

@@ -10,6 +10,8 @@ from workers.records import Record
 
 UNKNOWN_SEED = -1
 """Stands where a file does not say the seed: no real one is negative."""
+STEP = 1
+"""Where an evaluation's numbers stand when its file does not say after which step it was; 0 would be the base model."""
 REMARKS_KEPT = 200
 
 

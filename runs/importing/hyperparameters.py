@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from runs.importing.found import UNKNOWN_SEED
-from runs.importing.numbers import number
+from runs.importing.numbers import number, real
 from runs.ingest.texts import storable
 from workers.config import Knob, RunConfig, knobs
 
@@ -99,7 +99,9 @@ def _keepable(value: Any) -> Any:
     """What a JSON column can hold."""
     if isinstance(value, str):
         return storable(value[:TEXT_AT_MOST])
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+    known = real(value)
+    is_beyond = isinstance(value, int | float) and (known is None or not math.isfinite(known))
+    return str(value)[:TEXT_AT_MOST] if is_beyond and not isinstance(value, bool) else value
 
 
 def _placed(method: str, name: str, value: Any) -> tuple[str, Any]:

@@ -87,10 +87,13 @@ class Log:
         if why := self._doubt(line, row):
             self._told.at_line(line.number, why)
             return
+        if row == self._story.last_row:
+            # Every process of a training may print it.
+            return
         to_key = vocabulary.es_held_out_key if row.is_held_out else vocabulary.es_key
         values = {to_key(label): value for label, text in row.pairs if (value := number(text)) is not None}
         if row.is_held_out:
-            yield self._point(row.step, values)
+            yield self._point(row.step, values, self._story.axes(row.step))
             return
         yield from self._move(row.step, row.total, ES)
         self._story.last_row = row
@@ -149,7 +152,8 @@ class Log:
             self._story.found.method = "grpo"
         self._story.is_finished |= is_summary
         self._story.found.seconds = values.get("train_runtime", self._story.found.seconds)
-        axes = {"tokens": values["num_tokens"]} if "num_tokens" in values else {}
+        tokens = values.get("num_tokens", values.get("eval_num_tokens"))
+        axes = {} if tokens is None else {"tokens": tokens}
         yield self._point(step, vocabulary.renamed(values), axes)
 
     def _step_of(self, values: dict[str, float], is_summary: bool) -> int:

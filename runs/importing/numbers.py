@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 BARE = r"[-+]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf(?:inity)?)"
 WRAPPED = re.compile(
@@ -17,6 +18,16 @@ def number(text: str) -> float | None:
     if not PLAIN.fullmatch(text):
         return None
     return float(text.replace(",", ""))
+
+
+def real(value: Any) -> float | None:
+    """The number that stands in a JSON document; None where it is none, or has more digits than a float takes."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return None
 
 
 def unwrapped(text: str) -> str:

@@ -14,9 +14,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from runs.importing import vocabulary
-from runs.importing.evaluations import STEP
-from runs.importing.found import Entry, Found, Told
+from runs.importing.found import STEP, Entry, Found, Told
 from runs.importing.hyperparameters import canonical, of_name
+from runs.importing.numbers import real
 from workers.executors.states import State
 from workers.records import Metric
 
@@ -51,7 +51,7 @@ def entries(rows: Sequence[Any], name: str, told: Told, seeds_of: Seeds) -> Iter
         settings = _settings(row)
         guess = "grpo" if "beta" in settings else "es" if "sigma" in settings else ""
         method = vocabulary.slug(str(row.get("algorithm") or guess))[:20]
-        said = ", ".join(f"{key}={value:g}" for key, value in settings.items() if isinstance(value, int | float))
+        said = ", ".join(f"{key}={known:g}" for key, value in settings.items() if (known := real(value)) is not None)
         if seeds := seeds_of(method, settings):
             _check(row, part, said, seeds, told)
         else:
@@ -64,10 +64,11 @@ def _check(row: Mapping[str, Any], part: int, said: str, seeds: Sequence[Mapping
     differs = False
     for name, (key, how) in CHECKED.items():
         values = np.array([seed[key] for seed in seeds if key in seed])
-        claimed = row.get(name)
-        if len(values) != len(seeds) or not isinstance(claimed, int | float):
+        claimed = real(row.get(name))
+        if len(values) != len(seeds) or claimed is None:
             continue
-        ours = float(values.mean() if how == "mean" else values.std())
+        with np.errstate(all="ignore"):
+            ours = float(values.mean() if how == "mean" else values.std())
         if not math.isclose(ours, claimed, rel_tol=CLOSE, abs_tol=CLOSE):
             differs = True
             told.remark(
@@ -78,7 +79,7 @@ def _check(row: Mapping[str, Any], part: int, said: str, seeds: Sequence[Mapping
 
 
 def _means(row: Mapping[str, Any]) -> list[str]:
-    return [name for name, value in row.items() if _is_number(value) and any(word in name for word in WORDS)]
+    return [name for name, value in row.items() if real(value) is not None and any(word in name for word in WORDS)]
 
 
 def _settings(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -89,7 +90,7 @@ def _values(row: Mapping[str, Any]) -> dict[str, float]:
     """aggregate_reward_mean -> eval/reward_mean, mean_kl -> eval/kl_mean."""
     out: dict[str, float] = {}
     for name, value in row.items():
-        if name not in SETTINGS and _is_number(value):
+        if name not in SETTINGS and real(value) is not None:
             bare = name.removeprefix("aggregate_")
             for word in ("mean", "std"):
                 bare = f"{bare.removeprefix(f'{word}_')}_{word}" if bare.startswith(f"{word}_") else bare
@@ -99,10 +100,6 @@ def _values(row: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _note(row: Mapping[str, Any]) -> str:
-    n = next((row[name] for name in NAMES if _is_number(row.get(name))), None)
+    n = next((row[name] for name in NAMES if real(row.get(name)) is not None), None)
     over = f"{n:g} seeds" if n is not None else "seeds whose number the file does not say"
     return f"A mean over {over}, not a training: eval/…_std is the deviation between seeds as the file gives it."
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -9,6 +9,7 @@ from pathlib import Path
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Max
+from django.utils.translation import gettext
 
 from runs import checkpoints
 from runs.launch.creating import cluster_of
@@ -27,10 +28,10 @@ class CannotRebuild(ValueError):
 def refusal(run: Run) -> str:
     """Why the run's checkpoints cannot be rebuilt; empty where they can."""
     if run.is_imported:
-        return "It was imported: its checkpoints and its replay log are where it ran."
+        return gettext("It was imported: its checkpoints and its replay log are where it ran.")
     if run.method == "es":
         return ""
-    return (
+    return gettext(
         "Only what a GRPO run has saved can be had: its steps come from gradients and an optimiser's state, "
         "which no short log can repeat. grpo.save_steps says how often it saves."
     )
@@ -92,11 +93,12 @@ def throw_away_old(run: Run) -> None:
 
 def _check(run: Run, step: int) -> None:
     if why := refusal(run):
-        saved = ", ".join(map(str, checkpoints.by_step(run))) or "none yet"
-        raise CannotRebuild(f"{why} Saved steps: {saved}.")
+        saved = ", ".join(map(str, checkpoints.by_step(run))) or gettext("none yet")
+        raise CannotRebuild(f"{why} " + gettext("Saved steps: %(steps)s.") % {"steps": saved})
     last = last_step(run)
     if not 0 <= step <= last:
-        raise CannotRebuild(f"step must be a whole number from 0 to {last}, the last that {run.name} has reached")
+        said = gettext("step must be a whole number from 0 to %(last)s, the last that %(name)s has reached")
+        raise CannotRebuild(said % {"last": last, "name": run.name})
     try:
         cluster_of(run.run_config)
     except ConfigError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils.translation import gettext
 
 from runs.launch.creating import new_attempt
 from runs.models import Attempt, Origin, Run
@@ -18,14 +19,16 @@ class CannotResume(ValueError):
 def refusal(run: Run) -> str:
     """Why the run cannot be resumed now; empty where it can."""
     if run.is_imported:
-        return (
-            f"{run.name} was imported: it ran elsewhere, and nothing is here to go on from; clone it to train it here"
+        said = gettext(
+            "%(name)s was imported: it ran elsewhere, and nothing is here to go on from; clone it to train it here"
         )
-    if run.is_open:
-        return f"{run.name} has not ended: it is {run.state}"
-    if run.state == State.SUCCEEDED.value:
-        return f"{run.name} has reached its last step; clone it to train again, with another seed or config"
-    return ""
+    elif run.is_open:
+        said = gettext("%(name)s has not ended: it is %(state)s")
+    elif run.state == State.SUCCEEDED.value:
+        said = gettext("%(name)s has reached its last step; clone it to train again, with another seed or config")
+    else:
+        return ""
+    return said % {"name": run.name, "state": run.state}
 
 
 def resume(run: Run, person: User | None = None) -> Attempt:
@@ -37,7 +40,6 @@ def resume(run: Run, person: User | None = None) -> Attempt:
         try:
             return new_attempt(run, f"resumed by {person.get_username()}" if person else "resumed", Origin.RESUME)
         except ConfigError as error:
-            raise CannotResume(
-                f"the config of {run.name} no longer fits this version; clone it and put right: "
-                + "; ".join(map(str, error.problems))
-            ) from error
+            said = gettext("the config of %(name)s no longer fits this version; clone it and put right: %(problems)s")
+            problems = "; ".join(map(str, error.problems))
+            raise CannotResume(said % {"name": run.name, "problems": problems}) from error

@@ -9,6 +9,9 @@ from difflib import get_close_matches
 from enum import Enum, auto
 from functools import cache
 
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
+
 from runs.models import Experiment, Run, Series
 from workers.config import RunConfig, knobs
 from workers.executors.states import State
@@ -16,7 +19,7 @@ from workers.executors.states import State
 METRICS_OF_NEWEST_RUNS = 100
 ALIASES = {"reward": "reward/mean", "accuracy": "accuracy/contains", "seconds": "time"}
 SUMMARIES = {".last": "last_value", ".min": "min_value", ".max": "max_value"}
-FREE = ("grpo.extra.", "task.options.", "es.noise.")
+FREE = ("grpo.extra.", "task.options.", "es.noise.", "imported.")
 CONFIG_PATH = re.compile(r"[A-Za-z_][\w-]*(\.[\w-]+)*")
 
 
@@ -38,10 +41,20 @@ class Column:
     """One key. `summary` is the field of Series that holds a metric's value: its last, lowest or highest."""
 
     key: str
-    title: str
     kind: Kind
     choices: tuple[str, ...] = ()
     summary: str = ""
+
+    @property
+    def title(self) -> str:
+        """What it is called in the reader's language; of a knob, and of most metrics, its own key."""
+        if self.kind is Kind.CONFIG:
+            return self.key
+        if self.kind is not Kind.METRIC:
+            return gettext(FIELD_TITLES[self.key])
+        metric, summary = _split(self.key)
+        title = gettext(TITLES[metric]) if metric in TITLES else metric
+        return title if summary in ("", ".last") else f"{title} {summary[1:]}"
 
     @property
     def metric(self) -> str:
@@ -70,24 +83,39 @@ class Column:
 FIELDS = {
     column.key: column
     for column in (
-        Column("name", "Run", Kind.TEXT),
-        Column("state", "State", Kind.CHOICE, tuple(s.value for s in State)),
-        Column("method", "Method", Kind.CHOICE, ("es", "grpo")),
-        Column("preset", "Preset", Kind.TEXT),
-        Column("seed", "Seed", Kind.NUMBER),
-        Column("step", "Step", Kind.NUMBER),
-        Column("time", "Time", Kind.NUMBER),
-        Column("created", "Created", Kind.MOMENT),
-        Column("by", "By", Kind.TEXT),
-        Column("tag", "Tags", Kind.TAGS),
-        Column("note", "Note", Kind.TEXT),
-        Column("recipe", "Recipe", Kind.TEXT),
-        Column("archived", "Archived", Kind.ARCHIVED, ("no", "yes", "any")),
+        Column("name", Kind.TEXT),
+        Column("state", Kind.CHOICE, tuple(s.value for s in State)),
+        Column("method", Kind.CHOICE, ("es", "grpo")),
+        Column("preset", Kind.TEXT),
+        Column("seed", Kind.NUMBER),
+        Column("step", Kind.NUMBER),
+        Column("time", Kind.NUMBER),
+        Column("created", Kind.MOMENT),
+        Column("by", Kind.TEXT),
+        Column("tag", Kind.TAGS),
+        Column("note", Kind.TEXT),
+        Column("recipe", Kind.TEXT),
+        Column("archived", Kind.ARCHIVED, ("no", "yes", "any")),
     )
 }
 NAME = FIELDS["name"]
 DEFAULTS = ("state", "method", "preset", "seed", "step", "reward/mean", "accuracy/contains", "kl", "time")
-TITLES = {"reward/mean": "Reward", "accuracy/contains": "Accuracy", "kl": "KL"}
+FIELD_TITLES = {
+    "name": _("Run"),
+    "state": _("State"),
+    "method": _("Method"),
+    "preset": _("Preset"),
+    "seed": _("Seed"),
+    "step": _("Step"),
+    "time": _("Time"),
+    "created": _("Created"),
+    "by": _("By"),
+    "tag": _("Tags"),
+    "note": _("Note"),
+    "recipe": _("Recipe"),
+    "archived": _("Archived"),
+}
+TITLES = {"reward/mean": _("Reward"), "accuracy/contains": _("Accuracy"), "kl": _("KL")}
 
 
 @dataclass(frozen=True)
@@ -108,15 +136,15 @@ class Vocabulary:
             return FIELDS[name]
         metric, summary = _split(name)
         if metric in self.metrics or metric in DEFAULTS:
-            return Column(name, _title(metric, summary), Kind.METRIC, summary=SUMMARIES[summary or ".last"])
+            return Column(name, Kind.METRIC, summary=SUMMARIES[summary or ".last"])
         if name in config_keys() or (name.startswith(FREE) and CONFIG_PATH.fullmatch(name)):
-            return Column(name, name, Kind.CONFIG)
+            return Column(name, Kind.CONFIG)
         return None
 
     def complaint(self, key: str) -> str:
         """Says that a key means nothing, and which are near."""
         near = get_close_matches(key, self.keys, n=3, cutoff=0.5) or ["state", "es.sigma", *self.metrics[:1]]
-        return f"There is no {key!r} here. Did you mean {_or(near)}?"
+        return gettext("There is no %(key)r here. Did you mean %(near)s?") % {"key": key, "near": _or(near)}
 
 
 def vocabulary(experiment: Experiment) -> Vocabulary:
@@ -140,11 +168,6 @@ def _split(key: str) -> tuple[str, str]:
     return key, ""
 
 
-def _title(metric: str, summary: str) -> str:
-    title = TITLES.get(metric, metric)
-    return title if summary in ("", ".last") else f"{title} {summary[1:]}"
-
-
 def _or(words: Collection[str]) -> str:
     *others, last = words
-    return f"{', '.join(others)} or {last}" if others else last
+    return gettext("%(others)s or %(last)s") % {"others": ", ".join(others), "last": last} if others else last

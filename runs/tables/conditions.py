@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 
 from django.db.models import Q, QuerySet
+from django.utils.translation import gettext
 
 from runs.models import Run, Series
 from runs.tables.columns import Column, Kind, Vocabulary
@@ -62,7 +63,8 @@ def _chosen(column: Column, term: Term) -> list[str]:
     for value in term.values:
         if value not in column.choices:
             said = f"{value.low}..{value.high}" if isinstance(value, Range) else value
-            raise Unfit(f"{column.key} must be one of {', '.join(column.choices)}, not {said!r}.")
+            words_for_it = gettext("%(key)s must be one of %(choices)s, not %(said)r.")
+            raise Unfit(words_for_it % {"key": column.key, "choices": ", ".join(column.choices), "said": said})
     return words(term)
 
 

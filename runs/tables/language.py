@@ -2,7 +2,7 @@
 
 Terms are parted by spaces and all of them must hold. `:` takes alternatives parted by commas, and ranges; `-` before a
 term means that it must not hold; a bare word must stand in the name. Here is only how it is written: what a key means,
-`columns` says. No Django.
+`columns` says. No database.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+
+from django.utils.translation import gettext
 
 OPERATORS = (":", "!=", "<", "<=", ">", ">=", "~")
 LONGEST = 2000
@@ -61,15 +63,17 @@ class QueryError(ValueError):
 def parse(line: str) -> list[Term]:
     """The terms of a line. Raises QueryError."""
     if len(line) > LONGEST:
-        raise QueryError([Problem(LONGEST, len(line), f"A query has at most {LONGEST} characters.")])
+        raise QueryError(
+            [Problem(LONGEST, len(line), gettext("A query has at most %(n)s characters.") % {"n": LONGEST})]
+        )
     if (nul := line.find("\x00")) >= 0:
-        raise QueryError([Problem(nul, nul + 1, "A query cannot hold the character NUL.")])
+        raise QueryError([Problem(nul, nul + 1, gettext("A query cannot hold the character NUL."))])
     read = list(_read(line))
     problems = [found for found in read if isinstance(found, Problem)]
     terms = [found for found in read if isinstance(found, Term)]
     if len(terms) > MOST_TERMS:
         extra = terms[MOST_TERMS]
-        problems.append(Problem(extra.at, len(line), f"A query has at most {MOST_TERMS} terms."))
+        problems.append(Problem(extra.at, len(line), gettext("A query has at most %(n)s terms.") % {"n": MOST_TERMS}))
     if problems:
         raise QueryError(problems)
     return terms
@@ -102,7 +106,7 @@ def _read(line: str) -> Iterator[Term | Problem]:
         piece = PIECE.match(line, at)
         if piece is None or line[piece.end() : piece.end() + 1] == '"':
             at = piece.end() if piece else at
-            yield Problem(at, len(line), 'This quotation mark is never closed: end the text with ".')
+            yield Problem(at, len(line), gettext('This quotation mark is never closed: end the text with ".'))
             return
         yield _term(piece.group(), at)
         at = piece.end()
@@ -115,9 +119,11 @@ def _term(piece: str, at: int) -> Term | Problem:
         return Term("", "~", (_unquoted(piece[negated:]),), negated, at, end)
     key, operator, value = keyed.group("key", "operator", "value")
     if not key:
-        return Problem(at, end, f"A key must stand before {operator}, as in kl<1 or state:failed.")
+        said = gettext("A key must stand before %(operator)s, as in kl<1 or state:failed.")
+        return Problem(at, end, said % {"operator": operator})
     if not value:
-        return Problem(at, end, f"A value must follow {key}{operator}, as in {key}{operator}1.")
+        said = gettext("A value must follow %(begun)s, as in %(begun)s1.")
+        return Problem(at, end, said % {"begun": f"{key}{operator}"})
     if operator == "!=":
         operator, negated = ":", not negated
     return Term(key, ":" if operator == "=" else operator, tuple(_values(operator, value)), negated, at, end)

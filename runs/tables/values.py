@@ -11,6 +11,7 @@ from typing import Any
 from django.db.models import Q
 from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
+from django.utils.translation import gettext
 
 from runs.tables.language import Range, Term
 
@@ -26,16 +27,17 @@ class Unfit(ValueError):
 def only(term: Term, *operators: str) -> None:
     """Raises Unfit where the term has another operator."""
     if term.operator not in operators:
-        raise Unfit(f"{term.key} takes {' or '.join(operators)}, not {term.operator}.")
+        taken = gettext(" or ").join(operators)
+        said = gettext("%(key)s takes %(operators)s, not %(operator)s.")
+        raise Unfit(said % {"key": term.key, "operators": taken, "operator": term.operator})
 
 
 def words(term: Term) -> list[str]:
     """The values of a column of texts. Raises Unfit for a range."""
     found = [value for value in term.values if isinstance(value, str)]
     if len(found) < len(term.values):
-        raise Unfit(
-            f"{term.key or 'name'} is a text and has no range: put quotes around a value that holds two points."
-        )
+        said = gettext("%(key)s is a text and has no range: put quotes around a value that holds two points.")
+        raise Unfit(said % {"key": term.key or "name"})
     return found
 
 
@@ -44,14 +46,16 @@ def number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise Unfit(f"{text!r} is not a number: write it as 3, 0.01, 1e-3 or inf.") from None
+        said = gettext("%(text)r is not a number: write it as 3, 0.01, 1e-3 or inf.")
+        raise Unfit(said % {"text": text}) from None
 
 
 def whole(text: str) -> float:
     """A number that a column of the database can hold. Raises Unfit."""
     value = number(text)
     if math.isnan(value) or abs(value) >= BIGGEST:
-        raise Unfit(f"{text!r} is out of range: numbers here lie between −2⁶³ and 2⁶³.")
+        said = gettext("%(text)r is out of range: numbers here lie between −2⁶³ and 2⁶³.")
+        raise Unfit(said % {"text": text})
     return value
 
 
@@ -69,7 +73,10 @@ def moment(text: str) -> datetime:
     if day:
         return datetime.combine(day, time(), UTC)
     if at is None:
-        raise Unfit(f"{text!r} is not a moment: write 2026-11-01, 2026-11-01T12:30, today, yesterday, 12h or 7d (ago).")
+        said = gettext(
+            "%(text)r is not a moment: write 2026-11-01, 2026-11-01T12:30, today, yesterday, 12h or 7d (ago)."
+        )
+        raise Unfit(said % {"text": text})
     return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
@@ -85,7 +92,7 @@ def ends(span: Range, read: Callable[[str], Any]) -> dict[str, Any]:
     """gte and lte of a range, where it has them. Raises Unfit where it has neither."""
     found = {lookup: read(end) for lookup, end in (("gte", span.low), ("lte", span.high)) if end}
     if not found:
-        raise Unfit("A range needs at least one end, as in 1..3 or ..3.")
+        raise Unfit(gettext("A range needs at least one end, as in 1..3 or ..3."))
     return found
 
 

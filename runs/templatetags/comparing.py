@@ -9,6 +9,7 @@ from django import template
 from django.template import Context
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 from runs.charts import Mark, number, share
 from runs.charts.words import MINUS, THIN
@@ -46,11 +47,13 @@ def verdict(cell: Cell) -> str:
     if found is None:
         return ""
     if found.spread is None:
-        return "spread unknown: one seed on a side"
-    than = "exceeds" if found.exceeds else "within"
-    times = f" ({number(found.times, 2)} × {_size(cell)(found.spread)})" if found.times is not None else ""
-    held = f"{than} the seeds' spread{times}"
-    return f"{held}; apart, by chance 1 in {round(1 / found.chance)}" if found.apart else f"{held}; seeds overlap"
+        return gettext("spread unknown: one seed on a side")
+    held = gettext("exceeds the seeds' spread") if found.exceeds else gettext("within the seeds' spread")
+    if found.times is not None:
+        held += f" ({number(found.times, 2)} × {_size(cell)(found.spread)})"
+    if found.apart:
+        return gettext("%(held)s; apart, by chance 1 in %(n)s") % {"held": held, "n": round(1 / found.chance)}
+    return gettext("%(held)s; seeds overlap") % {"held": held}
 
 
 @register.filter
@@ -90,4 +93,4 @@ def _size(cell: Cell) -> Callable[[float], str]:
 
 
 def _points(value: float) -> str:
-    return f"{number(100 * value, 2)}{THIN}points"
+    return gettext("%(n)s points").replace(" ", THIN) % {"n": number(100 * value, 2)}

@@ -10,6 +10,7 @@ from django.template import Context
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
 
 from runs.charts import number as in_words
 from runs.charts import share
@@ -32,7 +33,7 @@ SIGNS = {
     State.CANCELLED: ("idle", "⊘"),
     State.PAUSED: ("idle", "‖"),
 }
-AGO = ((60, 1, "s"), (3600, 60, "min"), (2 * 86400, 3600, "h"), (60 * 86400, 86400, "days"))
+DAY = 86400
 
 
 @register.simple_tag(takes_context=True)
@@ -90,10 +91,10 @@ def duration(seconds: float | None) -> str:
         return "–"
     whole = round(seconds)
     if whole < 60:
-        return f"{whole} s"
+        return gettext("%(s)d s") % {"s": whole}
     if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+        return gettext("%(min)d min %(s)02d s") % {"min": whole // 60, "s": whole % 60}
+    return gettext("%(h)d h %(min)02d min") % {"h": whole // 3600, "min": whole % 3600 // 60}
 
 
 @register.filter
@@ -113,7 +114,7 @@ def ago(at: datetime | None) -> str:
 @register.filter
 def state_words(state: str) -> str:
     """A state as people say it."""
-    return state.replace("_", " ")
+    return gettext(state.replace("_", " ")) if state else ""
 
 
 @register.simple_tag
@@ -140,6 +141,12 @@ def method_badge(method: str) -> SafeString:
     return format_html('<span class="badge badge-method tone-{}">{}</span>', tone, METHODS.get(method, method))
 
 
+@register.simple_block_tag
+def listed(content: SafeString) -> SafeString:
+    """What stands inside, as one value of a sentence: a list has any length, and where it goes is the language's."""
+    return content
+
+
 @register.filter
 def is_final(state: str) -> bool:
     """True where a run or attempt has ended."""
@@ -148,8 +155,12 @@ def is_final(state: str) -> bool:
 
 def _ago(seconds: float, moment: datetime) -> str:
     if seconds < 2:
-        return "just now"
-    for limit, unit, word in AGO:
-        if seconds < limit:
-            return f"{int(seconds // unit)} {word} ago"
-    return moment.strftime("%Y-%m-%d")
+        return gettext("just now")
+    if seconds < 60:
+        return gettext("%(n)d s ago") % {"n": seconds}
+    if seconds < 3600:
+        return gettext("%(n)d min ago") % {"n": seconds // 60}
+    if seconds < 2 * DAY:
+        return gettext("%(n)d h ago") % {"n": seconds // 3600}
+    days = int(seconds // DAY)
+    return ngettext("%(n)d day ago", "%(n)d days ago", days) % {"n": days} if days < 60 else f"{moment:%Y-%m-%d}"

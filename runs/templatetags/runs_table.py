@@ -9,6 +9,7 @@ from typing import Any
 from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 from runs.charts import number, share
 from runs.tables import Kind, Spread
@@ -83,10 +84,14 @@ def _state(row: Row, value: str) -> SafeString:
 def _step(row: Row, value: int) -> SafeString | str:
     steps = steps_of(row.run)
     if not row.run.is_open or not steps:
-        return f"{value} of {steps}" if steps else str(value)
-    share_done = min(1.0, value / steps)
-    bar = format_html('<progress value="{}" max="1" aria-label="Share of steps done"></progress>', f"{share_done:.3f}")
-    return format_html("{} of {}{}", value, steps, bar)
+        return _of(value, steps) if steps else str(value)
+    share_done, words = min(1.0, value / steps), gettext("Share of steps done")
+    bar = format_html('<progress value="{}" max="1" aria-label="{}"></progress>', f"{share_done:.3f}", words)
+    return format_html("{}{}", _of(value, steps), bar)
+
+
+def _of(value: int, steps: int) -> str:
+    return gettext("%(step)s of %(steps)s") % {"step": value, "steps": steps}
 
 
 def _tags(row: Row, tags: list[str]) -> SafeString:

@@ -12,6 +12,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
 from runs import shelving
@@ -53,7 +54,7 @@ def run_restore(request: SignedIn, uid: str) -> HttpResponse:
     """Takes a run out of the bin."""
     found = get_object_or_404(_runs(request.user).select_related("experiment"), uid=uid)
     shelving.restore(found)
-    messages.success(request, f"Restored {found.name}.")
+    messages.success(request, gettext("Restored %(name)s.") % {"name": found.name})
     return redirect(found)
 
 

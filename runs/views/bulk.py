@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_POST
 
 from runs import jobs, shelving
@@ -31,22 +32,41 @@ UNDO = "undo"
 
 @dataclass(frozen=True)
 class Verb:
-    """Something done to runs: gives the ids of those that it changed. `inverse` undoes it."""
+    """Something done to runs: gives the ids of those that it changed. `inverse` undoes it. `done` says it of so many,
+    with a place for the tag."""
 
-    done: str
+    done: Callable[[int], str]
     act: Callable[[QuerySet[Run], User, str], list[int]]
     inverse: str
     is_stop: bool = False
 
 
 VERBS: Mapping[str, Verb] = {
-    "tag": Verb("Tagged", lambda runs, person, tag: shelving.tag_runs(runs, tag), "untag"),
-    "untag": Verb("Took the tag from", lambda runs, person, tag: shelving.untag_runs(runs, tag), "tag"),
-    "archive": Verb("Archived", lambda runs, person, tag: shelving.archive_runs(runs, person), "unarchive"),
-    "unarchive": Verb("Put back", lambda runs, person, tag: shelving.unarchive_runs(runs), "archive"),
-    "delete": Verb("Deleted", lambda runs, person, tag: jobs.delete_runs(runs, person), "restore", is_stop=True),
-    "restore": Verb("Restored", lambda runs, person, tag: shelving.restore_runs(runs), "delete"),
-}
+    "tag": Verb(
+        lambda n: ngettext("Tagged %(n)s run: %(tag)s.", "Tagged %(n)s runs: %(tag)s.", n),
+        lambda runs, person, tag: shelving.tag_runs(runs, tag), "untag",
+    ),
+    "untag": Verb(
+        lambda n: ngettext("Took the tag from %(n)s run: %(tag)s.", "Took the tag from %(n)s runs: %(tag)s.", n),
+        lambda runs, person, tag: shelving.untag_runs(runs, tag), "tag",
+    ),
+    "archive": Verb(
+        lambda n: ngettext("Archived %(n)s run.", "Archived %(n)s runs.", n),
+        lambda runs, person, tag: shelving.archive_runs(runs, person), "unarchive",
+    ),
+    "unarchive": Verb(
+        lambda n: ngettext("Put back %(n)s run.", "Put back %(n)s runs.", n),
+        lambda runs, person, tag: shelving.unarchive_runs(runs), "archive",
+    ),
+    "delete": Verb(
+        lambda n: ngettext("Deleted %(n)s run.", "Deleted %(n)s runs.", n),
+        lambda runs, person, tag: jobs.delete_runs(runs, person), "restore", is_stop=True,
+    ),
+    "restore": Verb(
+        lambda n: ngettext("Restored %(n)s run.", "Restored %(n)s runs.", n),
+        lambda runs, person, tag: shelving.restore_runs(runs), "delete",
+    ),
+}  # fmt: skip
 OFFERED = ("compare", "tag", "untag", "cancel", "archive", "unarchive", "delete")
 
 
@@ -60,14 +80,19 @@ def runs_bulk(request: SignedIn, pk: int) -> HttpResponse:
     allowed = changeable(request.user, chosen)
     complaint = _complaint(do, tag, chosen, allowed)
     if not complaint and do != "compare" and (others := chosen.count() - allowed.count()):
-        messages.warning(request, f"{_runs(others)} of the chosen belong to others, and stayed as they were.")
+        messages.warning(request, _left_alone(others))
     if complaint:
         messages.error(request, complaint)
     elif do == "compare":
         return redirect(f"{reverse('compare')}?{_comparison(request, experiment, chosen).urlencode()}")
     elif do == "cancel":
         stopped = jobs.cancel_runs(allowed, request.user)
-        messages.success(request, f"Asked {_runs(stopped)} to stop. Each saves a checkpoint first, if it has begun.")
+        said = ngettext(
+            "Asked %(n)s run to stop. Each saves a checkpoint first, if it has begun.",
+            "Asked %(n)s runs to stop. Each saves a checkpoint first, if it has begun.",
+            stopped,
+        )
+        messages.success(request, said % {"n": stopped})
     else:
         _do(request, experiment, do, allowed, tag)
     return back
@@ -79,12 +104,13 @@ def runs_undo(request: SignedIn, pk: int) -> HttpResponse:
     experiment = visible_experiment(request, pk)
     kept = request.session.get(UNDO)
     if kept is None or kept["experiment"] != pk:
-        messages.warning(request, "There is nothing to undo.")
+        messages.warning(request, gettext("There is nothing to undo."))
     else:
         del request.session[UNDO]
         runs = changeable(request.user, experiment.runs.filter(pk__in=kept["runs"]))
         undone = VERBS[kept["do"]].act(runs, request.user, kept["tag"])
-        messages.success(request, f"Undone: {_runs(len(undone))} as before.")
+        said = ngettext("Undone: %(n)s run as before.", "Undone: %(n)s runs as before.", len(undone))
+        messages.success(request, said % {"n": len(undone)})
     return redirect(f"{experiment.get_absolute_url()}?{_state(request).urlencode()}")
 
 
@@ -120,11 +146,11 @@ def _chosen(request: SignedIn, experiment: Experiment) -> QuerySet[Run]:
 def _complaint(do: str, tag: str, chosen: QuerySet[Run], allowed: QuerySet[Run]) -> str:
     """Why nothing is done; empty where it can be."""
     if do not in OFFERED:
-        return f"What to do must be one of {', '.join(OFFERED)}, not {do!r}."
+        return gettext("What to do must be one of %(verbs)s, not %(do)r.") % {"verbs": ", ".join(OFFERED), "do": do}
     if do in ("tag", "untag") and not 1 <= len(tag) <= TAG_LENGTH:
-        return f"Write a tag of 1 to {TAG_LENGTH} characters."
+        return gettext("Write a tag of 1 to %(n)s characters.") % {"n": TAG_LENGTH}
     if not chosen.exists():
-        return "Choose at least one run by its checkbox."
+        return gettext("Choose at least one run by its checkbox.")
     if do == "compare":
         return ""
     return _too_many(do, allowed)
@@ -132,21 +158,27 @@ def _complaint(do: str, tag: str, chosen: QuerySet[Run], allowed: QuerySet[Run])
 
 def _too_many(do: str, allowed: QuerySet[Run]) -> str:
     if not allowed.exists():
-        return "These runs belong to others: only whoever made a run, or owns its experiment, may change it."
+        return gettext("These runs belong to others: only whoever made a run, or owns its experiment, may change it.")
     if allowed.count() > RUNS_AT_MOST:
-        return f"These are more than {RUNS_AT_MOST} runs: narrow the query."
+        return gettext("These are more than %(n)s runs: narrow the query.") % {"n": RUNS_AT_MOST}
     if do in ("cancel", "delete") and allowed.filter(state__in=OPEN).count() > STOPPED_AT_MOST:
-        return f"More than {STOPPED_AT_MOST} of these would have to be stopped: narrow the query."
+        said = gettext("More than %(n)s of these would have to be stopped: narrow the query.")
+        return said % {"n": STOPPED_AT_MOST}
     return ""
 
 
 def _do(request: SignedIn, experiment: Experiment, do: str, runs: QuerySet[Run], tag: str) -> None:
     changed = VERBS[do].act(runs, request.user, tag)
-    said = f"{VERBS[do].done} {_runs(len(changed))}" + (f": {tag}" if tag and "tag" in do else "") + "."
+    said = VERBS[do].done(len(changed)) % {"n": len(changed), "tag": tag}
     request.session[UNDO] = {
         "experiment": experiment.pk, "do": VERBS[do].inverse, "tag": tag, "runs": changed, "said": said,
     }  # fmt: skip
 
 
-def _runs(count: int) -> str:
-    return f"{count} run{'' if count == 1 else 's'}"
+def _left_alone(count: int) -> str:
+    said = ngettext(
+        "%(n)s run of the chosen belong to others, and stayed as they were.",
+        "%(n)s runs of the chosen belong to others, and stayed as they were.",
+        count,
+    )
+    return said % {"n": count}

@@ -11,6 +11,7 @@ from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
@@ -83,7 +84,8 @@ def _ask(request: SignedIn, run: Run) -> str | HttpResponse:
     """A redirect to the download where the checkpoint is here; else why it cannot be had, or nothing once asked for."""
     typed = request.POST.get("step", "").strip()
     if not (typed.isascii() and typed.isdecimal() and len(typed) <= 18):
-        return f"step must be a whole number from 0 to {launch.last_step(run)}, not {typed[:40]!r}."
+        said = gettext("step must be a whole number from 0 to %(last)s, not %(typed)r.")
+        return said % {"last": launch.last_step(run), "typed": typed[:40]}
     if launch.checkpoint_at(run, step := int(typed)) is not None:
         there = reverse("run-checkpoint", args=[run.uid, step])
         return HttpResponseClientRedirect(there) if request.htmx else redirect(there)
@@ -110,5 +112,5 @@ def _entries(run: Run) -> list[Entry]:
     for rebuild in run.rebuilds.select_related("run"):
         if rebuild.step not in here:
             ready = launch.is_ready(rebuild)
-            found[rebuild.step] = Entry(rebuild.step, "rebuilt", rebuild.bytes, rebuild.sha256, ready, rebuild)
+            found[rebuild.step] = Entry(rebuild.step, gettext("rebuilt"), rebuild.bytes, rebuild.sha256, ready, rebuild)
     return sorted(found.values(), key=lambda entry: (entry.rebuild is None, -entry.step))

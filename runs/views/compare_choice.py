@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.translation import gettext
 
 from runs import tables
 from runs.models import Experiment, Run
@@ -40,7 +41,8 @@ def choice_of(request: HttpRequest) -> Choice:
         return named(request.user, uids, show)
     experiment = _experiment(request)
     if experiment is None:
-        return Choice([], 0, ("There is no such experiment that you may see.",) if _asks_experiment(request) else ())
+        unknown = gettext("There is no such experiment that you may see.")
+        return Choice([], 0, (unknown,) if _asks_experiment(request) else ())
     return _fitting(request, experiment, show)
 
 
@@ -50,9 +52,12 @@ def named(person: Person, uids: Sequence[str], show: int) -> Choice:
     found = {run.uid: run for run in _runs(person).filter(uid__in=asked)}
     runs = [found[uid] for uid in asked if uid in found]
     missing = [uid[:20] for uid in asked if uid not in found]
-    problems = [f"There is no run {', '.join(missing)} that you may see."] if missing else []
+    problems = []
+    if missing:
+        problems.append(gettext("There is no run %(uids)s that you may see.") % {"uids": ", ".join(missing)})
     if len(uids) > NAMED_AT_MOST:
-        problems.append(f"At most {NAMED_AT_MOST} runs can be named, not {len(uids)}.")
+        said = gettext("At most %(most)s runs can be named, not %(n)s.")
+        problems.append(said % {"most": NAMED_AT_MOST, "n": len(uids)})
     return Choice(runs[:show], len(runs), tuple(problems))
 
 

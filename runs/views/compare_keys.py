@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from django.db import DataError, OperationalError, connection, transaction
+from django.utils.translation import gettext
 from psycopg.errors import QueryCanceled
 
 from runs.charts import MAIN_KEYS
@@ -63,11 +64,13 @@ def search(runs: Sequence[Run], pattern: str) -> Found:
         with transaction.atomic(), _impatient():
             found = list(keys.order_by("key").values_list("key", flat=True).distinct())
     except DataError:
-        return Found(problem=f"{pattern!r} is not a regular expression. A part of a key, such as reward, is one.")
+        said = gettext("%(pattern)r is not a regular expression. A part of a key, such as reward, is one.")
+        return Found(problem=said % {"pattern": pattern})
     except OperationalError as error:
         if not isinstance(error.__cause__, QueryCanceled):
             raise
-        return Found(problem=f"Searching for {pattern!r} took too long. Try a plainer pattern.")
+        said = gettext("Searching for %(pattern)r took too long. Try a plainer pattern.")
+        return Found(problem=said % {"pattern": pattern})
     return Found(tuple(found[:KEYS_AT_MOST]), len(found))
 
 

@@ -9,10 +9,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from django.http import HttpRequest
+from django.utils.translation import gettext
 
 from runs.charts import How
 from runs.series import X_AXES, Span
-from runs.views.parameters import zoom_of
+from runs.views.parameters import not_offered, zoom_of
 from workers.analysis.smoothing import Smoothing
 
 SMOOTHINGS = tuple(map(Smoothing.parse, ("0", "0.6", "0.9", "0.97", "gaussian-5", "median-9")))
@@ -45,7 +46,8 @@ def settings_of(request: HttpRequest) -> Settings:
     problems: list[str] = []
     pattern = request.GET.get("key", "")
     if len(pattern) > PATTERN_LENGTH:
-        problems.append(f"key must have at most {PATTERN_LENGTH} characters, not {len(pattern)}: showing all.")
+        said = gettext("key must have at most %(most)s characters, not %(n)s: showing all.")
+        problems.append(said % {"most": PATTERN_LENGTH, "n": len(pattern)})
         pattern = ""
     return Settings(
         x=_one_of(request, "x", X_AXES, problems),
@@ -64,7 +66,7 @@ def _one_of(request: HttpRequest, name: str, choices: Collection[str], problems:
     value = request.GET.get(name, first)
     if value in choices:
         return value
-    problems.append(f"{name} must be one of {', '.join(choices)}, not {value[:50]!r}: showing {first}.")
+    problems.append(not_offered(name, choices, value[:50], first))
     return first
 
 
@@ -73,5 +75,6 @@ def _smoothing(request: HttpRequest, problems: list[str]) -> Smoothing:
     try:
         return Smoothing.parse(said)
     except ValueError as error:
-        problems.append(f"smooth {error}, not {said[:50]!r}: showing 0.")
+        problem = gettext("smooth %(must)s, not %(value)r: showing 0.")
+        problems.append(problem % {"must": error, "value": said[:50]})
         return Smoothing()

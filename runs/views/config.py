@@ -7,7 +7,7 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from runs.forms import KNOBS, field_name
+from runs.forms import KNOBS, explained, field_name
 from workers.config import Knob, RunConfig, knobs
 
 
@@ -42,7 +42,7 @@ def _entry(knob: Knob | None, name: str, value: Any) -> Entry:
     default = json.loads(json.dumps(knob.default)) if knob and not knob.required else ...
     text = value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
     field = field_name(knob.path, knob.tag) if knob else ""
-    return Entry(name, text, knob.help if knob else "", value == default, field if field in KNOBS else "")
+    return Entry(name, text, explained(knob) if knob else "", value == default, field if field in KNOBS else "")
 
 
 def _leaves(config: Mapping[str, Any], known: Container[str], prefix: str = "") -> list[tuple[str, Any]]:

@@ -10,6 +10,8 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext_noop as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from runs import edits, jobs, shelving
@@ -23,7 +25,12 @@ TAGS_AT_MOST = 20
 UNDO = "undo_experiment"
 SHELVED = {"archive": "unarchive", "unarchive": "archive", "delete": "restore", "restore": "delete"}
 """What can be done, and what undoes it."""
-SAID = {"archive": "Archived", "unarchive": "Put back", "delete": "Deleted", "restore": "Restored"}
+SAID = {
+    "archive": _("Archived %(name)s."),
+    "unarchive": _("Put back %(name)s."),
+    "delete": _("Deleted %(name)s."),
+    "restore": _("Restored %(name)s."),
+}
 
 
 class TagsField(forms.CharField):
@@ -36,24 +43,31 @@ class TagsField(forms.CharField):
         """Each tag once, in the order typed."""
         tags = list(dict.fromkeys(tag.strip() for tag in (value or "").split(",") if tag.strip()))
         if long := [tag for tag in tags if len(tag) > TAG_LENGTH]:
-            raise ValidationError(f"A tag has at most {TAG_LENGTH} characters; {long[0][:20]}… has {len(long[0])}.")
+            said = gettext("A tag has at most %(most)s characters; %(tag)s… has %(n)s.")
+            raise ValidationError(said % {"most": TAG_LENGTH, "tag": long[0][:20], "n": len(long[0])})
         if len(tags) > TAGS_AT_MOST:
-            raise ValidationError(f"At most {TAGS_AT_MOST} tags; these are {len(tags)}.")
+            said = gettext("At most %(most)s tags; these are %(n)s.")
+            raise ValidationError(said % {"most": TAGS_AT_MOST, "n": len(tags)})
         return tags
 
 
 class ExperimentEditForm(forms.ModelForm):  # type: ignore[type-arg]
     """Everything that an experiment's owner may change in place."""
 
-    tags = TagsField(required=False, help_text="Parted by commas.")
+    tags = TagsField(required=False, label=gettext_lazy("Tags"), help_text=gettext_lazy("Parted by commas."))
 
     class Meta:
         model = Experiment
         fields = ("name", "question", "tags", "note", "is_private")
-        labels = {"is_private": "Only I may see it"}  # noqa: RUF012
+        labels = {  # noqa: RUF012
+            "name": gettext_lazy("Name"),
+            "question": gettext_lazy("Question"),
+            "note": gettext_lazy("Note"),
+            "is_private": gettext_lazy("Only I may see it"),
+        }
         help_texts = {  # noqa: RUF012
-            "question": "What its runs are to answer.",
-            "note": "Markdown. HTML is shown as it is typed.",
+            "question": gettext_lazy("What its runs are to answer."),
+            "note": gettext_lazy("Markdown. HTML is shown as it is typed."),
         }
         widgets = {  # noqa: RUF012
             "question": forms.Textarea(attrs={"rows": 2}),
@@ -73,7 +87,7 @@ def experiment_edit(request: SignedIn, pk: int) -> HttpResponse:
         # Only what the form shows: somebody else may archive the experiment meanwhile.
         found.save(update_fields=list(form.cleaned_data))
         edits.keep(found, request.user, [name for name, value in before.items() if getattr(found, name) != value])
-        messages.success(request, f"Kept {found.name}.")
+        messages.success(request, gettext("Kept %(name)s.") % {"name": found.name})
         return redirect(found)
     context = {"experiment": found, "form": form, "days": shelving.DAYS_IN_BIN}
     return TemplateResponse(request, "runs/experiment_edit.html", context, status=400 if form.errors else 200)
@@ -88,14 +102,16 @@ def experiment_shelve(request: SignedIn, pk: int) -> HttpResponse:
     if not may_change(request.user, found):
         raise PermissionDenied
     if do not in SHELVED:
-        messages.error(request, f"What to do must be one of {', '.join(SHELVED)}, not {do!r}.")
+        said = gettext("What to do must be one of %(verbs)s, not %(do)r.")
+        messages.error(request, said % {"verbs": ", ".join(SHELVED), "do": do})
         return redirect(found)
     _shelve(found, do, request)
+    said = gettext(SAID[do]) % {"name": found.name}
     if "undo" in request.POST:
         request.session.pop(UNDO, None)
-        messages.success(request, f"{SAID[do]} {found.name}.")
+        messages.success(request, said)
     else:
-        request.session[UNDO] = {"pk": pk, "do": SHELVED[do], "said": f"{SAID[do]} {found.name}."}
+        request.session[UNDO] = {"pk": pk, "do": SHELVED[do], "said": said}
     return redirect(request.POST["next"] if request.POST.get("next") in NEXT else "experiments")
 
 

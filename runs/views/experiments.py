@@ -13,6 +13,7 @@ from django.db.models.functions import Greatest
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
 from runs.access import may_make
@@ -34,7 +35,7 @@ def experiments(request: SignedIn) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         form.instance.owner = request.user
         experiment = form.save()
-        messages.success(request, f"Made {experiment.name}. Launch its first run.")
+        messages.success(request, gettext("Made %(name)s. Launch its first run.") % {"name": experiment.name})
         return redirect(experiment)
     asked, shelf = request.GET.get("q", "").strip(), choice(request, "shelf", SHELVES, "current")
     page = page_of(request, _listed(request, asked, shelf), EXPERIMENTS_A_PAGE)

@@ -8,6 +8,8 @@ from typing import Any
 from django.http import HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
 from django.views.decorators.http import require_safe
 
 from runs.access import may_make
@@ -17,8 +19,8 @@ from runs.views import home_news, home_runs
 from runs.views.parameters import SignedIn, choice
 from runs.views.runs_table import cursors
 
-WINDOWS = {"1d": (1, "24 hours"), "3d": (3, "3 days"), "7d": (7, "7 days")}
-WHOSE = {"all": "Everybody's", "mine": "Mine"}
+WINDOWS = {"1d": (1, _("24 hours")), "3d": (3, _("3 days")), "7d": (7, _("7 days"))}
+WHOSE = {"all": _("Everybody's"), "mine": _("Mine")}
 
 
 @require_safe
@@ -38,9 +40,11 @@ def home_standing(request: SignedIn) -> HttpResponse:
 
 def _standing(request: SignedIn) -> dict[str, Any]:
     window, whose = choice(request, "since", WINDOWS, "1d"), choice(request, "whose", WHOSE, "all")
-    days, span = WINDOWS[window]
+    windows = {name: (days, gettext(words)) for name, (days, words) in WINDOWS.items()}
+    days, span = windows[window]
     return {
-        "window": window, "windows": WINDOWS, "span": span, "whose": whose, "whose_choices": WHOSE,
+        "window": window, "windows": windows, "span": span, "whose": whose,
+        "whose_choices": {name: gettext(words) for name, words in WHOSE.items()},
         **_runs(request, timezone.now() - timedelta(days=days), whose == "mine"),
     }  # fmt: skip
 

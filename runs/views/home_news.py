@@ -10,6 +10,7 @@ from itertools import chain, groupby
 
 from django.contrib.auth.models import User
 from django.db.models import Count, Max, QuerySet
+from django.utils.translation import gettext, ngettext
 
 from runs import edits
 from runs.models import Attempt, AttemptEvent, Cluster, Experiment, Run
@@ -34,11 +35,10 @@ class Ended:
 
 @dataclass(frozen=True)
 class Change:
-    """What somebody did, or what happened by itself where there is no `who`."""
+    """What somebody did, as a sentence; or what happened by itself, where it is empty."""
 
     at: datetime
-    what: str
-    who: str = ""
+    what: str = ""
     ended: list[Ended] = field(default_factory=list)
 
 
@@ -63,9 +63,10 @@ def news(person: User, runs: QuerySet[Run], since: datetime, mine: bool) -> list
     experiments = Experiment.objects.visible_to(person)
     experiments = experiments.filter(owner=person) if mine else experiments
     found: dict[int, list[Change]] = defaultdict(list)
-    of_experiments = chain(_made(experiments, since), _archived(experiments, since))
-    of_runs = chain(_launched(runs, since), _ended(runs, since))
-    for experiment, change in chain(of_experiments, of_runs, _edited(experiments, runs, since)):
+    me = person.get_username()
+    of_experiments = chain(_made(experiments, since, me), _archived(experiments, since, me))
+    of_runs = chain(_launched(runs, since, me), _ended(runs, since))
+    for experiment, change in chain(of_experiments, of_runs, _edited(experiments, runs, since, me)):
         found[experiment].append(change)
     latest = sorted(found, key=lambda pk: max(change.at for change in found[pk]), reverse=True)[:EXPERIMENTS_SHOWN]
     of = Experiment.objects.select_related("owner").in_bulk(latest)
@@ -88,29 +89,44 @@ def unreachable() -> list[Cluster]:
     return list(Cluster.objects.filter(unreachable_since_at__isnull=False).order_by("unreachable_since_at"))
 
 
-def _made(experiments: QuerySet[Experiment], since: datetime) -> Iterator[tuple[int, Change]]:
+def _made(experiments: QuerySet[Experiment], since: datetime, me: str) -> Iterator[tuple[int, Change]]:
     made = experiments.filter(created_at__gte=since).order_by("-created_at")
     for pk, at, who in made.values_list("pk", "created_at", "owner__username")[:GROUPS_READ]:
-        yield pk, Change(at, "made it", who)
+        said = gettext("You made it") if who == me else gettext("%(who)s made it")
+        yield pk, Change(at, said % {"who": who})
 
 
-def _archived(experiments: QuerySet[Experiment], since: datetime) -> Iterator[tuple[int, Change]]:
+def _archived(experiments: QuerySet[Experiment], since: datetime, me: str) -> Iterator[tuple[int, Change]]:
     archived = experiments.filter(archived_at__gte=since).order_by("-archived_at")
     for pk, at, who in archived.values_list("pk", "archived_at", "archived_by__username")[:GROUPS_READ]:
-        yield pk, Change(at or since, "archived it", who or "somebody")
+        said = gettext("You archived it") if who == me else gettext("%(who)s archived it")
+        yield pk, Change(at or since, said % {"who": who or gettext("somebody")})
 
 
-def _edited(experiments: QuerySet[Experiment], runs: QuerySet[Run], since: datetime) -> Iterator[tuple[int, Change]]:
+def _edited(
+    experiments: QuerySet[Experiment], runs: QuerySet[Run], since: datetime, me: str
+) -> Iterator[tuple[int, Change]]:
     for edit in edits.since(since, experiments, runs):
-        *others, last = edit.fields
-        fields = f"{', '.join(others)} and {last}" if others else last
-        yield edit.experiment, Change(edit.at, f"changed {fields}{f' of {edit.run}' if edit.run else ''}", edit.who)
+        said = {"who": edit.who, "fields": _listed([gettext(name) for name in edit.fields]), "run": edit.run}
+        if edit.run:
+            of_run = gettext("You changed %(fields)s of %(run)s"), gettext("%(who)s changed %(fields)s of %(run)s")
+            yield edit.experiment, Change(edit.at, of_run[edit.who != me] % said)
+        else:
+            of_it = gettext("You changed %(fields)s"), gettext("%(who)s changed %(fields)s")
+            yield edit.experiment, Change(edit.at, of_it[edit.who != me] % said)
 
 
-def _launched(runs: QuerySet[Run], since: datetime) -> Iterator[tuple[int, Change]]:
+def _listed(words: list[str]) -> str:
+    *others, last = words
+    return gettext("%(others)s and %(last)s") % {"others": ", ".join(others), "last": last} if others else last
+
+
+def _launched(runs: QuerySet[Run], since: datetime, me: str) -> Iterator[tuple[int, Change]]:
     by = runs.filter(created_at__gte=since).order_by().values_list("experiment_id", "created_by__username")
     for pk, who, n, at in by.annotate(n=Count("pk"), at=Max("created_at")).order_by("-at")[:GROUPS_READ]:
-        yield pk, Change(at, f"launched {n} run{'' if n == 1 else 's'}", who)
+        mine = ngettext("You launched %(n)s run", "You launched %(n)s runs", n)
+        theirs = ngettext("%(who)s launched %(n)s run", "%(who)s launched %(n)s runs", n)
+        yield pk, Change(at, (mine if who == me else theirs) % {"who": who, "n": n})
 
 
 def _ended(runs: QuerySet[Run], since: datetime) -> Iterator[tuple[int, Change]]:
@@ -120,4 +136,4 @@ def _ended(runs: QuerySet[Run], since: datetime) -> Iterator[tuple[int, Change]]
     for pk, group in groupby(sorted(counted), key=lambda row: row[0]):
         rows = list(group)
         ended = [Ended(state, n, runs_in(pk, (State(state),))) for _, state, n, _ in rows]
-        yield pk, Change(max(at for *_, at in rows), "ended", ended=ended)
+        yield pk, Change(max(at for *_, at in rows), ended=ended)

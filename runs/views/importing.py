@@ -12,6 +12,7 @@ from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext, gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from runs import importing, jobs, shelving
@@ -30,8 +31,8 @@ class ImportForm(forms.Form):
     experiment = forms.CharField(
         max_length=200,
         initial=USUAL,
-        label="Experiment",
-        help_text="One of yours by its name, or a new one.",
+        label=gettext_lazy("Experiment"),
+        help_text=gettext_lazy("One of yours by its name, or a new one."),
         widget=forms.TextInput(attrs={"list": "my-experiments", "autocomplete": "off"}),
     )
 
@@ -60,12 +61,19 @@ def import_undo(request: SignedIn) -> HttpResponse:
     whole = _made_with_them(request, request.POST.get("experiment", ""), uids)
     if whole is not None:
         jobs.delete_experiment(whole, request.user)
-        said = f"{whole.name} with its imported runs"
+        said = gettext("Put %(name)s with its imported runs into the bin: it can be restored for %(days)s days.") % {
+            "name": whole.name,
+            "days": shelving.DAYS_IN_BIN,
+        }
     else:
         runs = Run.objects.visible_to(request.user).filter(uid__in=uids, source__isnull=False)
         count = len(jobs.delete_runs(changeable(request.user, runs), request.user))
-        said = f"{count} imported run{'' if count == 1 else 's'}"
-    messages.success(request, f"Put {said} into the bin: it can be restored for {shelving.DAYS_IN_BIN} days.")
+        said = ngettext(
+            "Put %(n)s imported run into the bin: it can be restored for %(days)s days.",
+            "Put %(n)s imported runs into the bin: it can be restored for %(days)s days.",
+            count,
+        ) % {"n": count, "days": shelving.DAYS_IN_BIN}
+    messages.success(request, said)
     return redirect("import")
 
 

@@ -12,6 +12,7 @@ from django.forms import BoundField
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from runs import jobs
@@ -47,7 +48,8 @@ def launch(request: SignedIn, pk: int) -> HttpResponse:
     if request.method == "POST":
         form = LaunchForm(request.POST)
         if form.is_valid() and (runs := _launch(request, experiment, form)):
-            messages.success(request, f"Launched {len(runs)} run{'s' if len(runs) > 1 else ''}.")
+            said = ngettext("Launched %(n)s run.", "Launched %(n)s runs.", len(runs))
+            messages.success(request, said % {"n": len(runs)})
             return redirect(runs[0] if len(runs) == 1 else experiment)
     elif "clone" in request.GET:
         form = LaunchForm.cloning(visible_run(request, request.GET["clone"]))
@@ -114,7 +116,8 @@ def _lay_over(request: SignedIn, form: LaunchForm) -> list[Change]:
     if "with" in request.GET:
         asked[request.GET["with"]] = request.GET.get("value", "")
     for name in [name for name in asked if name not in form.fields]:
-        messages.warning(request, f"{name} is no field: all is as in the run. Fields: {', '.join(form.fields)}.")
+        said = gettext("%(name)s is no field: all is as in the run. Fields: %(fields)s.")
+        messages.warning(request, said % {"name": name, "fields": ", ".join(form.fields)})
         del asked[name]
     before: dict[str, Any] = dict(form.data if form.is_bound else form.initial)
     if form.is_bound:

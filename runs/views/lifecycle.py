@@ -7,11 +7,13 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_POST
 
 from runs import jobs, launch
 from runs.access import changeable, may_cancel, may_resume
 from runs.models import Attempt, Experiment, Run
+from runs.templatetags.pages import state_words
 from runs.views.parameters import SignedIn
 from runs.views.visible import visible_experiment, visible_run
 from workers.executors.states import State
@@ -25,12 +27,14 @@ def run_cancel(request: SignedIn, uid: str) -> HttpResponse:
         raise PermissionDenied
     if found.is_open:
         jobs.cancel_run(found, request.user)
-        messages.info(request, f"Asked {found.name} to stop. It saves a checkpoint first, if it has begun.")
+        said = gettext("Asked %(name)s to stop. It saves a checkpoint first, if it has begun.")
+        messages.info(request, said % {"name": found.name})
     elif found.waits_to_restart:
         jobs.cancel_run(found, request.user)
-        messages.info(request, f"{found.name} will not start again by itself.")
+        messages.info(request, gettext("%(name)s will not start again by itself.") % {"name": found.name})
     else:
-        messages.warning(request, f"{found.name} has already ended: {found.state}.")
+        said = gettext("%(name)s has already ended: %(state)s.")
+        messages.warning(request, said % {"name": found.name, "state": state_words(found.state)})
     return redirect(found)
 
 
@@ -41,7 +45,7 @@ def run_resume(request: SignedIn, uid: str) -> HttpResponse:
     if not may_resume(request.user, found):
         raise PermissionDenied
     try:
-        messages.success(request, f"{found.name} {_what_comes(jobs.resume_run(found, request.user))}.")
+        messages.success(request, _what_comes(found, jobs.resume_run(found, request.user)))
     except launch.CannotResume as error:
         messages.warning(request, f"{error}.")
     return redirect(found)
@@ -58,7 +62,12 @@ def experiment_resume(request: SignedIn, pk: int) -> HttpResponse:
             resumed += 1
         except launch.CannotResume as error:
             messages.warning(request, f"{error}.")
-    messages.success(request, f"Resumed {resumed} run{'' if resumed == 1 else 's'}, each from its newest checkpoint.")
+    said = ngettext(
+        "Resumed %(n)s run, each from its newest checkpoint.",
+        "Resumed %(n)s runs, each from its newest checkpoint.",
+        resumed,
+    )
+    messages.success(request, said % {"n": resumed})
     return redirect(found)
 
 
@@ -69,6 +78,8 @@ def interrupted_runs(request: SignedIn, experiment: Experiment) -> QuerySet[Run]
     return changeable(request.user, interrupted).select_related("experiment").order_by("pk")
 
 
-def _what_comes(attempt: Attempt) -> str:
-    where = "from the beginning" if attempt.resumed_step is None else f"from step {attempt.resumed_step}"
-    return f"goes on {where}, as attempt {attempt.n}"
+def _what_comes(run: Run, attempt: Attempt) -> str:
+    said = {"name": run.name, "step": attempt.resumed_step, "n": attempt.n}
+    if attempt.resumed_step is None:
+        return gettext("%(name)s goes on from the beginning, as attempt %(n)s.") % said
+    return gettext("%(name)s goes on from step %(step)s, as attempt %(n)s.") % said

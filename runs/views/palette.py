@@ -8,6 +8,8 @@ from django.db.models import Q, QuerySet
 from django.http import HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
 from django.views.decorators.http import require_safe
 
 from runs.models import Experiment, Run
@@ -15,7 +17,7 @@ from runs.views.parameters import Row, SignedIn
 
 OF_EACH = 8
 WORDS_AT_MOST = 8
-PAGES = {"home": "Home", "experiments": "Experiments", "compare": "Compare runs"}
+PAGES = {"home": _("Home"), "experiments": _("Experiments"), "compare": _("Compare runs")}
 
 
 @dataclass(frozen=True)
@@ -34,10 +36,11 @@ def palette(request: SignedIn) -> HttpResponse:
     words = request.GET.get("q", "")[:200].replace("\x00", "").split()[:WORDS_AT_MOST]
     experiments = _matching(Experiment.objects.visible_to(request.user), words, "name")
     runs = _matching(Run.objects.visible_to(request.user).select_related("experiment"), words, "name", "uid")
+    pages = [(name, gettext(title)) for name, title in PAGES.items()]
     places = [
-        *(Place("page", title, "", reverse(name)) for name, title in PAGES.items() if _holds(title, words)),
-        *(Place("experiment", e.name, e.question, e.get_absolute_url()) for e in experiments),
-        *(Place("run", r.name, r.experiment.name, r.get_absolute_url()) for r in runs),
+        *(Place(gettext("page"), title, "", reverse(name)) for name, title in pages if _holds(title, words)),
+        *(Place(gettext("experiment"), e.name, e.question, e.get_absolute_url()) for e in experiments),
+        *(Place(gettext("run"), r.name, r.experiment.name, r.get_absolute_url()) for r in runs),
     ]
     return TemplateResponse(request, "runs/palette.html", {"places": places, "q": " ".join(words)})
 

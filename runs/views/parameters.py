@@ -13,6 +13,7 @@ from django.core.exceptions import BadRequest
 from django.core.paginator import Page, Paginator
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
+from django.utils.translation import gettext
 from django_htmx.middleware import HtmxDetails
 
 from runs.charts import Look
@@ -36,8 +37,14 @@ def choice(request: HttpRequest, name: str, choices: Collection[str], default: s
     value = request.GET.get(name, default)
     if value in choices:
         return value
-    warn(request, f"{name} must be one of {', '.join(choices)}, not {value!r}: showing {default}.")
+    warn(request, not_offered(name, choices, value, default))
     return default
+
+
+def not_offered(name: str, choices: Collection[str], value: str, default: str) -> str:
+    """That a parameter has another value than those that there are."""
+    said = gettext("%(name)s must be one of %(choices)s, not %(value)r: showing %(default)s.")
+    return said % {"name": name, "choices": ", ".join(choices), "value": value, "default": default}
 
 
 def warn(request: HttpRequest, words: str) -> None:
@@ -56,11 +63,17 @@ class Axes:
     center: str = "mean"
     spread: str = AUTO
     choices: tuple[str, ...] = X_AXES
-    centers: tuple[tuple[str, str], ...] = tuple(MIDDLES.items())
-    spreads: tuple[tuple[str, str], ...] = (
-        (AUTO, "±1 std; min–max where there are fewer than 4 seeds"),
-        *SPREADS.items(),
-    )
+
+    @property
+    def centers(self) -> list[tuple[str, str]]:
+        """The middles to choose from, with their words."""
+        return [(name, gettext(words)) for name, words in MIDDLES.items()]
+
+    @property
+    def spreads(self) -> list[tuple[str, str]]:
+        """The bands to choose from, with their words."""
+        usual = gettext("±1 std; min–max where there are fewer than 4 seeds")
+        return [(AUTO, usual), *((name, gettext(words)) for name, words in SPREADS.items())]
 
     @property
     def center_words(self) -> str:

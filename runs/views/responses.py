@@ -10,6 +10,8 @@ from django.core.paginator import Page
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
 from django.views.decorators.http import require_safe
 from django_htmx.http import replace_url
 
@@ -20,8 +22,8 @@ from runs.views.parameters import SignedIn, choice, page_of
 from runs.views.visible import visible_run
 
 PROMPTS_A_PAGE = 8
-AGAINST = {"nothing": "as they are", "base": "what differs from the base model's"}
-WHICH = {"all": "greedy and samples", "greedy": "greedy only", "samples": "samples only"}
+AGAINST = {"nothing": _("as they are"), "base": _("what differs from the base model's")}
+WHICH = {"all": _("greedy and samples"), "greedy": _("greedy only"), "samples": _("samples only")}
 PARAMETERS = ("step", "which", "against", "prompts")
 
 
@@ -51,8 +53,10 @@ def responses_context(request: SignedIn, run: Run) -> dict[str, Any]:
     against = choice(request, "against", AGAINST, "nothing")
     page = _prompts(request, run, step)
     return {
-        "response_steps": steps, "response_step": step, "which": which, "which_choices": WHICH, "against": against,
-        "against_choices": AGAINST, "prompt_page": page, "asked": _asked(run, step, which, against, list(page)),
+        "response_steps": steps, "response_step": step, "which": which, "against": against,
+        "which_choices": {name: gettext(words) for name, words in WHICH.items()},
+        "against_choices": {name: gettext(words) for name, words in AGAINST.items()},
+        "prompt_page": page, "asked": _asked(run, step, which, against, list(page)),
     }  # fmt: skip
 
 

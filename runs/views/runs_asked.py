@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from django.http import HttpRequest, QueryDict
 from django.utils.functional import cached_property
+from django.utils.translation import gettext
 
 from runs import tables
 from runs.models import Experiment
@@ -140,7 +141,8 @@ def _columns(request: HttpRequest, sent: QueryDict, vocabulary: Vocabulary, name
         if vocabulary.column(key) is None:
             warn(request, vocabulary.complaint(key))
     if len(keys) > at_most:
-        warn(request, f"{name} takes at most {at_most} keys: showing the first {at_most}.")
+        said = gettext("%(name)s takes at most %(n)s keys: showing the first %(n)s.")
+        warn(request, said % {"name": name, "n": at_most})
     return _columns_of(vocabulary, keys[:at_most])
 
 
@@ -148,8 +150,11 @@ def _order(request: HttpRequest, sent: QueryDict, vocabulary: Vocabulary) -> Ord
     asked = sent.get("sort") or NEWEST
     column = vocabulary.column(asked.removeprefix("-"))
     if column is None or not column.is_sortable:
-        offered = "created, name, reward, kl or es.sigma, with - before it for the largest first"
-        warn(request, f"sort must be one of the columns, such as {offered}, not {asked!r}.")
+        said = gettext(
+            "sort must be one of the columns, such as created, name, reward, kl or es.sigma, with - before it for the "
+            "largest first, not %(asked)r."
+        )
+        warn(request, said % {"asked": asked})
         return _order_by(vocabulary, NEWEST)
     return Order(column, asked.startswith("-"))
 
@@ -164,5 +169,5 @@ def _after(request: HttpRequest, sent: QueryDict) -> Place | None:
     try:
         return Place.read(text) if text else None
     except tables.NotACursor:
-        warn(request, "That page is not known: showing the first.")
+        warn(request, gettext("That page is not known: showing the first."))
         return None

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db.models import Max, Sum
 from django.db.models.functions import Coalesce, Now
+from django.utils.translation import gettext
 
 from runs.charts import label
 from runs.models import Attempt, Run, Series
@@ -58,7 +59,7 @@ def group_names(rows: Sequence[GroupRow], by: Sequence[Column]) -> dict[int, lis
 def _name(column: Column, run: Run, value: Any) -> str:
     if column.key == "recipe":
         return f"{run.method} · {label(run)}"
-    return "none" if value is None else str(value)
+    return gettext("none") if value is None else str(value)
 
 
 def _row(run: Run, columns: Sequence[Column], known: _Known) -> Row:

@@ -79,7 +79,7 @@ def runs_table(request: HttpRequest, experiment: Experiment) -> RunsTable:
     if asked.group:
         return _of_groups(asked, runs, states, archived, problems)
     shown, place = tables.page(runs, asked.order, asked.after, RUNS_A_PAGE)
-    total = runs.count() if place or asked.after else len(shown)
+    total = _total(asked, runs, states) if place or asked.after else len(shown)
     following = f"{asked.address()}&after={place}" if place else ""
     rows = rows_of(shown, asked.columns)
     return RunsTable(asked, _headings(asked), rows, [], shown, total, following, states, archived, problems)
@@ -105,6 +105,11 @@ def steps_of(run: Run) -> int:
     """Updates that a run will make, from its stored config; 0 where that does not say."""
     section = run.config.get(run.method) or {}
     return int(section.get("iterations") or section.get("max_steps") or 0)
+
+
+def _total(asked: Asked, runs: QuerySet[Run], states: Sequence[tuple[str, int]]) -> int:
+    """How many runs fit the query. Where it asks for nothing, they have been counted already, by state."""
+    return runs.count() if asked.terms else sum(count for _, count in states)
 
 
 def _by_state(runs: QuerySet[Run]) -> tuple[list[tuple[str, int]], int]:

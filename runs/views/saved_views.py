@@ -12,6 +12,7 @@ from django.db import IntegrityError, transaction
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from runs.access import may_make
@@ -49,7 +50,7 @@ class SavedViewForm(forms.Form):
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         is_experiment = cleaned.get("page") == SavedView.Page.EXPERIMENT
         if is_experiment and cleaned.get("experiment") is None:
-            raise forms.ValidationError("A view of an experiment must name one that you may see.")
+            raise forms.ValidationError(gettext("A view of an experiment must name one that you may see."))
         return cleaned if is_experiment else cleaned | {"experiment": None}
 
 
@@ -80,14 +81,16 @@ def saved_view_change(request: SignedIn, pk: int) -> HttpResponse:
         raise PermissionDenied
     if do == "delete":
         view.delete()
-        messages.success(request, f"Deleted the view {view.name}.")
+        messages.success(request, gettext("Deleted the view %(name)s.") % {"name": view.name})
     elif do in ("share", "unshare"):
         SavedView.objects.filter(pk=pk).update(is_shared=do == "share")
-        messages.success(request, f"{view.name} is {'shared with everybody' if do == 'share' else 'yours alone'}.")
+        shared, kept = gettext("%(name)s is shared with everybody."), gettext("%(name)s is yours alone.")
+        messages.success(request, (shared if do == "share" else kept) % {"name": view.name})
     elif do == "rename":
         _rename(request, view)
     else:
-        messages.error(request, f"What to do must be one of rename, share, unshare, delete, not {do!r}.")
+        said = gettext("What to do must be one of %(verbs)s, not %(do)r.")
+        messages.error(request, said % {"verbs": "rename, share, unshare, delete", "do": do})
     return redirect("saved-views")
 
 
@@ -95,24 +98,26 @@ def _save(request: SignedIn) -> HttpResponse:
     form = SavedViewForm(request.POST, request.user)
     if not form.is_valid():
         for field, problems in form.errors.items():
-            messages.error(request, f"{field if field != '__all__' else 'The view'}: {' '.join(map(str, problems))}")
+            named = field if field != "__all__" else gettext("The view")
+            messages.error(request, f"{named}: {' '.join(map(str, problems))}")
         return redirect("saved-views")
     kept = form.cleaned_data
     if kept["is_shared"] and not may_make(request.user):
         raise PermissionDenied
     view, is_new = SavedView.objects.update_or_create(owner=request.user, name=kept.pop("name"), defaults=kept)
-    messages.success(request, f"{'Saved' if is_new else 'Replaced'} the view {view.name}.")
+    said = gettext("Saved the view %(name)s.") if is_new else gettext("Replaced the view %(name)s.")
+    messages.success(request, said % {"name": view.name})
     return redirect(view.target)
 
 
 def _rename(request: SignedIn, view: SavedView) -> None:
     name = request.POST.get("name", "").strip()
     if not 1 <= len(name) <= 100 or "\x00" in name:
-        messages.error(request, "A name has 1 to 100 characters.")
+        messages.error(request, gettext("A name has 1 to 100 characters."))
         return
     try:
         with transaction.atomic():
             SavedView.objects.filter(pk=view.pk).update(name=name)
-        messages.success(request, f"{view.name} is called {name} now.")
+        messages.success(request, gettext("%(old)s is called %(new)s now.") % {"old": view.name, "new": name})
     except IntegrityError:
-        messages.error(request, f"You have another view that is called {name}.")
+        messages.error(request, gettext("You have another view that is called %(name)s.") % {"name": name})

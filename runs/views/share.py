@@ -12,6 +12,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext, ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
@@ -56,10 +57,10 @@ def share(request: SignedIn) -> HttpResponse:
     page = _page(request)
     if request.method == "POST" and "take_back" in request.POST:
         take_back_all(request.user)
-        messages.success(request, "All links that you had made have ended.")
+        messages.success(request, gettext("All links that you had made have ended."))
         return redirect(request.get_full_path())
     context = {
-        "page": page, "lifetimes": {name: words for name, (words, _) in LIFETIMES.items()},
+        "page": page, "lifetimes": {name: gettext(words) for name, (words, _) in LIFETIMES.items()},
         "may_share": may_share(request.user),
     }  # fmt: skip
     if request.method != "POST":
@@ -84,18 +85,19 @@ def _page(request: SignedIn) -> Page:
     name = request.GET.get("page", "")
     if name == Scope.RUN:
         run = visible_run(request, request.GET.get("run", ""))
-        return Page(Scope.RUN, (run.uid,), f"the run {run.name}", run.get_absolute_url(), run.experiment.is_private)
+        words = gettext("the run %(name)s") % {"name": run.name}
+        return Page(Scope.RUN, (run.uid,), words, run.get_absolute_url(), run.experiment.is_private)
     if name == Scope.EXPERIMENT:
         found = visible_experiment(request, _number(request))
-        return Page(
-            Scope.EXPERIMENT, (found.pk,), f"the experiment {found.name}", found.get_absolute_url(), found.is_private
-        )
+        words = gettext("the experiment %(name)s") % {"name": found.name}
+        return Page(Scope.EXPERIMENT, (found.pk,), words, found.get_absolute_url(), found.is_private)
     if name != Scope.COMPARE:
         raise Http404(f"page must be one of {', '.join(Scope)}, not {name!r}")
     runs = choice_of(request).runs
     back = request.GET.copy()
     back.pop("page")
-    words = f"a comparison of {len(runs)} run{'' if len(runs) == 1 else 's'}"
+    n = len(runs)
+    words = ngettext("a comparison of %(n)s run", "a comparison of %(n)s runs", n) % {"n": n}
     is_private = any(run.experiment.is_private for run in runs)
     return Page(
         Scope.COMPARE, tuple(run.uid for run in runs), words, f"{reverse('compare')}?{back.urlencode()}", is_private

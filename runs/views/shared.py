@@ -15,6 +15,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.cache import get_conditional_response
+from django.utils.translation import get_language
 from django.views.decorators.http import require_safe
 
 from runs.access.share_links import LinkEnded, Share, UnknownLink, opened
@@ -95,5 +96,5 @@ def shared_section(request: HttpRequest, text: str, share: Share) -> HttpRespons
 
 
 def _etag(request: HttpRequest, newest: dict[str, int]) -> str:
-    said = f"{request.get_full_path()} {sorted(newest.items())}"
+    said = f"{get_language()} {request.get_full_path()} {sorted(newest.items())}"
     return f'"{sha256(said.encode()).hexdigest()[:32]}"'

@@ -6,18 +6,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
 
 from runs import checkpoints, launch, series
 from runs.charts import number, share
 from runs.models import Attempt, Run
 from runs.series import Curve
+from runs.templatetags.pages import state_words
 from runs.views.runs_table import steps_of
 from workers.executors.states import State
 
 TILES = (
-    ("reward", "reward/mean", "Held-out reward"),
-    ("accuracy", "accuracy/contains", "Accuracy"),
-    ("kl", "kl", "KL, nats per token"),
+    ("reward", "reward/mean", _("Held-out reward")),
+    ("accuracy", "accuracy/contains", _("Accuracy")),
+    ("kl", "kl", _("KL, nats per token")),
 )
 
 
@@ -33,7 +36,8 @@ class Tile:
     @property
     def sentence(self) -> str:
         said = share if self.chart == "accuracy" else number
-        return f"{self.title} {said(self.last)}, from {said(self.first)}."
+        words = {"title": self.title, "last": said(self.last), "first": said(self.first)}
+        return gettext("%(title)s %(last)s, from %(first)s.") % words
 
 
 @dataclass(frozen=True)
@@ -64,9 +68,15 @@ def standing(run: Run) -> dict[str, Any]:
         "attempt": attempts[0] if attempts else None, "tiles": tiles, "step": step, "steps": steps,
         "share": _share(attempts, step, steps), "seconds": _seconds(attempts),
         "restart": _restart(run, attempts), "resumption": _resumption(run, attempts),
-        "in_words": f"{run.name} is {run.state.replace('_', ' ')}, step {step}{f' of {steps}' if steps else ''}. "
-        + " ".join(t.sentence for t in tiles),
+        "in_words": " ".join([_in_words(run, step, steps), *(tile.sentence for tile in tiles)]),
     }  # fmt: skip
+
+
+def _in_words(run: Run, step: int, steps: int) -> str:
+    said = {"name": run.name, "state": state_words(run.state), "step": step, "steps": steps}
+    if steps:
+        return gettext("%(name)s is %(state)s, step %(step)s of %(steps)s.") % said
+    return gettext("%(name)s is %(state)s, step %(step)s.") % said
 
 
 def _restart(run: Run, attempts: list[Attempt]) -> Restart | None:
@@ -94,7 +104,7 @@ def _resumption(run: Run, attempts: list[Attempt]) -> Resumption | None:
 
 def _tile(curve: Curve, chart: str, title: str) -> Tile:
     values = curve.y[~curve.overwritten]
-    return Tile(chart, title, float(values[0]), float(values[-1]))
+    return Tile(chart, gettext(title), float(values[0]), float(values[-1]))
 
 
 def _last_step(run: Run) -> int:

@@ -42,7 +42,8 @@ class ChosenRows extends HTMLElement {
     const all = this.form.elements.all?.checked;
     this.every.checked = boxes.length > 0 && ticked.length === boxes.length;
     this.every.indeterminate = ticked.length > 0 && ticked.length < boxes.length;
-    this.output.value = all ? "All that fit" : ticked.length ? `${ticked.length} chosen` : "None chosen";
+    const some = interpolate(ngettext("%s chosen", "%s chosen", ticked.length), [ticked.length]);
+    this.output.value = all ? gettext("All that fit") : ticked.length ? some : gettext("None chosen");
     for (const button of this.form.querySelectorAll("button")) button.disabled = !all && ticked.length === 0;
   }
 }

@@ -13,10 +13,10 @@ class CopyButton extends HTMLElement {
     const source = document.getElementById(this.getAttribute("for"));
     try {
       await navigator.clipboard.writeText(source.textContent.trim());
-      this.say("Copied");
+      this.say(gettext("Copied"));
     } catch {
       getSelection().selectAllChildren(source);
-      this.say("Selected: press Ctrl+C");
+      this.say(gettext("Selected: press Ctrl+C"));
     }
   }
 

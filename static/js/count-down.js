@@ -14,7 +14,7 @@ class CountDown extends HTMLElement {
 
   say() {
     const left = Math.round((this.endsAt - performance.now()) / 1000);
-    this.textContent = left > 0 ? `in ${left} s` : "now";
+    this.textContent = left > 0 ? interpolate(gettext("in %s s"), [left]) : gettext("now");
   }
 }
 

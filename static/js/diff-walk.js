@@ -15,7 +15,8 @@ class DiffWalk extends HTMLElement {
     rows[here]?.classList.remove("is-here");
     rows[next].classList.add("is-here");
     rows[next].scrollIntoView({ block: "nearest" });
-    this.querySelector("[data-at]").textContent = `${next + 1} of ${rows.length}: ${rows[next].dataset.differs}`;
+    const place = { at: next + 1, of: rows.length, what: rows[next].dataset.differs };
+    this.querySelector("[data-at]").textContent = interpolate(gettext("%(at)s of %(of)s: %(what)s"), place, true);
   }
 }
 

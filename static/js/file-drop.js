@@ -5,16 +5,33 @@ class FileDrop extends HTMLElement {
   connectedCallback() {
     this.input = this.querySelector("input[type=file]");
     this.words = this.querySelector("[data-said]");
+    this.folder = this.querySelector("[data-folder]");
+    this.folder.hidden = false;
     this.stop = new AbortController();
     const { signal } = this.stop;
     this.addEventListener("dragover", (event) => this.onOver(event), { signal });
     this.addEventListener("dragleave", () => this.classList.remove("over"), { signal });
     this.addEventListener("drop", (event) => this.onDrop(event), { signal });
+    this.folder.addEventListener("click", () => this.askForFolder(), { signal });
     this.input.addEventListener("change", () => this.tell([...this.input.files].map((file) => [file, file.name])), { signal });
   }
 
   disconnectedCallback() {
     this.stop.abort();
+  }
+
+  askForFolder() {
+    const asked = document.createElement("input");
+    Object.assign(asked, { type: "file", multiple: true, webkitdirectory: true });
+    asked.addEventListener("change", () => this.take([...asked.files].map((file) => [file, file.webkitRelativePath])));
+    asked.click();
+  }
+
+  take(found) {
+    const chosen = new DataTransfer();
+    for (const [file] of found) chosen.items.add(file);
+    this.input.files = chosen.files;
+    this.tell(found);
   }
 
   onOver(event) {
@@ -29,13 +46,9 @@ class FileDrop extends HTMLElement {
     const dropped = [...event.dataTransfer.items].filter((item) => item.kind === "file");
     const entries = dropped.map((item) => item.webkitGetAsEntry() ?? item.getAsFile());
     try {
-      const found = (await Promise.all(entries.map((entry) => this.inside(entry)))).flat();
-      const chosen = new DataTransfer();
-      for (const [file] of found) chosen.items.add(file);
-      this.input.files = chosen.files;
-      this.tell(found);
+      this.take((await Promise.all(entries.map((entry) => this.inside(entry)))).flat());
     } catch (error) {
-      this.say(`Not read: ${error.message}`, true);
+      this.say(interpolate(gettext("Not read: %s"), [error.message]), true);
     }
   }
 
@@ -63,12 +76,17 @@ class FileDrop extends HTMLElement {
       this.append(field);
     }
     const bytes = found.reduce((sum, [file]) => sum + file.size, 0);
-    const tooMany = found.length > Number(this.dataset.files);
-    const tooMuch = bytes > Number(this.dataset.most);
-    const count = `${found.length} file${found.length === 1 ? "" : "s"}, ${(bytes / 2 ** 20).toFixed(1)} MB`;
-    const why = tooMany ? `at most ${this.dataset.files} files at once: pack them into a zip` : tooMuch ? "too much at once" : "";
+    const size = { n: found.length, size: (bytes / 2 ** 20).toFixed(1) };
+    const count = interpolate(ngettext("%(n)s file, %(size)s MB", "%(n)s files, %(size)s MB", found.length), size, true);
+    const why = this.tooMuch(found.length, bytes);
     this.input.setCustomValidity(why);
     this.say(found.length ? `${count}${why ? `; ${why}` : ""}` : "", Boolean(why));
+  }
+
+  tooMuch(files, bytes) {
+    const most = this.dataset.files;
+    if (files > Number(most)) return interpolate(gettext("at most %s files at once: pack them into a zip"), [most]);
+    return bytes > Number(this.dataset.most) ? gettext("too much at once") : "";
   }
 
   say(words, isBad) {

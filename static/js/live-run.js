@@ -8,7 +8,12 @@ const POLL_MS = 5000;
 const LONGEST_WAIT_MS = 15000;
 const FAILURES_BEFORE_POLLING = 2;
 const NOT_SIGNED_IN = 4401;
-const WORDS = { live: "Live", connecting: "Connecting…", away: "Not live: asking every 5 s", over: "Sign in again" };
+const WORDS = {
+  live: gettext("Live"),
+  connecting: gettext("Connecting…"),
+  away: gettext("Not live: asking every 5 s"),
+  over: gettext("Sign in again"),
+};
 
 class LiveRun extends HTMLElement {
   connectedCallback() {

@@ -73,7 +73,8 @@ class PageFilter extends HTMLElement {
     for (const one of found) one.hidden = !pattern.test(one.dataset.find);
     this.showSections();
     const shown = found.filter((one) => !one.hidden).length;
-    this.words.textContent = this.input.value ? `${shown} of ${found.length} shown` : "";
+    const told = interpolate(gettext("%(shown)s of %(all)s shown"), { shown, all: found.length }, true);
+    this.words.textContent = this.input.value ? told : "";
   }
 
   showSections() {

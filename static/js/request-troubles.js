@@ -12,9 +12,12 @@ class RequestTroubles extends HTMLElement {
     this.stop = new AbortController();
     const { signal } = this.stop;
     const on = (name, does) => document.body.addEventListener(name, (event) => does(event.detail), { signal });
-    on("htmx:responseError", (detail) => this.onTrouble(detail, `the server answered ${detail.xhr.status}`));
-    on("htmx:sendError", (detail) => this.onTrouble(detail, "the server does not answer"));
-    on("htmx:timeout", (detail) => this.onTrouble(detail, "the server takes too long"));
+    const answered = gettext("A part of this page is not up to date: the server answered %s.");
+    const silent = gettext("A part of this page is not up to date: the server does not answer.");
+    const slow = gettext("A part of this page is not up to date: the server takes too long.");
+    on("htmx:responseError", (detail) => this.onTrouble(detail, interpolate(answered, [detail.xhr.status])));
+    on("htmx:sendError", (detail) => this.onTrouble(detail, silent));
+    on("htmx:timeout", (detail) => this.onTrouble(detail, slow));
     on("htmx:beforeSwap", (detail) => this.beforeSwap(detail));
     on("htmx:afterRequest", (detail) => detail.successful && this.onSuccess(detail));
     this.again.addEventListener("click", () => this.tryAgain(), { signal });
@@ -25,9 +28,9 @@ class RequestTroubles extends HTMLElement {
     this.stop.abort();
   }
 
-  onTrouble({ elt, requestConfig: { verb, path } }, why) {
+  onTrouble({ elt, requestConfig: { verb, path } }, words) {
     this.failed.set(path, { elt, verb });
-    this.show(`A part of this page is not up to date: ${why}.`);
+    this.show(words);
     // What a person sent is theirs to send again: only questions are repeated.
     this.again.hidden = [...this.failed.values()].some((one) => one.verb !== "get");
     this.signIn.hidden = true;
@@ -40,7 +43,7 @@ class RequestTroubles extends HTMLElement {
   beforeSwap(detail) {
     if (new URL(detail.xhr.responseURL || location.href).pathname !== SIGN_IN) return;
     detail.shouldSwap = false;
-    this.show("You are signed out, so that this page is no longer up to date.");
+    this.show(gettext("You are signed out, so that this page is no longer up to date."));
     this.signIn.href = `${SIGN_IN}?next=${encodeURIComponent(location.pathname + location.search)}`;
     this.signIn.hidden = false;
     this.again.hidden = true;

@@ -7,10 +7,11 @@ class StepScrubber extends HTMLElement {
     this.select = document.getElementById(this.getAttribute("for"));
     this.slider = Object.assign(document.createElement("input"), { type: "range", min: 0 });
     this.slider.max = this.select.options.length - 1;
-    this.slider.setAttribute("aria-label", "Step");
+    this.slider.setAttribute("aria-label", gettext("Step"));
     this.slider.addEventListener("input", () => this.goTo(Number(this.slider.value)));
     this.select.addEventListener("change", () => this.show());
-    this.replaceChildren(this.step("◀", "Earlier step", -1), this.slider, this.step("▶", "Later step", 1));
+    const [earlier, later] = [gettext("Earlier step"), gettext("Later step")];
+    this.replaceChildren(this.step("◀", earlier, -1), this.slider, this.step("▶", later, 1));
     this.show();
   }
 

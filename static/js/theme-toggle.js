@@ -2,6 +2,7 @@
 
 const THEMES = ["system", "light", "dark"];
 const SIGNS = { system: "◐", light: "☀", dark: "☾" };
+const WORDS = { system: gettext("system"), light: gettext("light"), dark: gettext("dark") };
 const YEAR_SECONDS = 365 * 24 * 3600;
 
 class ThemeToggle extends HTMLElement {
@@ -36,8 +37,9 @@ class ThemeToggle extends HTMLElement {
 
   show() {
     this.button.textContent = SIGNS[this.theme];
-    this.button.title = `Theme: ${this.theme}`;
-    this.button.setAttribute("aria-label", `Theme: ${this.theme}. Switch to ${this.next()}`);
+    const said = { theme: WORDS[this.theme], next: WORDS[this.next()] };
+    this.button.title = interpolate(gettext("Theme: %(theme)s"), said, true);
+    this.button.setAttribute("aria-label", interpolate(gettext("Theme: %(theme)s. Switch to %(next)s"), said, true));
   }
 }
 

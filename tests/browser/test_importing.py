@@ -7,6 +7,7 @@ from pathlib import Path
 from playwright.sync_api import Page, expect
 
 from runs.models import Run
+from tests.browser.test_accessibility import WIDTHS, faults
 from tests.runs.importing.logs import iteration
 
 DROP = """(drop, [names, texts]) => {
@@ -27,10 +28,30 @@ def test_dropped_files_are_imported_and_put_into_the_bin(signed_in: Page, addres
     result = page.get_by_role("region", name="What was imported")
     expect(result.get_by_role("status")).to_contain_text("2 new runs in Dropped.")
     expect(result).to_contain_text("line 2: iteration 2 without a number that can be read")
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 900})
+            assert faults(page) == "[]", f"{theme} at {width} px"
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert {*Run.objects.values_list("seed", flat=True)} == {3, 4}
     result.get_by_role("link", name="seed 4").click()
     expect(page.get_by_role("heading", name="es α0.5 σ0.1 seed 4")).to_be_visible()
     page.go_back()
+
+
+def test_a_chosen_folder_says_what_its_names_say(signed_in: Page, address: str, runs_dir: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "alpha0.25_sigma0.5"
+    folder.mkdir()
+    (folder / "seed7.log").write_text(iteration(4))
+    page = signed_in
+    page.goto(f"{address}/import/")
+    with page.expect_file_chooser() as asked:
+        page.get_by_role("button", name="Choose a folder").click()
+    asked.value.set_files(folder)
+    expect(page.locator("file-drop [data-said]")).to_have_text("1 file, 0.0 MB")
+    page.get_by_role("button", name="Import").click()
+    expect(page.get_by_role("link", name="es α0.25 σ0.5 seed 7")).to_be_visible()
 
 
 def test_undo_takes_it_all_back(signed_in: Page, address: str, runs_dir: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from psycopg.rows import dict_row
 
 from esweb.embedded import database_url
 from runs import series
+from runs.series.chunks import TIMES, Column, unpack_chunk
 
 Row = dict[str, Any]
 RESTARTS_SOON = {"restart": 1.0, "restart_longest": 4.0}
@@ -46,8 +47,15 @@ class Books:
 
     def points(self, attempt: int, epoch: int) -> Counter[tuple[int, str, float, str]]:
         """(step, key, time, value), as often as it is kept. Values as text: NaN does not equal itself."""
-        rows = self._rows("SELECT keys, data FROM runs_batch WHERE attempt_id = %s AND epoch = %s", attempt, epoch)
-        return Counter(point for row in rows for point in _points(series.unpack(row["keys"], row["data"])))
+        # In one question: what is loose now may be in a chunk a moment later.
+        rows = self._rows(
+            "SELECT NULL AS key, keys, data FROM runs_batch WHERE attempt_id = %s AND epoch = %s"
+            " UNION ALL SELECT key, NULL, data FROM runs_chunk WHERE attempt_id = %s AND epoch = %s",
+            *(attempt, epoch) * 2,
+        )
+        loose = [series.unpack(row["keys"], row["data"]) for row in rows if row["key"] is None]
+        chunks = [(row["key"], unpack_chunk(row["data"])) for row in rows if row["key"] is not None]
+        return Counter([*(point for block in loose for point in _points(block)), *_compacted(chunks)])
 
     def kept(self, table: str, columns: str, attempt: int, epoch: int) -> list[tuple[Any, ...]]:
         """Those columns of all rows of one epoch, in order of seq."""
@@ -85,3 +93,13 @@ def _points(block: series.Block) -> Iterator[tuple[int, str, float, str]]:
     for key in block.keys:
         for row, value in zip(*block.column(key), strict=True):
             yield int(block.steps[row]), key, float(block.t[row]), repr(float(value))
+
+
+def _compacted(chunks: Sequence[tuple[str, Column]]) -> Iterator[tuple[int, str, float, str]]:
+    """The points of all chunks of an epoch. The times of its records are a key of their own."""
+    of_times = [zip(points.records, points.values, strict=True) for key, points in chunks if key == TIMES]
+    times = {int(record): float(t) for column in of_times for record, t in column}
+    for key, points in chunks:
+        if key != TIMES:
+            for record, step, value in zip(points.records, points.steps, points.values, strict=True):
+                yield int(step), key, times[int(record)], repr(float(value))

@@ -7,14 +7,18 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from django.utils.translation import trans_real
 from pytest_django.fixtures import Settings
 
 from esweb.languages import languages
+from tests.runs.calling import calls, paths
 
 HEAD = "Content-Type: text/plain; charset=UTF-8\nPlural-Forms: nplurals=2; plural=(n != 1);\n"
-GERMAN = {"": HEAD, "Sign in": "Anmelden", "Experiments": "Versuche"}
+BOUND = "An ingest token is bound to one run, and no other is: name the run, or take another scope"
+BOUND_IN_GERMAN = "Ein Token zum Schreiben gehört zu einem Lauf, ein anderer zu keinem"
+GERMAN = {"": HEAD, "Sign in": "Anmelden", "Experiments": "Versuche", BOUND: BOUND_IN_GERMAN}
 
 
 def catalogue(words: Mapping[str, str]) -> bytes:
@@ -66,3 +70,15 @@ def test_scripts_have_their_words_too() -> None:
     words = Client(headers={"accept-language": "de"}).get("/words.js")
     assert words["Content-Type"].startswith("text/javascript")
     assert '"Experiments": "Versuche"' in words.content.decode()
+
+
+@pytest.mark.usefixtures("german")
+def test_a_refusal_is_translated_on_a_page_and_english_over_the_api(ada: User) -> None:
+    asked = {"accept-language": "de"}
+    browser = Client(headers=asked)
+    browser.force_login(ada)
+    page = browser.post("/settings/tokens/", {"name": "x", "scope": "ingest", "days": 3}).content.decode()
+    assert f"{BOUND_IN_GERMAN}." in page
+    refused = calls(ada, "admin").post("/api/v1/tokens", {"scope": "ingest"}, "application/json", headers=asked)
+    assert paths(refused) == {"run": BOUND}
+    assert '<html lang="de"' in browser.get("/api/v1/docs").content.decode()

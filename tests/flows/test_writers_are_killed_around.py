@@ -33,7 +33,7 @@ ALONE, TOGETHER = 48, 16
 """Writers with a file of their own, and writers of one file that they share."""
 BATCHES = -(-WRITTEN // (POINTS * (ALONE + TOGETHER)))
 """Of a writer."""
-KILLS = min(60, 4 + WRITTEN // 500_000)
+KILLS = min(60, 2 + WRITTEN // 500_000)
 SLOWEST = 5_000
 """Points a second, on a machine that is busy with other tests."""
 

@@ -89,3 +89,9 @@ def test_what_the_machine_says_stands_apart_with_a_line_for_each_gpu():
         == "Gpu0 rose from 50% to 70%; gpu1 70%."
     )
     assert charts["system/memory"].figure["layout"]["meta"] == {"x": "relative", "thinned": False}
+
+
+def test_a_share_that_never_moves_is_drawn_between_nothing_and_all():
+    one = run("es-tiny")
+    still = curve(one, "accuracy/contains", [0.9, 0.9, 0.9])
+    assert drawn(one, [still])["accuracy"].figure["layout"]["yaxis"]["range"] == [-0.03, 1.03]

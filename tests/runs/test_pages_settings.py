@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
@@ -152,3 +153,24 @@ def test_a_password_is_changed_by_who_knows_the_old_one(db):
 def test_a_viewer_has_tokens_that_read(ada, ada_client):
     give_role(ada, "viewer")
     assert make(ada_client).status_code == 200
+
+
+def test_the_log_says_who_let_whom_do_what(root, root_client, ada, ada_client):
+    change(root_client, ada, "role", role="viewer")
+    change(root_client, ada, "link")
+    change(root_client, ada, "shut-out")
+    change(root_client, ada, "let-in")
+    root_client.post(PEOPLE, {"username": "dee", "role": "member"})
+    ada_client.force_login(ada)
+    make(ada_client)
+    ada_client.post(f"{TOKENS}{ApiToken.objects.get().pk}/revoke/")
+    said = [(entry.user, entry.object_repr, entry.change_message) for entry in LogEntry.objects.order_by("pk")]
+    assert said == [
+        (root, "ada", "Made viewer"),
+        (root, "ada", "Made a link to a new password"),
+        (root, "ada", "Shut out"),
+        (root, "ada", "Let in again"),
+        (root, "dee", "Invited as member"),
+        (ada, "notebook", "Made a token of scope read, good for 30 days"),
+        (ada, "notebook", "Revoked a token of scope read"),
+    ]

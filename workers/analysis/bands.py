@@ -65,8 +65,7 @@ def band(lines: Sequence[Line], center: str = "mean", spread: str = AUTO) -> Ban
     if not solid:
         nothing = np.zeros(0)
         return Band(nothing, nothing, nothing, nothing, np.zeros(0, np.int64), center, spread)
-    x = np.unique(np.concatenate([line[0] for line in solid]))
-    values = np.array([np.interp(x, *line, left=np.nan, right=np.nan) for line in solid])
+    x, values = _on_one_axis(solid)
     n = (~np.isnan(values)).sum(axis=0)
     # Between the end of one seed and the start of another there may be nobody.
     x, values, n = x[n > 0], values[:, n > 0], n[n > 0]
@@ -74,6 +73,16 @@ def band(lines: Sequence[Line], center: str = "mean", spread: str = AUTO) -> Ban
     return Band(
         x, middle(values, center), np.where(n > 1, low, np.nan), np.where(n > 1, high, np.nan), n, center, spread
     )
+
+
+def _on_one_axis(lines: Sequence[Line]) -> tuple[Floats, NDArray[np.float64]]:
+    """Every x of any line, and float64[lines, points]: each line's value there, NaN before its first and after its
+    last point. Seeds that were evaluated at the same points, as most are, have nothing to interpolate."""
+    x = lines[0][0]
+    if (x[1:] > x[:-1]).all() and all(np.array_equal(x, own) for own, _ in lines[1:]):
+        return x, np.array([y for _, y in lines])
+    x = np.unique(np.concatenate([own for own, _ in lines]))
+    return x, np.array([np.interp(x, *line, left=np.nan, right=np.nan) for line in lines])
 
 
 def _finite(line: Line) -> Line:

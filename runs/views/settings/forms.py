@@ -6,28 +6,37 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth.models import User
+from django.utils.translation import gettext, gettext_lazy
 
 from runs import access
 from runs.access import Role
 from runs.models import ApiToken, Run
 
 SCOPES = [
-    ("read", "read: sees what you see"),
-    ("launch", "launch: read, and launches, changes and cancels"),
-    ("admin", "admin: all that you may do"),
-    ("ingest", "ingest: writes the records of one run"),
+    ("read", gettext_lazy("read: sees what you see")),
+    ("launch", gettext_lazy("launch: read, and launches, changes and cancels")),
+    ("admin", gettext_lazy("admin: all that you may do")),
+    ("ingest", gettext_lazy("ingest: writes the records of one run")),
 ]
 
 
 class TokenForm(forms.Form):
     """A new token."""
 
-    name = forms.CharField(label="What for", max_length=100, help_text="To recognise it by: notebook, cluster, CI.")
-    scope = forms.ChoiceField(label="Scope", choices=SCOPES)
-    days = forms.IntegerField(
-        label="Days until it expires", min_value=1, max_value=access.MAX_DAYS, initial=access.DAYS
+    name = forms.CharField(
+        label=gettext_lazy("What for"),
+        max_length=100,
+        help_text=gettext_lazy("To recognise it by: notebook, cluster, CI."),
     )
-    run = forms.CharField(label="Run", required=False, help_text="Only for scope ingest: the uid of a run of yours.")
+    scope = forms.ChoiceField(label=gettext_lazy("Scope"), choices=SCOPES)
+    days = forms.IntegerField(
+        label=gettext_lazy("Days until it expires"), min_value=1, max_value=access.MAX_DAYS, initial=access.DAYS
+    )
+    run = forms.CharField(
+        label=gettext_lazy("Run"),
+        required=False,
+        help_text=gettext_lazy("Only for scope ingest: the uid of a run of yours."),
+    )
 
     def __init__(self, person: User, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
@@ -40,7 +49,7 @@ class TokenForm(forms.Form):
             return None
         run = Run.objects.visible_to(self.person).select_related("experiment").filter(uid=uid).first()
         if run is None:
-            raise forms.ValidationError(f"There is no run {uid} that you may see.")
+            raise forms.ValidationError(gettext("There is no run %(uid)s that you may see.") % {"uid": uid})
         return run
 
     def issued(self) -> tuple[ApiToken, str] | None:
@@ -56,10 +65,10 @@ class TokenForm(forms.Form):
 class InvitationForm(forms.ModelForm):  # type: ignore[type-arg]
     """A new person, who chooses a password of their own."""
 
-    role = forms.ChoiceField(label="Role", choices=Role.choices, initial=Role.MEMBER)
+    role = forms.ChoiceField(label=gettext_lazy("Role"), choices=Role.choices, initial=Role.MEMBER)
 
     class Meta:
         model = User
         fields = ("username",)
-        labels = {"username": "Name to sign in with"}  # noqa: RUF012 (as Django reads it)
-        help_texts = {"username": "Letters, digits and @.+-_"}  # noqa: RUF012
+        labels = {"username": gettext_lazy("Name to sign in with")}  # noqa: RUF012 (as Django reads it)
+        help_texts = {"username": gettext_lazy("Letters, digits and @.+-_")}  # noqa: RUF012

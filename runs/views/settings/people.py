@@ -15,10 +15,11 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
+from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from runs.access import CannotChangeRole, Role, give_role, may_manage_people, refuse_last_admin, role_of
+from runs.access import CannotChangeRole, Role, give_role, may_manage_people, note, refuse_last_admin, role_of
 from runs.views.parameters import SignedIn, page_of
 from runs.views.settings.forms import InvitationForm
 
@@ -31,7 +32,7 @@ def people(request: SignedIn) -> HttpResponse:
     """The list. A POST makes a new person, and shows the link by which they come in."""
     _check(request)
     form = InvitationForm(request.POST or None)
-    invited = _invited(form) if request.method == "POST" and form.is_valid() else None
+    invited = _invited(request.user, form) if request.method == "POST" and form.is_valid() else None
     return _page(request, InvitationForm() if invited else form, invited)
 
 
@@ -42,6 +43,7 @@ def person_change(request: SignedIn, pk: int) -> HttpResponse:
     _check(request)
     person = get_object_or_404(User, pk=pk)
     if request.POST.get("do") == "link":
+        note(request.user, person, "Made a link to a new password")
         return _page(request, InvitationForm(), person)
     try:
         messages.success(request, _verb(request)(request, person))
@@ -65,12 +67,13 @@ def _page(request: SignedIn, form: InvitationForm, invited: User | None) -> Http
     return TemplateResponse(request, "settings/people.html", context, status=400 if form.errors else 200)
 
 
-def _invited(form: InvitationForm) -> User:
+def _invited(by: User, form: InvitationForm) -> User:
     with transaction.atomic():
         person: User = form.save(commit=False)
         person.set_unusable_password()
         person.save()
         give_role(person, form.cleaned_data["role"])
+        note(by, person, f"Invited as {role_of(person).value}")
     return person
 
 
@@ -81,20 +84,26 @@ def _link(person: User) -> str:
 
 
 def _change_role(request: SignedIn, person: User) -> str:
-    give_role(person, request.POST.get("role", ""))
-    return f"{person.get_username()} is {role_of(person).value} now."
+    with transaction.atomic():
+        give_role(person, request.POST.get("role", ""))
+        note(request.user, person, f"Made {role_of(person).value}")
+    return gettext("%(name)s is %(role)s now.") % {"name": person.get_username(), "role": role_of(person).value}
 
 
 def _shut_out(request: SignedIn, person: User) -> str:
     with transaction.atomic():
         refuse_last_admin(person)
         User.objects.filter(pk=person.pk).update(is_active=False)
-    return f"{person.get_username()} is shut out: their sessions and tokens have ended. What they made stays."
+        note(request.user, person, "Shut out")
+    said = gettext("%(name)s is shut out: their sessions and tokens have ended. What they made stays.")
+    return said % {"name": person.get_username()}
 
 
 def _let_in(request: SignedIn, person: User) -> str:
-    User.objects.filter(pk=person.pk).update(is_active=True)
-    return f"{person.get_username()} may sign in again."
+    with transaction.atomic():
+        User.objects.filter(pk=person.pk).update(is_active=True)
+        note(request.user, person, "Let in again")
+    return gettext("%(name)s may sign in again.") % {"name": person.get_username()}
 
 
 VERBS: dict[str, Callable[[SignedIn, User], str]] = {"role": _change_role, "shut-out": _shut_out, "let-in": _let_in}

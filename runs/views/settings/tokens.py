@@ -7,10 +7,12 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST
 
+from runs import access
 from runs.models import ApiToken
 from runs.views.parameters import SignedIn
 from runs.views.settings.forms import TokenForm
@@ -38,6 +40,7 @@ def tokens(request: SignedIn) -> HttpResponse:
 def token_revoke(request: SignedIn, pk: int) -> HttpResponse:
     """Ends one of one's own tokens at once."""
     token = get_object_or_404(ApiToken, user=request.user, pk=pk)
-    token.delete()
-    messages.success(request, f"Revoked {token}: whatever uses it is refused from now on.")
+    access.revoke(token)
+    said = gettext("Revoked %(token)s: whatever uses it is refused from now on.")
+    messages.success(request, said % {"token": token})
     return redirect("settings-tokens")

@@ -127,6 +127,11 @@ def test_a_restart_that_goes_back_is_the_same_run_in_another_epoch():
     assert [(e, s) for e, s, _ in log.points("train/reward/mean")] == [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (1, 4)]
 
 
+def test_what_every_process_prints_counts_once():
+    log = read("".join(iteration(i) * 4 for i in (1, 2, 3)))
+    assert [step for _, step, _ in log.points("train/reward/mean")] == [1, 2, 3]
+
+
 def test_other_settings_in_between_are_another_run():
     one, two = (HEADER.format(seed=seed) + "".join(map(iteration, (1, 2, 3, 4))) + ENDED for seed in (0, 1))
     log = read(one + two)
@@ -142,7 +147,9 @@ def test_the_same_settings_after_an_end_are_another_run_too():
 def test_held_out_rewards_are_those_of_the_evaluator():
     log = read(iteration(1) + "[Eval] Iteration 1: Mean -122.25  Min -331.00  Max -9.00  Std 128.42\n" + iteration(2))
     assert log.points("reward/mean") == [(0, 1, -122.25)]
-    assert [log.values(f"reward/{key}") for key in ("min", "max", "std")] == [[-331.0], [-9.0], [128.42]]
+    log = read(HEADER.format(seed=0) + iteration(1) + "[Eval] Iteration 1: Mean -122.25  Min -331.00  Max -9.00\n")
+    assert [entry.record.axes for entry in log.entries if entry.record] == [{"samples": 60.0}] * 2
+    assert [log.values(f"reward/{key}") for key in ("min", "max")] == [[-331.0], [-9.0]]
 
 
 def test_answers_are_kept_line_by_line_with_what_was_wanted():

@@ -115,6 +115,23 @@ def test_a_viewer_has_no_such_page(ada, ada_client):
     assert sent(ada_client, file()).status_code == 403
 
 
+def test_a_clone_opens_the_form_with_its_settings_and_says_what_must_go(ada_client):
+    sent(ada_client, file())
+    run = Run.objects.get()
+    page = ada_client.get(f"/experiments/{run.experiment_id}/launch/?clone={run.uid}")
+    assert page.status_code == 200
+    assert page.context["form"]["es.sigma"].value() in (0.001, "0.001")
+    assert "imported: is not a known key" in page.content.decode()
+
+
+def test_what_esweb_has_no_knob_for_is_a_column_all_the_same(ada_client):
+    sent(ada_client, file())
+    experiment = Experiment.objects.get()
+    page = ada_client.get(f"{experiment.get_absolute_url()}?col=imported.train_size&q=imported.train_size:2")
+    (row,) = page.context["table"].rows
+    assert row.cells[0].value == 2
+
+
 def test_an_imported_run_has_all_of_its_pages(ada_client):
     sent(ada_client, file())
     run = Run.objects.get()
