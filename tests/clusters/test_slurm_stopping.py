@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import os
 import signal
+
+from django.test import Client
 
 from runs import launch
 from runs.models import Experiment, Origin, Run
@@ -44,7 +47,9 @@ def test_a_running_job_saves_a_checkpoint_when_it_is_cancelled(experiment: Exper
     assert (ended.directory / "checkpoint").read_text() == "SIGTERM"
 
 
-def test_a_waiting_job_leaves_the_queue(experiment: Experiment, far: Far, slurm: SlurmCluster) -> None:
+def test_a_waiting_job_says_why_on_its_page_and_leaves_the_queue(
+    experiment: Experiment, far: Far, slurm: SlurmCluster, ada_client: Client
+) -> None:
     far.program = BUSY
     slurm.ask("scontrol", "update", "NodeName=n[1-3]", "State=DRAIN", "Reason=test")
     try:
@@ -52,6 +57,7 @@ def test_a_waiting_job_leaves_the_queue(experiment: Experiment, far: Far, slurm:
         waiting = until(lambda: "ReqNodeNotAvail" in (a := tick_far(run)).reason and a)
         assert waiting.state == State.QUEUED.value
         assert waiting.reason.startswith("waiting: nodes that it needs are down, drained or reserved")
+        assert waiting.reason in html.unescape(ada_client.get(run.get_absolute_url()).content.decode())
         launch.request_cancel(run)
         ended = far_until(run, "cancelled")
     finally:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from runs import launch
-from runs.models import Experiment
-from tests.clusters.far import BUSY, Far, far_until, run_far, started, tick_far
+from runs.models import Cluster, Experiment
+from tests.clusters.far import BUSY, Far, asked, far_until, run_far, started, tick_far
 from tests.clusters.slurm import SlurmCluster
 from tests.runs.clusters import attempt_of
 from tests.workers.attempts import python, until
@@ -109,3 +109,17 @@ def test_a_controller_that_is_down_says_nothing_about_jobs(
     assert after.cluster.unreachable_since_at is not None and after.gone_since_at is None
     slurm.start_controller()
     assert far_until(run, "running", "lost").state == State.RUNNING.value
+
+
+def test_a_silent_cluster_is_asked_once_a_tick_however_many_are_to_be_submitted(
+    experiment: Experiment, far: Far, slurm: SlurmCluster
+) -> None:
+    slurm.daemons.send("slurmctld", signal.SIGSTOP)
+    runs = [run_far(experiment) for _ in range(4)]
+    asked.clear()
+    tick_far(runs[0])
+    assert [argv[0] for argv in asked] == ["squeue"]
+    assert Cluster.objects.get(name="far").unreachable_since_at is not None
+    slurm.daemons.send("slurmctld", signal.SIGCONT)
+    for run in runs:
+        assert far_until(run, "succeeded", "failed").state == State.SUCCEEDED.value

@@ -77,7 +77,12 @@ def test_a_reason_with_spaces_and_a_name_with_bars_are_read() -> None:
     one, other = rows("17|PENDING|job requeued in held state||a|b\n18|RUNNING|None|n2|c\n")
     assert (one.name, one.reason, one.state) == ("a|b", "job requeued in held state", State.QUEUED)
     assert other.observed().reason == "on n2"
-    with pytest.raises(ValueError, match="not a line of five columns: 'slurm_load_jobs"):
+
+
+def test_a_name_of_two_lines_spoils_no_answer_and_an_error_is_none() -> None:
+    assert [row.name for row in rows("17|RUNNING|None|n1|two\nlines\n18|RUNNING|None|n2|c\n")] == ["two", "c"]
+    assert rows("") == []
+    with pytest.raises(ValueError, match="no line of five columns: 'slurm_load_jobs"):
         rows("slurm_load_jobs error: what is this")
 
 

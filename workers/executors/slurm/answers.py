@@ -58,15 +58,20 @@ class Row:
 
 
 def rows(text: str) -> list[Row]:
-    """One row a line of five columns. Raises ValueError for a line that is something else."""
-    found = []
-    for line in text.splitlines():
-        fields = line.split("|", 4)
-        if len(fields) != 5:
-            raise ValueError(f"not a line of five columns: {line[:200]!r}")
-        nodes = "" if fields[3] in ("None assigned", "(null)") else fields[3]
-        found.append(Row(fields[0], fields[1].strip(), fields[2], nodes, fields[4]))
+    """One row a line of five columns. The rest of a name that holds a line's end is passed over.
+
+    Raises ValueError where no line is a row: that is no answer.
+    """
+    lines = text.splitlines()
+    found = [_row(fields) for line in lines if len(fields := line.split("|", 4)) == 5]
+    if lines and not found:
+        raise ValueError(f"no line of five columns: {text[:200]!r}")
     return found
+
+
+def _row(fields: list[str]) -> Row:
+    native_id, word, reason, nodes, name = fields
+    return Row(native_id, word.strip(), reason, "" if nodes in ("None assigned", "(null)") else nodes, name)
 
 
 def of_each(found: Iterable[Row], keys: Iterable[str]) -> dict[str, Row]:
