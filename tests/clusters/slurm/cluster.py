@@ -119,7 +119,13 @@ class SlurmCluster:
         for n in range(1, NODES + 1):
             self.start_node(n)
         self.cancel_all()
-        self._await("slurmd-n1", self._is_ready)
+        self._await("slurmd-n1", self._is_mended)
+
+    def resume_nodes(self) -> None:
+        """As an administrator would: Slurm drains a node on which a job did not start, as one whose number it had
+        given out before it lost the other."""
+        for n in range(1, NODES + 1):
+            self._works("scontrol", "update", f"NodeName=n{n}", "State=RESUME")
 
     def cancel_all(self) -> None:
         """Ends every job, at once, and waits for that."""
@@ -165,6 +171,10 @@ class SlurmCluster:
         for what in (("cluster", "test"), ("account", "lab", "Cluster=test"), ("user", "root", "Account=lab")):
             self._works("sacctmgr", "-i", "add", *what)
 
+    def _is_mended(self) -> bool:
+        self.resume_nodes()
+        return self._is_ready()
+
     def _is_ready(self) -> bool:
         idle = self.ask("sinfo", "--noheader", "--Node", "--partition=main", "--format=%T").split()
         return idle == ["idle"] * NODES
@@ -175,7 +185,9 @@ class SlurmCluster:
 
     def _await(self, name: str, holds: Callable[[], bool]) -> None:
         if not soon(holds, UP_SECONDS):
-            raise CannotStart(f"{name} is not ready after {UP_SECONDS:g} s: {self.daemons.last_words(name)}")
+            said = subprocess.run(("sinfo", "-N", "-l"), env=self.env(), capture_output=True, text=True, check=False)
+            words = self.daemons.last_words(name)
+            raise CannotStart(f"{name} is not ready after {UP_SECONDS:g} s: {words}\n{said.stdout}{said.stderr}")
 
 
 def _last_first(name: str) -> int:
