@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from difflib import SequenceMatcher
+from itertools import groupby
+
+from rapidfuzz.distance import Indel
 
 WORDS_AT_MOST = 2000
-"""Of longer answers only so many words are compared: the time grows with the square of their number."""
+"""Of longer answers only so many words are compared: the time grows with the square of their number. difflib's grows
+with its cube where words repeat, as those of a model do that hacks its reward."""
 
 
 @dataclass(frozen=True)
@@ -22,11 +25,11 @@ def pieces(base: str, answer: str) -> list[Piece]:
     """From `base` to `answer`: what is kept or new makes up the answer, what is kept or gone the base."""
     before, after = _words(base), _words(answer)
     found: list[Piece] = []
-    for kind, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        if kind == "equal":
-            found.append(Piece("kept", "".join(after[c:d])))
-            continue
-        found += [Piece("gone", "".join(before[a:b]))] * (b > a) + [Piece("new", "".join(after[c:d]))] * (d > c)
+    for kind, changes in groupby(Indel.opcodes(before, after), key=lambda one: one.tag == "equal"):
+        steps = list(changes)
+        gone = "".join(before[steps[0].src_start : steps[-1].src_end])
+        new = "".join(after[steps[0].dest_start : steps[-1].dest_end])
+        found += [Piece("kept", new)] if kind else [Piece("gone", gone)] * bool(gone) + [Piece("new", new)] * bool(new)
     return found
 
 

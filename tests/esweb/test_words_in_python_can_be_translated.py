@@ -136,6 +136,7 @@ PAGES = (
     "/runs/{r}/?x=wall&which=greedy&against=base&step=5", "/runs/{r}/log/", "/compare/",
     "/compare/?experiment={e}&smooth=0.6",
     "/compare/?run={r}&run={i}&run=gone&x=wall&y=log&smooth=9&config=everything&key=(", "/views/", "/bin/", "/palette/",
+    "/import/",
     "/share/?page=run&run={r}", "/share/?page=compare&run={r}&run={i}", "/share/?page=experiment&experiment={e}",
     "/settings/tokens/", "/settings/password/", "/settings/people/", "/nowhere/",
 )  # fmt: skip
