@@ -19,14 +19,15 @@ class ClusterForm(forms.ModelForm):  # type: ignore[type-arg]
         model = Cluster
         fields = ("name", "kind", "config")
         help_texts = {  # noqa: RUF012
-            "config": "cores, gpus, waits, and task_paths: the folders in which tasks of users' own may lie. "
-            "Who can write there can run code on the cluster."
+            "config": "Of this machine: cores, gpus, waits, and task_paths: the folders in which tasks of users' own "
+            "may lie. Who can write there can run code on the cluster. Of Slurm: partition, account, qos, constraint, "
+            "gpu_type, time_limit_seconds, modules, env, python, project, slurm_conf, waits, task_paths."
         }
 
     def clean_config(self) -> Any:
         """The config. An empty one is allowed: then defaults hold, and no folder is."""
         config = self.cleaned_data["config"] or {}
-        if problems := list(complaints(config)):
+        if problems := list(complaints(config, self.cleaned_data.get("kind", "local"))):
             raise ValidationError(problems)
         return config
 

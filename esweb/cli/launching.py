@@ -27,6 +27,7 @@ def add_launch(command: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="one knob, such as es.sigma=0.01; may be repeated",
     )
+    command.add_argument("--cluster", metavar="NAME", help="where it runs, such as local (compute.cluster)")
     command.add_argument("--name", default="", help="of the run")
     seeds = command.add_mutually_exclusive_group()
     seeds.add_argument("--seed", type=int, help="of the run")
@@ -93,7 +94,16 @@ def _config(asked: argparse.Namespace) -> dict[str, Any]:
             if not isinstance(place, dict):
                 raise Failure(BAD_INPUT, f"--set {key}: {section} is a value there, not a section")
         place[name] = _value(value)
+    if asked.cluster:
+        config["compute"] = {**_section(config, "compute"), "cluster": asked.cluster}
     return config
+
+
+def _section(config: dict[str, Any], name: str) -> dict[str, Any]:
+    section = config.get(name, {})
+    if not isinstance(section, dict):
+        raise Failure(BAD_INPUT, f"{name} must be a section of the config, not {section!r}")
+    return section
 
 
 def _read(file: str) -> dict[str, Any]:

@@ -37,11 +37,16 @@ def wish_to_end(job: Job, person: User | None = None) -> None:
         move(job, State.CANCELLED, "cancelled before it was submitted")
 
 
-def cancel(job: Job) -> None:
-    """Asks the cluster to end the job, where that is wished and still needed. Safe to repeat."""
+def cancel(job: Job) -> bool:
+    """Asks the cluster to end the job, where that is wished and still needed. Safe to repeat.
+
+    False where the cluster did not answer.
+    """
     if job.cancel_requested_at is None or State(job.state).is_final:
-        return
+        return True
     try:
         executor_for(job.cluster).cancel(job.key, waits_of(job.cluster).grace + KILL_SECONDS)
     except Unreachable as error:
         mark(job, reason=f"to be cancelled as soon as {job.cluster} answers: {error}")
+        return False
+    return True

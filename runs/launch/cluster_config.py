@@ -9,25 +9,34 @@ from pathlib import Path
 from typing import Any
 
 from runs.launch.clusters import Waits
+from runs.launch.slurm_config import SLURM_EXAMPLE, SLURM_KEYS, slurm_complaints
 
-KEYS = ("cores", "gpus", "waits", "task_paths")
-EXAMPLE = '{"cores": 4, "gpus": ["0", "1"], "task_paths": ["/srv/esweb-tasks"]}'
+COMMON = ("waits", "task_paths")
+KEYS = {"local": ("cores", "gpus", *COMMON), "slurm": (*SLURM_KEYS, *COMMON)}
+EXAMPLES = {
+    "local": '{"cores": 4, "gpus": ["0", "1"], "task_paths": ["/srv/esweb-tasks"]}',
+    "slurm": SLURM_EXAMPLE,
+}
 
 
-def complaints(config: Any) -> Iterator[str]:
-    """Everything that is wrong with the config of a local cluster, each with what would be right."""
+def complaints(config: Any, kind: str = "local") -> Iterator[str]:
+    """Everything that is wrong with the config of a cluster of that kind, each with what would be right."""
     if not isinstance(config, dict):
-        yield f"must be an object such as {EXAMPLE}"
+        yield f"must be an object such as {EXAMPLES[kind]}"
         return
-    for key in sorted(config.keys() - set(KEYS)):
-        yield f"{key!r} is not a known key; the keys are {', '.join(KEYS)}"
+    for key in sorted(config.keys() - set(KEYS[kind])):
+        yield f"{key!r} is not a known key; the keys are {', '.join(KEYS[kind])}"
+    yield from slurm_complaints(config) if kind == "slurm" else _machine(config)
+    yield from _waits(config.get("waits", {}))
+    yield from _folders(config.get("task_paths", []))
+
+
+def _machine(config: dict[str, Any]) -> Iterator[str]:
     if not _is_count(config.get("cores", 1)):
         yield f"cores must be a whole number from 1, not {config['cores']!r}"
     gpus = config.get("gpus", [])
     if not isinstance(gpus, list) or not all(isinstance(gpu, str) for gpu in gpus):
         yield f'gpus must be a list of device names such as ["0", "1"], not {gpus!r}'
-    yield from _waits(config.get("waits", {}))
-    yield from _folders(config.get("task_paths", []))
 
 
 def _is_count(value: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from django.conf import settings
 from runs.models import Cluster
 from workers.executors.base import Executor
 from workers.executors.local import Local
+from workers.executors.slurm import Site, Slurm
 
 
 @dataclass(frozen=True)
@@ -40,9 +42,23 @@ class Waits:
     """At most so long."""
 
 
+BY_KIND = {
+    "local": Waits(),
+    # Files come over a network, which may show old ones for a minute, and "completing" takes what it takes.
+    "slurm": Waits(
+        beat=15.0, settle=60.0, exit_record=90.0, ambiguous=120.0, gone=300.0, beat_stale=90.0, restart=15.0
+    ),
+}
+
+
 def waits_of(cluster: Cluster) -> Waits:
     """The cluster's own where its config says so, under `waits`. Raises TypeError for a name that is none."""
-    return dataclasses.replace(Waits(), **cluster.config.get("waits", {}))
+    return dataclasses.replace(BY_KIND[cluster.kind], **cluster.config.get("waits", {}))
+
+
+def python_of(cluster: Cluster) -> str:
+    """The interpreter that runs trainers there."""
+    return str(cluster.config.get("python", sys.executable))
 
 
 def _local(cluster: Cluster) -> Local:
@@ -55,7 +71,14 @@ def _local(cluster: Cluster) -> Local:
     )
 
 
-EXECUTORS: dict[str, Callable[[Cluster], Executor]] = {"local": _local}
+def _slurm(cluster: Cluster) -> Slurm:
+    said = {
+        field.name: cluster.config[field.name] for field in dataclasses.fields(Site) if field.name in cluster.config
+    }
+    return Slurm(Site(**said), settings.DATA_DIR / "queue" / cluster.name, waits_of(cluster).beat)
+
+
+EXECUTORS: dict[str, Callable[[Cluster], Executor]] = {"local": _local, "slurm": _slurm}
 """Kind of cluster -> what makes its executor."""
 
 

@@ -23,11 +23,10 @@ def check_own_task(config: RunConfig, cluster: Cluster) -> None:
     folders = task_folders(cluster)
     if not folders:
         raise ConfigError([Problem(PLACE, _none_allowed(cluster))])
-    if cluster.kind == "local":
-        try:
-            find(config.task.options.path, [Path(folder) for folder in folders])
-        except NoSuchTask as error:
-            raise ConfigError([Problem(PLACE, str(error))]) from error
+    try:
+        find(config.task.options.path, [Path(folder) for folder in folders])
+    except NoSuchTask as error:
+        raise ConfigError([Problem(PLACE, str(error))]) from error
 
 
 def _none_allowed(cluster: Cluster) -> str:

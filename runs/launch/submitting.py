@@ -7,7 +7,6 @@ and called for again only after the cluster has answered "no such job" for so lo
 from __future__ import annotations
 
 import os
-import sys
 from datetime import timedelta
 
 from django.conf import settings
@@ -15,7 +14,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from runs.launch.changes import mark, move, since
-from runs.launch.clusters import executor_for, waits_of
+from runs.launch.clusters import executor_for, python_of, waits_of
 from runs.launch.fencing import shut_out
 from runs.launch.own_tasks import task_folders
 from runs.models import Attempt, Job, Rebuild
@@ -24,25 +23,30 @@ from workers.executors.base import Ambiguous, Executor, Rejected, Spec, Unreacha
 from workers.executors.states import State
 
 
-def submit(job: Job) -> None:
-    """Brings a job to its cluster, or one step nearer. Safe to repeat and to run twice at once."""
+def submit(job: Job) -> bool:
+    """Brings a job to its cluster, or one step nearer. Safe to repeat and to run twice at once.
+
+    False where the cluster did not answer: then it will hardly answer about the next job either.
+    """
     if job.state == State.CREATED.value and not move(job, State.SUBMITTING, "on its way to the cluster"):
-        return
+        return True
     if job.state != State.SUBMITTING.value:
-        return
+        return True
     try:
         _prepare(job)
         executor = executor_for(job.cluster)
         found = executor.find(job.key)
     except Unreachable as error:
         mark(job, reason=f"{job.cluster} does not answer: {error}", gone_since_at=None)
+        return False
     except OSError as error:
         mark(job, reason=f"the job's directory cannot be written: {error}")
     else:
         if found is not None:
             move(job, State.QUEUED, "found on the cluster", native_id=found.native_id, gone_since_at=None)
         elif not _may_still_appear(job):
-            _call(executor, job)
+            return _call(executor, job)
+    return True
 
 
 def spec_of(job: Job) -> Spec:
@@ -56,7 +60,7 @@ def spec_of(job: Job) -> Spec:
     return Spec(
         key=job.key,
         directory=job.directory,
-        argv=(sys.executable, "-m", *(_rebuilding(job) if isinstance(job, Rebuild) else _training(job))),
+        argv=(python_of(job.cluster), "-m", *(_rebuilding(job) if isinstance(job, Rebuild) else _training(job))),
         cores=compute.cores,
         gpus=compute.gpus if isinstance(job, Attempt) else 0,
         memory_mb=compute.memory_mb,
@@ -96,20 +100,22 @@ def _may_still_appear(job: Job) -> bool:
     return now - absent_since < timedelta(seconds=waits_of(job.cluster).ambiguous)
 
 
-def _call(executor: Executor, job: Job) -> None:
+def _call(executor: Executor, job: Job) -> bool:
     if job.cancel_requested_at is not None:
         move(job, State.CANCELLED, "cancelled before it was on the cluster")
-        return
+        return True
     if not _take_turn(job):
-        return
+        return True
     try:
         native_id = executor.submit(spec_of(job))
     except Rejected as error:
         move(job, State.FAILED, f"{job.cluster} refused it: {error}")
     except (Ambiguous, Unreachable) as error:
         mark(job, reason=f"{job.cluster} did not say whether it took the job: {error}")
+        return False
     else:
         move(job, State.QUEUED, f"submitted to {job.cluster}", native_id=native_id)
+    return True
 
 
 def _take_turn(job: Job) -> bool:

@@ -1,4 +1,6 @@
-"""Follows the files of attempts on this machine: what a run writes is in the database a fraction of a second later.
+"""Follows the files of attempts, here or on a disk shared with a cluster.
+
+What a run writes is in the database a fraction of a second later.
 
 Nothing here is needed to be right: how far each file is read is committed with the rows, so a follower that is killed
 anywhere goes on where it was, and two of them do no harm.
@@ -84,8 +86,8 @@ class Follower:
 
 
 def _followed() -> Iterator[Attempt]:
-    """Undrained attempts of this machine that were submitted, oldest first."""
-    attempts = Attempt.objects.undrained().filter(cluster__kind="local").exclude(state=State.CREATED.value)
+    """Undrained attempts that were submitted, oldest first."""
+    attempts = Attempt.objects.undrained().exclude(state=State.CREATED.value)
     yield from attempts.select_related("run", "cluster").order_by("pk")
 
 

@@ -19,8 +19,10 @@ JobT = TypeVar("JobT", bound="Job")
 class Cluster(models.Model):
     """A place where runs run. `config` holds what its executor needs; `local` is this machine."""
 
+    KINDS: ClassVar = [("local", "This machine"), ("slurm", "Slurm")]
+
     name = models.SlugField(max_length=50, unique=True)
-    kind = models.CharField(max_length=20, choices=[("local", "This machine")])
+    kind = models.CharField(max_length=20, choices=KINDS)
     config = models.JSONField(default=dict, blank=True)
     unreachable_since_at = models.DateTimeField(null=True, blank=True)
     ticked_at = models.DateTimeField(null=True, blank=True)

@@ -17,7 +17,7 @@ from runs.launch import cancel, executor_for, mark, move, since, submit, waits_o
 from runs.models import Attempt, Cluster, Job, Rebuild
 from runs.reconcile.rebuilds import progress_of, result_of
 from runs.reconcile.rules import Known, Verdict, decide
-from runs.reconcile.traces import Traces, last_words, traces
+from runs.reconcile.traces import Traces, diagnosis, last_words, traces
 from workers.executors.base import Observation, Unreachable
 from workers.executors.states import State
 
@@ -26,6 +26,8 @@ log = logging.getLogger(__name__)
 TICK_LOCK = 0x7469636B
 LATE_TICKS = 5
 WAITED_FROM = ("gone_since_at", "final_since_at", "heartbeat_seen_at")
+UNEXPLAINED = (State.FAILED, State.LOST, State.OOM)
+"""Ends of which a job's log may say more than its cluster."""
 NOT_SUBMITTED = (State.CREATED.value, State.SUBMITTING.value)
 
 
@@ -65,19 +67,25 @@ def _tick(cluster: Cluster) -> None:
     jobs = open_jobs(cluster)
     cluster.refresh_from_db(fields=["ticked_at"])
     _count_only_what_was_watched(jobs, cluster.ticked_at)
-    for job in jobs:
-        if job.state in NOT_SUBMITTED:
-            submit(job)
-        cancel(job)
+    was_silent = not all(_passed_on(job) for job in jobs)
     known = [j for j in jobs if j.state not in NOT_SUBMITTED and not State(j.state).is_final]
     executor = executor_for(cluster)
     try:
         seen = executor.poll([job.key for job in known]) if known else {}
     except Unreachable as error:
-        _note_silence(cluster, known, error)
+        _note_silence(cluster, known, str(error))
+        return
+    if was_silent and not known:
+        _note_silence(cluster, known, "see the jobs that are to be submitted")
         return
     Cluster.objects.filter(pk=cluster.pk).update(ticked_at=timezone.now(), unreachable_since_at=None)
     settle(known, seen, executor.trust_running)
+
+
+def _passed_on(job: Job) -> bool:
+    """Submits and cancels what is to be. False where the cluster is silent: it takes half a minute to say so, and one
+    job that waits for that in a tick is enough."""
+    return (job.state not in NOT_SUBMITTED or submit(job)) and cancel(job)
 
 
 def _count_only_what_was_watched(jobs: Sequence[Job], ticked_at: datetime | None) -> None:
@@ -125,6 +133,8 @@ def _apply(job: Job, verdict: Verdict, seen: Observation | None) -> None:
     why = verdict.why
     if verdict.state == State.FAILED and verdict.facts.get("exit_code"):
         why = f"{why}: {last_words(job.directory)}"
+    elif verdict.state in UNEXPLAINED and "exit_code" not in verdict.facts and (found := diagnosis(job.directory)):
+        why = f"{why}: {found}"
     with transaction.atomic():
         has_moved = move(job, verdict.state, why or _usual(verdict.state, seen), **verdict.facts)
         if has_moved and isinstance(job, Attempt):
@@ -137,9 +147,9 @@ def _usual(state: State, seen: Observation | None) -> str:
     return seen.reason or seen.native if seen is not None and not state.is_final else state.value
 
 
-def _note_silence(cluster: Cluster, jobs: Sequence[Job], error: Unreachable) -> None:
+def _note_silence(cluster: Cluster, jobs: Sequence[Job], why: str) -> None:
     """An answer that did not come says nothing about any job; only their hearts can still be heard."""
-    log.warning("%s does not answer: %s", cluster, error)
+    log.warning("%s does not answer: %s", cluster, why)
     now = timezone.now()
     Cluster.objects.filter(pk=cluster.pk, unreachable_since_at=None).update(unreachable_since_at=now)
     for job in jobs:

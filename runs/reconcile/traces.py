@@ -9,6 +9,7 @@ from typing import Any
 
 from workers import records
 from workers.attempt import claim_path, read_json
+from workers.executors.diagnosis import diagnose
 from workers.records import Status
 
 TAIL_BYTES = 64 * 1024
@@ -64,6 +65,11 @@ def last_words(directory: Path) -> str:
     return (_failed_status(directory) or _last_line(directory / "log.txt") or "it said nothing")[:WORDS].replace(
         "\x00", ""
     )
+
+
+def diagnosis(directory: Path) -> str:
+    """What the job's log shows where its program could not say; empty where it shows nothing."""
+    return diagnose(directory / "slurm.log", directory / "log.txt")
 
 
 def _failed_status(directory: Path) -> str:

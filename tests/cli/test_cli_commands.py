@@ -60,6 +60,14 @@ def test_launch_makes_a_run_for_each_seed(say: Say, local: Cluster, experiment: 
     assert (code, Run.objects.count()) == (0, 4)
 
 
+def test_launch_names_a_cluster_and_is_told_those_that_there_are(say: Say, local: Cluster) -> None:
+    Cluster.objects.create(name="far", kind="slurm")
+    assert say("launch", "Concise", "--preset", "es-micro", "--cluster", "far", "--set", "compute.cores=2")[0] == 0
+    assert Run.objects.get().config["compute"]["cluster"] == "far" and Run.objects.get().config["compute"]["cores"] == 2
+    code, _, err = say("launch", "Concise", "--preset", "es-micro", "--cluster", "moon")
+    assert code == 2 and "compute.cluster: must be one of far, local, not 'moon'" in err
+
+
 def test_ls_lists_what_is_asked_for(say: Say, run: Run, experiment: Experiment) -> None:
     other = make_run(experiment, "grpo-micro")
     Run.objects.filter(pk=other.pk).update(name="red \x1b[31m")

@@ -69,6 +69,38 @@ def test_what_is_wrong_is_named(config, said):
     assert said in complaint
 
 
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"cores": 2}, "'cores' is not a known key; the keys are partition, account, qos"),
+        ({"partition": "main; touch /tmp/x"}, "partition must be one word of letters, digits and"),
+        ({"account": "--wrap=id"}, "account must be one word"),
+        ({"qos": 3}, "qos must be one word"),
+        ({"time_limit_seconds": -1}, "time_limit_seconds must be a whole number from 0, not -1"),
+        ({"modules": "cuda"}, "modules must be a list such as"),
+        ({"modules": ["$(id)"]}, "modules must be a list such as"),
+        ({"env": ["A=1"]}, "env must be an object such as"),
+        ({"env": {"A-B": "1"}}, "env: 'A-B' is no name of a variable"),
+        ({"env": {"A": "1\n2"}}, "env: A must be text of one line"),
+        ({"env": {"HF_TOKEN": "x"}}, "env: HF_TOKEN looks like a secret"),
+        ({"python": "python3"}, "python must be an absolute path without .., not 'python3'"),
+        ({"slurm_conf": "/a/../b"}, "slurm_conf must be an absolute path"),
+        ({"waits": {"grce": 1}}, "'grce' is not a known name"),
+    ],
+)
+def test_what_is_wrong_with_a_slurm_cluster_is_named(config, said):
+    (complaint,) = complaints(config, "slurm")
+    assert said in complaint
+
+
+def test_an_administrator_adds_a_slurm_cluster(admin_client):
+    config = {"partition": "gpu", "account": "lab", "modules": ["cuda/12.4"], "env": {"HF_HOME": "/shared/hf"}}
+    config["env"]["TOKENIZERS_PARALLELISM"] = "true"
+    form = {"name": "bwuni", "kind": "slurm", "config": json.dumps(config)}
+    assert admin_client.post("/admin/runs/cluster/add/", form).status_code == 302
+    assert Cluster.objects.get(name="bwuni").config == config
+
+
 def test_whoever_is_no_administrator_is_refused(bo_client, local, client):
     assert bo_client.get("/admin/", follow=True).status_code == 403
     assert bo_client.post(f"/admin/runs/cluster/{local.pk}/change/", {}, follow=True).status_code == 403

@@ -9,6 +9,7 @@ An attempt is known everywhere by its key, `esweb-<run>-a<n>`: job name, directo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Protocol
 
 from workers.executors.states import State
 
+KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 STOPPED_BY_ESWEB = "stopped"
 """The native word for a job that was interrupted because esweb itself was stopped."""
 

@@ -8,7 +8,6 @@ be tried twice, by two processes or after a crash: the agent's claim lets the pr
 from __future__ import annotations
 
 import os
-import re
 import signal
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,13 +15,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from workers.attempt import CLOSED_EPOCH, FENCED, Process, owner, raise_lease, read_json, write_json
-from workers.executors.base import STOPPED_BY_ESWEB, Observation, Rejected, Spec, Unreachable
-from workers.executors.starting import start_agent
+from workers.attempt import CLOSED_EPOCH, FENCED, Process, owner, raise_lease, read_json
+from workers.executors.base import KEY, STOPPED_BY_ESWEB, Observation, Rejected, Spec, Unreachable
+from workers.executors.starting import start_agent, write_spec
 from workers.executors.states import State
 from workers.executors.tickets import Ticket, Tickets
 
-KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 START_TRIES = 10
 DEATH_SECONDS = 5.0
 """SIGKILL is obeyed at once, but for a process that waits for a disk."""
@@ -99,16 +97,7 @@ class Local:
                 raise Rejected(f"asks for {asked} {what}; this machine gives runs {offered}")
 
     def _enqueue(self, tickets: Tickets, spec: Spec) -> None:
-        spec.directory.mkdir(parents=True, exist_ok=True)
-        job = {
-            "key": spec.key,
-            "argv": list(spec.argv),
-            "env": dict(spec.env or {}),
-            "beat_seconds": self.beat_seconds,
-            "grace_seconds": spec.grace_seconds,
-            "time_limit_seconds": spec.time_limit_seconds,
-        }
-        write_json(spec.directory / "spec.json", job, sync=True)
+        write_spec(spec, self.beat_seconds)
         number = max((t.number for t in tickets.open()), default=0) + 1
         tickets.put(Ticket(spec.key, number, str(spec.directory), spec.cores, spec.gpus))
 

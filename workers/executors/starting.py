@@ -1,4 +1,4 @@
-"""Starts an agent on this machine, in a session of its own and with an environment that holds no secret."""
+"""What an agent is given, and how one is started on this machine: in a session of its own, without secrets."""
 
 from __future__ import annotations
 
@@ -8,9 +8,26 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from workers.attempt import write_json
+from workers.executors.base import Spec
+
 PROJECT = Path(__file__).resolve().parents[2]
 PASSED_ON = ("PATH", "HOME", "LANG", "HF_HUB_OFFLINE", "CUDA_VISIBLE_DEVICES")
 START_SECONDS = 30.0
+
+
+def write_spec(spec: Spec, beat_seconds: float) -> None:
+    """The attempt's directory, with the spec.json that its agent reads. Raises OSError."""
+    spec.directory.mkdir(parents=True, exist_ok=True)
+    job = {
+        "key": spec.key,
+        "argv": list(spec.argv),
+        "env": dict(spec.env or {}),
+        "beat_seconds": beat_seconds,
+        "grace_seconds": spec.grace_seconds,
+        "time_limit_seconds": spec.time_limit_seconds,
+    }
+    write_json(spec.directory / "spec.json", job, sync=True)
 
 
 def start_agent(directory: Path, cores: int, devices: Sequence[str] | None) -> tuple[int | None, str]:

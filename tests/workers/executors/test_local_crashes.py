@@ -45,7 +45,7 @@ def _dies_at(monkeypatch: pytest.MonkeyPatch, place: object, name: str, *, after
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize(
     ("place", "name"),
-    [(local, "write_json"), (Tickets, "put"), (local, "start_agent"), (local, "owner"), (Tickets, "open")],
+    [(local, "write_spec"), (Tickets, "put"), (local, "start_agent"), (local, "owner"), (Tickets, "open")],
     ids=["write spec", "put ticket", "start agent", "look for claim", "read line"],
 )
 def test_a_submit_that_died_is_repeated_and_runs_once(

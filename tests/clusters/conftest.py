@@ -1,0 +1,55 @@
+"""One Slurm for all tests that need one, and another with accounting; both are brought up when first asked for."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from runs import launch
+from tests.clusters.far import Far, cluster_of
+from tests.clusters.slurm import SlurmCluster, missing
+
+
+def _up(accounting: bool) -> Iterator[SlurmCluster]:
+    if why := missing(accounting):
+        pytest.skip(why)
+    # Not pytest's own folder: its long name does not fit into the address of a socket.
+    cluster = SlurmCluster(Path(tempfile.mkdtemp(prefix="esweb-slurm-")), accounting)
+    try:
+        cluster.up()
+        yield cluster
+    finally:
+        cluster.down()
+
+
+@pytest.fixture(scope="session")
+def whole_slurm() -> Iterator[SlurmCluster]:
+    """Without accounting, up for the whole session."""
+    yield from _up(accounting=False)
+
+
+@pytest.fixture(scope="session")
+def accounted() -> Iterator[SlurmCluster]:
+    """With accounting, up for the whole session."""
+    yield from _up(accounting=True)
+
+
+@pytest.fixture
+def slurm(whole_slurm: SlurmCluster) -> Iterator[SlurmCluster]:
+    """Without accounting; empty, and with every server running, when a test begins."""
+    yield whole_slurm
+    whole_slurm.mend()
+
+
+@pytest.fixture
+def far(slurm: SlurmCluster, db: None, tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Far:
+    """The executor that every call to the cluster `far` reaches. Set its `program` before launching."""
+    settings.DATA_DIR, settings.RUNS_DIR = tmp_path, tmp_path / "runs"
+    cluster_of()
+    executor = Far(slurm.conf, tmp_path / "queue")
+    monkeypatch.setitem(launch.EXECUTORS, "slurm", lambda cluster: executor)
+    return executor

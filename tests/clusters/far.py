@@ -1,0 +1,94 @@
+"""A Slurm of our own as a cluster in the database: small programs in the trainer's place, patience of seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from runs import launch, reconcile
+from runs.models import Attempt, Cluster, Experiment, Run
+from tests.runs.clusters import attempt_of
+from tests.workers.attempts import python, until
+from workers.config import preset
+from workers.executors.base import Spec
+from workers.executors.shell import Answer, LocalShell
+from workers.executors.slurm import Site, Slurm
+
+QUICK = launch.Waits(
+    grace=1.0,
+    beat=0.1,
+    settle=15.0,
+    exit_record=0.5,
+    ambiguous=0.5,
+    gone=1.0,
+    beat_stale=30.0,
+    beat_lost=60.0,
+    restart=0.05,
+)
+BUSY = "import time; open('started', 'a').write('x'); time.sleep(120)"
+
+
+class Counting(LocalShell):
+    """The local shell, which remembers what was asked of it."""
+
+    def run(self, argv: Sequence[str], timeout_seconds: float) -> Answer:
+        """Runs it."""
+        asked.append(list(argv))
+        return super().run(argv, timeout_seconds)
+
+
+asked: list[list[str]] = []
+"""Every command since it was last cleared."""
+
+
+class Far(Slurm):
+    """The Slurm executor, with one small program for every job. `before_submit` and `after_submit` may die."""
+
+    before_submit: Callable[[], None] = staticmethod(lambda: None)
+    after_submit: Callable[[], None] = staticmethod(lambda: None)
+
+    def __init__(self, conf: Path, root: Path, **site: Any) -> None:
+        asked.clear()
+        super().__init__(Site(**site), root, beat_seconds=QUICK.beat, shell=Counting({"SLURM_CONF": str(conf)}))
+        self.program, self.submitted = "pass", list[str]()
+
+    def submit(self, spec: Spec) -> str:
+        """Submits the small program."""
+        self.submitted.append(spec.key)
+        self.before_submit()
+        native_id = super().submit(replace(spec, argv=tuple(python(self.program))))
+        self.after_submit()
+        return native_id
+
+
+def cluster_of(**waits: float) -> Cluster:
+    """Its row, quick."""
+    config = {"waits": asdict(replace(QUICK, **waits))}
+    return Cluster.objects.update_or_create(name="far", defaults={"kind": "slurm", "config": config})[0]
+
+
+def run_far(experiment: Experiment, **compute: Any) -> Run:
+    """A run for it, as a form or the API would make one."""
+    config = {**preset("es-micro").config, "compute": {"cluster": "far", **compute}}
+    return launch.create_run(experiment=experiment, person=experiment.owner, config=config, name="far away")
+
+
+def tick_far(run: Run) -> Attempt:
+    """One tick, then the newest attempt."""
+    attempt = attempt_of(run)
+    assert reconcile.tick(attempt.cluster)
+    return attempt_of(run)
+
+
+def far_until(run: Run, *states: str, seconds: float = 30.0) -> Attempt:
+    """Ticks until the newest attempt is in one of these states."""
+    return until(lambda: (a := tick_far(run)).state in states and a, seconds)  # type: ignore[no-any-return]
+
+
+def started(run: Run) -> Attempt:
+    """Ticks until it runs and its program has begun."""
+    attempt = far_until(run, "running")
+    until((attempt.directory / "started").exists)
+    return attempt

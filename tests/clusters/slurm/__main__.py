@@ -1,0 +1,39 @@
+"""`python -m tests.clusters.slurm up|down [DIR] [--accounting]`: a Slurm to try things on by hand."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.clusters.slurm.cluster import CannotStart, SlurmCluster, missing
+
+HERE = Path(tempfile.gettempdir()) / "esweb-slurm"
+
+
+def main() -> int:
+    """Prints what to export for Slurm's own commands."""
+    parser = argparse.ArgumentParser(prog="python -m tests.clusters.slurm", description=__doc__)
+    parser.add_argument("what", choices=("up", "down"))
+    parser.add_argument("dir", nargs="?", type=Path, default=HERE, help=f"where it lives ({HERE})")
+    parser.add_argument("--accounting", action="store_true", help="with slurmdbd and its database, so that sacct works")
+    asked = parser.parse_args()
+    cluster = SlurmCluster(asked.dir.resolve(), asked.accounting)
+    if why := missing(asked.accounting):
+        print(why, file=sys.stderr)
+        return 1
+    if asked.what == "down":
+        cluster.down()
+        return 0
+    try:
+        cluster.up()
+    except CannotStart as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"export SLURM_CONF={cluster.conf}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

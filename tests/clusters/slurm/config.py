@@ -1,0 +1,138 @@
+"""The texts of Slurm's configuration files: one machine that plays controller and all nodes, quick to notice an end."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+NODES, GPUS, CORES, MEMORY_MB = 3, 2, 4, 4000
+
+
+@dataclass(frozen=True)
+class Ports:
+    """Free when they were looked for."""
+
+    controller: int
+    accounting: int
+    nodes: tuple[int, ...]
+
+    @classmethod
+    def free(cls) -> Ports:
+        """Asks the kernel for ports that nobody listens at."""
+        sockets = [socket.socket() for _ in range(NODES + 2)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        numbers = [one.getsockname()[1] for one in sockets]
+        for one in sockets:
+            one.close()
+        return cls(numbers[0], numbers[1], tuple(numbers[2:]))
+
+
+def slurm_conf(root: Path, ports: Ports, accounting: bool) -> str:
+    """slurm.conf. Four partitions: `low` is preempted by `high` at once, `lowgrace` after five seconds."""
+    host = socket.gethostname().partition(".")[0]
+    node = f"NodeHostname={host} NodeAddr=127.0.0.1"
+    return "\n".join(
+        [
+            *_who_and_where(root, ports, host),
+            *_what_is_quick(),
+            *(_accounting(root, ports) if accounting else ["AccountingStorageType=accounting_storage/none"]),
+            f"NodeName=DEFAULT CPUs={CORES} Boards=1 SocketsPerBoard=1 CoresPerSocket={CORES} ThreadsPerCore=1 "
+            f"RealMemory={MEMORY_MB} Gres=gpu:{GPUS} State=UNKNOWN",
+            *(f"NodeName=n{i} {node} Port={port}" for i, port in enumerate(ports.nodes, 1)),
+            f"PartitionName=DEFAULT Nodes=n[1-{NODES}] MaxTime=INFINITE DefaultTime=60 State=UP",
+            "PartitionName=main Default=YES PriorityTier=10 PreemptMode=OFF",
+            "PartitionName=short PriorityTier=10 PreemptMode=OFF MaxTime=5",
+            "PartitionName=low PriorityTier=1 PreemptMode=REQUEUE GraceTime=0",
+            "PartitionName=lowgrace PriorityTier=1 PreemptMode=REQUEUE GraceTime=5",
+            "PartitionName=high PriorityTier=100 PreemptMode=OFF",
+            "",
+        ]
+    )
+
+
+def gres_conf(root: Path) -> str:
+    """gres.conf: Slurm wants device files, so these are more of /dev/null."""
+    return f"NodeName=n[1-{NODES}] Name=gpu File={root}/gpu[0-{GPUS - 1}]\n"
+
+
+def slurmdbd_conf(root: Path, ports: Ports) -> str:
+    """slurmdbd.conf, for the database that listens at a socket in the same folder."""
+    return "\n".join(
+        [
+            "AuthType=auth/munge",
+            f"AuthInfo=socket={root}/munge.sock",
+            "DbdHost=localhost",
+            "DbdAddr=127.0.0.1",
+            f"DbdPort={ports.accounting}",
+            "SlurmUser=root",
+            f"PidFile={root}/slurmdbd.pid",
+            "StorageType=accounting_storage/mysql",
+            "StorageHost=localhost",
+            "StorageUser=slurm",
+            "StoragePass=slurm",
+            "StorageLoc=slurm_acct_db",
+            "",
+        ]
+    )
+
+
+def _who_and_where(root: Path, ports: Ports, host: str) -> list[str]:
+    return [
+        "ClusterName=test",
+        f"SlurmctldHost={host}(127.0.0.1)",
+        "SlurmUser=root",
+        "SlurmdUser=root",
+        "AuthType=auth/munge",
+        f"AuthInfo=socket={root}/munge.sock,cred_expire=5",
+        "CredType=cred/munge",
+        f"SlurmctldPort={ports.controller}",
+        f"SlurmctldPidFile={root}/slurmctld.pid",
+        f"SlurmdPidFile={root}/slurmd-%n.pid",
+        f"StateSaveLocation={root}/state",
+        f"SlurmdSpoolDir={root}/spool/%n",
+        "SlurmdParameters=config_overrides",
+        "ProctrackType=proctrack/linuxproc",
+        "TaskPlugin=task/none",
+        "SwitchType=switch/none",
+        "MpiDefault=none",
+        "GresTypes=gpu",
+        f"RebootProgram={shutil.which('true')}",
+    ]
+
+
+def _what_is_quick() -> list[str]:
+    return [
+        "SelectType=select/cons_tres",
+        "SelectTypeParameters=CR_Core_Memory",
+        "SchedulerType=sched/backfill",
+        "SchedulerParameters=bf_interval=2,sched_interval=2,batch_sched_delay=0,sched_min_interval=0",
+        "JobAcctGatherType=jobacct_gather/linux",
+        "JobAcctGatherFrequency=5",
+        "MessageTimeout=3",
+        "MinJobAge=300",
+        "KillWait=2",
+        "OverTimeLimit=0",
+        "UnkillableStepTimeout=30",
+        "SlurmctldTimeout=10",
+        "SlurmdTimeout=5",
+        "InactiveLimit=0",
+        "ReturnToService=2",
+        "JobRequeue=1",
+        "PreemptType=preempt/partition_prio",
+        "PreemptMode=REQUEUE",
+        "MaxJobCount=2000",
+    ]
+
+
+def _accounting(root: Path, ports: Ports) -> list[str]:
+    return [
+        "AccountingStorageType=accounting_storage/slurmdbd",
+        "AccountingStorageHost=127.0.0.1",
+        f"AccountingStoragePort={ports.accounting}",
+        f"AccountingStoragePass={root}/munge.sock",
+        "AccountingStoreFlags=job_comment,job_env,job_script",
+        "AccountingStorageEnforce=associations",
+    ]

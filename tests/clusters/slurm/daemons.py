@@ -1,0 +1,103 @@
+"""Servers that outlive whoever started them, known by a file each, and ended by that and by nothing broader."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from workers.attempt import Process, read_json, write_json
+
+PATIENCE_SECONDS = 15.0
+
+
+class Daemons:
+    """What runs in a folder: `<name>.process.json` says which process, `<name>.log` what it printed."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._children: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self, name: str, argv: Sequence[str], env: Mapping[str, str] | None = None) -> None:
+        """Starts it in the foreground of a session of its own; one that runs already is left alone."""
+        if self.is_running(name):
+            return
+        with (self.root / f"{name}.log").open("ab") as log:
+            child = subprocess.Popen(
+                argv,
+                cwd=self.root,
+                env={**os.environ, **(env or {})},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self._children[name] = child
+        if (process := Process.at(child.pid)) is not None:
+            write_json(self._file(name), asdict(process))
+
+    def is_running(self, name: str) -> bool:
+        """True where the very process that was started lives."""
+        return (process := self._process(name)) is not None and process.is_alive()
+
+    def send(self, name: str, number: signal.Signals) -> None:
+        """Signals that process, or nobody."""
+        if process := self._process(name):
+            process.send(number)
+
+    def stop(self, name: str, number: signal.Signals = signal.SIGTERM) -> None:
+        """Ends it and waits for that; kills it where it does not hear."""
+        self.send(name, signal.SIGCONT)
+        self.send(name, number)
+        if not soon(lambda: not self.is_running(name), PATIENCE_SECONDS):
+            self.send(name, signal.SIGKILL)
+        if child := self._children.pop(name, None):
+            child.wait(PATIENCE_SECONDS)
+        self._file(name).unlink(missing_ok=True)
+
+    def last_words(self, name: str) -> str:
+        """The end of its log."""
+        log = self.root / f"{name}.log"
+        return log.read_text(errors="replace")[-2000:] if log.exists() else "it wrote no log"
+
+    def names(self) -> list[str]:
+        """Of all that were started and not stopped."""
+        return [file.name.removesuffix(".process.json") for file in self.root.glob("*.process.json")]
+
+    def _file(self, name: str) -> Path:
+        return self.root / f"{name}.process.json"
+
+    def _process(self, name: str) -> Process | None:
+        return Process.recorded(read_json(self._file(name)))
+
+
+def end_all_with(setting: str) -> None:
+    """Kills whatever has this in its environment, but for ourselves and those that started us: it knows a cluster."""
+    for proc in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            is_ours = f"\0{setting}\0".encode() in b"\0" + (proc / "environ").read_bytes()
+            if is_ours and int(proc.name) not in _our_line():
+                os.kill(int(proc.name), signal.SIGKILL)
+
+
+def _our_line() -> set[int]:
+    line, pid = set[int](), os.getpid()
+    while pid > 1:
+        line.add(pid)
+        pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    return line
+
+
+def soon(holds: Callable[[], bool], seconds: float) -> bool:
+    """Waits until it holds; False where it does not in that time."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.03)
+    return True

@@ -1,0 +1,61 @@
+"""Five hundred attempts in the queue: Slurm is asked once a tick."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from django.contrib.auth.models import User
+
+from runs import reconcile
+from runs.models import Attempt, Cluster, Experiment, Origin, Run, key_of
+from tests.clusters.far import Far, asked
+from tests.clusters.slurm import SlurmCluster
+from workers.config import RunConfig, preset
+from workers.executors.states import State
+
+MANY = 500
+SECONDS = 5.0
+"""Far above what a tick takes (under one on two free cores), since tests share their cores."""
+
+
+@pytest.fixture
+def drained(slurm: SlurmCluster) -> Iterator[SlurmCluster]:
+    """Nothing starts."""
+    slurm.ask("scontrol", "update", "NodeName=n[1-3]", "State=DRAIN", "Reason=test")
+    yield slurm
+    slurm.ask("scontrol", "update", "NodeName=n[1-3]", "State=RESUME")
+
+
+def queued(experiment: Experiment, person: User, slurm: SlurmCluster) -> list[Attempt]:
+    """Attempts that wait on the cluster, each with its job."""
+    config = RunConfig.from_json({**preset("es-micro").config, "compute": {"cluster": "far"}}).to_json()
+    runs = Run.objects.bulk_create(
+        Run(experiment=experiment, name=f"run {n}", method="es", seed=n, config=config, created_by=person)
+        for n in range(MANY)
+    )
+    far = Cluster.objects.get(name="far")
+    for run in runs:
+        slurm.ask("sbatch", f"--job-name={key_of(run, 1)}", "--output=/dev/null", "--wrap=true")
+    return Attempt.objects.bulk_create(
+        Attempt(run=run, n=1, key=key_of(run, 1), cluster=far, origin=Origin.LAUNCH, state=State.QUEUED.value)
+        for run in runs
+    )
+
+
+def test_a_tick_over_five_hundred_asks_once(experiment: Experiment, ada: User, far: Far, drained: SlurmCluster) -> None:
+    queued(experiment, ada, drained)
+    cluster = Cluster.objects.get(name="far")
+    reconcile.tick(cluster)
+    asked.clear()
+    began = time.monotonic()
+    reconcile.tick(cluster)
+    took = time.monotonic() - began
+    assert [argv[0] for argv in asked] == ["squeue"]
+    waiting = Attempt.objects.filter(cluster=cluster, state=State.QUEUED.value)
+    assert waiting.count() == MANY and not waiting.filter(gone_since_at__isnull=False).exists()
+    assert set(waiting.values_list("native_state", flat=True)) == {"PENDING"}
+    assert waiting.filter(reason__startswith="waiting: ").count() == MANY
+    assert took < SECONDS, f"{took:.2f} s"
+    print(f"a tick over {MANY} waiting attempts: {took:.2f} s")

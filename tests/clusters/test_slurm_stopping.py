@@ -1,0 +1,156 @@
+"""Jobs that are cancelled, preempted, lost with their node or forgotten by Slurm, and what follows."""
+
+from __future__ import annotations
+
+import html
+import os
+import signal
+
+from django.test import Client
+
+from runs import launch
+from runs.models import Experiment, Origin, Run
+from tests.clusters.far import BUSY, Far, far_until, run_far, started, tick_far
+from tests.clusters.slurm import SlurmCluster
+from tests.runs.clusters import attempt_of
+from tests.workers.attempts import CHECKPOINTS, IGNORES_TERM, read, until
+from workers.attempt import Process, owner
+from workers.executors.slurm import Site
+from workers.executors.states import State
+
+
+def program_of(run: Run) -> Process:
+    """The process that the agent has started."""
+    beat = attempt_of(run).directory / "heartbeat.json"
+    until(beat.exists)
+    program = Process.recorded(read(beat))
+    assert program is not None
+    return program
+
+
+def stranger(slurm: SlurmCluster, number: str) -> str:
+    """Another job, under the number that ours had."""
+    submitted = ""
+    while submitted != number:
+        submitted = slurm.ask("sbatch", "--parsable", "-o", "/dev/null", "--wrap", "sleep 60").strip()
+        assert int(submitted) <= int(number)
+    return submitted
+
+
+def test_a_running_job_saves_a_checkpoint_when_it_is_cancelled(experiment: Experiment, far: Far) -> None:
+    far.program = CHECKPOINTS
+    run = run_far(experiment)
+    started(run)
+    launch.request_cancel(run, experiment.owner)
+    ended = far_until(run, "cancelled", "failed", "interrupted")
+    assert (ended.state, ended.reason) == (State.CANCELLED.value, "cancelled; a checkpoint was saved")
+    assert (ended.directory / "checkpoint").read_text() == "SIGTERM"
+
+
+def test_a_waiting_job_says_why_on_its_page_and_leaves_the_queue(
+    experiment: Experiment, far: Far, slurm: SlurmCluster, ada_client: Client
+) -> None:
+    far.program = BUSY
+    slurm.ask("scontrol", "update", "NodeName=n[1-3]", "State=DRAIN", "Reason=test")
+    try:
+        run = run_far(experiment)
+        waiting = until(lambda: "ReqNodeNotAvail" in (a := tick_far(run)).reason and a)
+        assert waiting.state == State.QUEUED.value
+        assert waiting.reason.startswith("waiting: nodes that it needs are down, drained or reserved")
+        assert waiting.reason in html.unescape(ada_client.get(run.get_absolute_url()).content.decode())
+        launch.request_cancel(run)
+        ended = far_until(run, "cancelled")
+    finally:
+        slurm.ask("scontrol", "update", "NodeName=n[1-3]", "State=RESUME")
+    assert not (ended.directory / "started").exists()
+
+
+def test_an_agent_that_hears_nothing_is_ended_after_the_grace(experiment: Experiment, far: Far) -> None:
+    far.program = IGNORES_TERM
+    run = run_far(experiment)
+    agent = owner(started(run).directory)
+    program = program_of(run)
+    assert agent is not None
+    agent.send(signal.SIGSTOP)
+    launch.request_cancel(run)
+    assert far_until(run, "cancelled", "failed", seconds=40).state == State.CANCELLED.value
+    until(lambda: not program.is_alive() and not agent.is_alive())
+
+
+def test_a_preempted_run_goes_on_and_its_budget_is_whole(experiment: Experiment, far: Far, slurm: SlurmCluster) -> None:
+    far.program = CHECKPOINTS
+    far.site = Site(partition="low")
+    run = run_far(experiment, restarts=1)
+    started(run)
+    pushing = ("--exclusive", "-N3", "-p", "high", "-o", "/dev/null", "--wrap", "sleep 3")
+    slurm.ask("sbatch", "--job-name=important", *pushing)
+    until(lambda: (a := tick_far(run)).n == 2 and a)
+    first, second = run.attempts.order_by("n")
+    assert first.state == State.PREEMPTED.value and first.reason.startswith("preempted: Slurm gave its place")
+    assert (first.directory / "checkpoint").exists()
+    assert second.origin == Origin.PREEMPTION and launch.restarts_made(run) == 0
+    assert started(run).n == 2
+
+
+def test_a_lost_node_is_fenced_before_the_next_attempt(experiment: Experiment, far: Far, slurm: SlurmCluster) -> None:
+    far.program = BUSY
+    run = run_far(experiment, restarts=1)
+    first = started(run)
+    program = program_of(run)
+    node = slurm.ask("squeue", "-h", "-n", first.key, "-o", "%N").strip()
+    slurm.kill_node(int(node[1:]))
+    second = until(lambda: (a := tick_far(run)).n == 2 and a, 60)
+    first.refresh_from_db()
+    assert first.state == State.NODE_LOST.value and f"its node {node} failed" in first.reason
+    until(lambda: not program.is_alive())
+    assert second.origin == Origin.RESTART
+    assert "epoch 0 is over; the program was killed" in (first.directory / "slurm.log").read_text()
+
+
+def test_a_job_that_slurm_has_forgotten_is_lost_and_a_stranger_with_its_number_lives(
+    experiment: Experiment, far: Far, slurm: SlurmCluster
+) -> None:
+    far.program = BUSY
+    run = run_far(experiment)
+    first = started(run)
+    agent = owner(first.directory)
+    assert agent is not None
+    slurm.forget_jobs()
+    number = stranger(slurm, first.native_id)
+    lost = far_until(run, "lost", "failed", "cancelled", seconds=40)
+    assert lost.state == State.LOST.value and lost.reason.startswith("far has not known it for 1 s")
+    until(lambda: not agent.is_alive())
+    far.cancel(first.key, 0.0)
+    assert slurm.ask("squeue", "-h", "-j", number, "-o", "%T").strip() in ("RUNNING", "PENDING", "CONFIGURING")
+
+
+def test_a_killed_agent_takes_its_program_with_it(experiment: Experiment, far: Far) -> None:
+    far.program = BUSY
+    run = run_far(experiment)
+    agent, program = owner(started(run).directory), program_of(run)
+    assert agent is not None
+    os.kill(agent.pid, signal.SIGKILL)
+    ended = far_until(run, "failed", "lost", "succeeded")
+    assert ended.state == State.FAILED.value and ended.reason.startswith("Slurm: FAILED")
+    assert not program.is_alive()
+
+
+def test_a_warning_of_slurm_reaches_the_program(experiment: Experiment, far: Far, slurm: SlurmCluster) -> None:
+    far.program = CHECKPOINTS
+    run = run_far(experiment)
+    key = started(run).key
+    slurm.ask("scancel", "--signal=USR1", "--batch", f"--name={key}")
+    ended = far_until(run, "interrupted", "failed", "succeeded")
+    assert (ended.state, ended.exit_code) == (State.INTERRUPTED.value, 75)
+    assert (ended.directory / "checkpoint").read_text() == "SIGUSR1"
+
+
+def test_slurms_own_time_limit_is_a_timeout(experiment: Experiment, far: Far, slurm: SlurmCluster) -> None:
+    far.program = "import signal; signal.signal(signal.SIGUSR1, signal.SIG_IGN); " + IGNORES_TERM
+    far.site = Site(time_limit_seconds=60)
+    run = run_far(experiment)
+    running = started(run)
+    # The end of the minute, brought near.
+    slurm.ask("scontrol", "update", f"JobId={running.native_id}", "EndTime=now+1")
+    ended = far_until(run, "timeout", "failed", "interrupted", seconds=90)
+    assert ended.state == State.TIMEOUT.value and ended.reason.startswith("reached the time limit that Slurm gave it")

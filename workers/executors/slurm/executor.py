@@ -1,0 +1,127 @@
+"""The executor: sbatch, squeue, sacct and scancel.
+
+A job is known by its name, which is the attempt's key, and never by its number: Slurm gives numbers out again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from workers.executors.base import KEY, Ambiguous, Observation, Rejected, Spec, Unreachable
+from workers.executors.shell import Answer, LocalShell, Shell
+from workers.executors.slurm.answers import SACCT_FORMAT, SQUEUE_FORMAT, Row, of_each, refusal, rows
+from workers.executors.slurm.asked import Asked
+from workers.executors.slurm.job import SCRIPT, SCRIPT_FILE, sbatch_argv
+from workers.executors.slurm.site import Site
+from workers.executors.starting import write_spec
+
+TIMEOUT_SECONDS = 30.0
+"""A controller that is down is noticed by Slurm's own commands in half of that."""
+REMEMBERED = "now-30days"
+"""So far back the accounting is asked about jobs that the controller has forgotten."""
+
+
+class Slurm:
+    """A cluster whose commands `shell` runs. `root` keeps what must outlive this process."""
+
+    trust_running = True
+
+    def __init__(self, site: Site, root: Path, beat_seconds: float = 15.0, shell: Shell | None = None) -> None:
+        self.site, self.beat_seconds, self.asked = site, beat_seconds, Asked(root / "asked")
+        conf = {"SLURM_CONF": site.slurm_conf} if site.slurm_conf else {}
+        self.shell = shell or LocalShell(conf)
+
+    def find(self, key: str) -> Observation | None:
+        """The job of that name, also one that has ended where Slurm still knows. Raises Unreachable."""
+        return self.poll([key])[key]
+
+    def submit(self, spec: Spec) -> str:
+        """Submits and returns Slurm's number. Raises Rejected, Ambiguous or Unreachable."""
+        if not KEY.fullmatch(spec.key):
+            raise Rejected(f"{spec.key!r} is no key: letters, digits, - and _ only")
+        try:
+            write_spec(spec, self.beat_seconds)
+            (spec.directory / SCRIPT_FILE).write_text(SCRIPT)
+        except OSError as error:
+            raise Unreachable(f"the job's directory cannot be written: {error}") from error
+        try:
+            answer = self.shell.run(sbatch_argv(self.site, spec), TIMEOUT_SECONDS)
+        except Unreachable as error:
+            raise Ambiguous(str(error)) from error
+        return self._number(answer)
+
+    def poll(self, keys: Iterable[str]) -> dict[str, Observation | None]:
+        """All jobs by one squeue, and by one sacct those that squeue does not know. Raises Unreachable."""
+        wanted = list(keys)
+        if not wanted:
+            return {}
+        found = of_each(self._queue(), wanted)
+        if absent := [key for key in wanted if key not in found]:
+            found |= of_each(self._accounting(absent), absent)
+        seen = {key: row.observed() for key, row in found.items()}
+        self._forget(key for key, one in seen.items() if one.state.is_final)
+        return {key: seen.get(key) for key in wanted}
+
+    def cancel(self, key: str, grace_seconds: float) -> None:
+        """One that waits leaves the queue. One that runs is asked to stop, and ended after the grace. By name, so that
+        both of a job submitted twice are meant, and never a stranger's. Raises Unreachable."""
+        mine = ("scancel", "--me", f"--name={key}")
+        try:
+            is_over = self.asked.seconds(key) > grace_seconds
+        except OSError as error:
+            raise Unreachable(f"what was asked of {key} cannot be kept: {error}") from error
+        self._ask((*mine, "--state=PENDING"))
+        self._ask(mine if is_over else (*mine, "--signal=TERM", "--batch"))
+
+    def _number(self, answer: Answer) -> str:
+        number = answer.out.strip().partition(";")[0]
+        if answer.code == 0 and number.isdecimal():
+            return number
+        said = answer.err.strip() or answer.out.strip()
+        if answer.code != 0 and (why := refusal(said)):
+            raise Rejected(why + self._choices(why))
+        raise Ambiguous(said or f"sbatch ended with {answer.code} and said nothing")
+
+    def _choices(self, why: str) -> str:
+        """The partitions there are, where that is what was wrong."""
+        if "partition" not in why.lower():
+            return ""
+        try:
+            names = self._ask(("sinfo", "--noheader", "--format=%R")).split()
+        except Unreachable:
+            return ""
+        return f" (partition {self.site.partition or 'by default'}; there are {', '.join(sorted(set(names)))})"
+
+    def _queue(self) -> list[Row]:
+        text = self._ask(("squeue", "--me", "--noheader", "--array", "--states=all", f"--format={SQUEUE_FORMAT}"))
+        return _read(text)
+
+    def _accounting(self, keys: Sequence[str]) -> list[Row]:
+        """How those ended that the controller has forgotten; nothing where there is no accounting, or it is away.
+
+        What it calls running is not believed: a job that the controller lost runs there for ever.
+        """
+        about = (f"--name={','.join(keys)}", f"--starttime={REMEMBERED}", f"--format={SACCT_FORMAT}")
+        try:
+            answer = self.shell.run(("sacct", "--noheader", "--parsable2", "--allocations", *about), TIMEOUT_SECONDS)
+        except Unreachable:
+            return []
+        return [row for row in _read(answer.out) if row.state.is_final] if answer.code == 0 else []
+
+    def _ask(self, argv: Sequence[str]) -> str:
+        answer = self.shell.run(argv, TIMEOUT_SECONDS)
+        if answer.code != 0:
+            raise Unreachable(f"{argv[0]}: {answer.err.strip()[-500:] or f'ended with {answer.code}'}")
+        return answer.out
+
+    def _forget(self, ended: Iterable[str]) -> None:
+        for key in ended:
+            self.asked.forget(key)
+
+
+def _read(text: str) -> list[Row]:
+    try:
+        return rows(text)
+    except ValueError as error:
+        raise Unreachable(f"Slurm's answer cannot be read: {error}") from error

@@ -1,0 +1,43 @@
+"""What a Slurm cluster is like, as an administrator has said: where jobs go, and what their environment is made of.
+
+No word of this is ever read by a shell: each becomes one argument of sbatch, or of the job's fixed script.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from workers.executors.starting import PROJECT
+
+WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,:/+@=-]{0,199}")
+"""Names of partitions, accounts and modules. The first letter keeps a word from being taken for an option."""
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
+SECRET = re.compile(r"SECRET|TOKEN(?!IZER)|PASSWORD|PASSWD|CREDENTIAL|API_?KEY|PRIVATE_?KEY", re.IGNORECASE)
+"""Variables that have no place in a job's environment, which everybody on its node, and the accounting, may see."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """Every field has a default that leaves it to Slurm, or takes what this machine has."""
+
+    partition: str = ""
+    account: str = ""
+    qos: str = ""
+    constraint: str = ""
+    gpu_type: str = ""
+    """Kind of GPU to ask for where a run asks for GPUs, such as a100."""
+    time_limit_seconds: int = 0
+    """Of a run that sets none itself; 0 leaves it to the partition."""
+    modules: tuple[str, ...] = ()
+    """Environment modules that are loaded before the agent starts, in this order."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Variables for agent and program."""
+    python: str = sys.executable
+    """Interpreter on the nodes, in which esweb's training part is installed."""
+    project: str = str(PROJECT)
+    """Folder on the nodes that holds the package `workers`."""
+    slurm_conf: str = ""
+    """Path of slurm.conf, where it is not the machine's own."""
