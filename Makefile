@@ -1,6 +1,6 @@
 # esweb. `make` prints the targets; `make demo` shows everything; `make check` is what CI runs.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test check bench soak fix lock config-reference words
+.PHONY: help setup demo run test test-here test-clusters check bench soak fix lock config-reference words
 PY := .venv/bin/python
 export OMP_WAIT_POLICY := PASSIVE
 
@@ -15,9 +15,16 @@ demo: setup ## Show it all: servers, a tiny model, ES against GRPO, live at http
 run: setup ## Start esweb with its own PostgreSQL and Valkey
 	$(PY) manage.py up
 
+# Tests on clusters wait for schedulers most of the time, so the others run beside them; a browser's are alone, as a person would be.
 test: .venv/.installed-dev ## Run every test, the browser's too
-	$(PY) -m pytest -m "not browser"
+	$(MAKE) --jobs=2 --output-sync=line test-here test-clusters
 	$(PY) -m pytest -m browser
+
+test-here: .venv/.installed-dev
+	$(PY) -m pytest -m "not browser" --ignore tests/clusters
+
+test-clusters: .venv/.installed-dev
+	$(PY) -m pytest -m "not browser" tests/clusters
 
 check: .venv/.installed-dev ## Everything that must hold: lint, format, types, contracts, migrations, tests
 	$(PY) -m ruff check .
