@@ -43,7 +43,7 @@ class Watched:
 
 
 class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
-    """/ws/live. Takes {"watch": {run uid: cursor}}, sends points, changed, behind, refused and error messages."""
+    """/ws/live. Takes {"watch": {run uid: cursor}}; sends watching, points, changed, behind, refused and error."""
 
     async def __call__(self, *args: Any) -> None:
         self.watched: dict[str, Watched] = {}
@@ -87,6 +87,8 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
         self.box.lose(*self.watched)
         for uid in sorted(asked.keys() - ids.keys()):
             await self._refuse(uid)
+        # From here on changes are told; those before, since the page was made, it has to look for.
+        await self.send_json({"type": "watching"})
 
     async def _refuse(self, uid: str) -> None:
         await self.send_json({"type": "refused", "run": uid, "why": f"There is no run {uid} that you may see."})

@@ -54,7 +54,7 @@ class LiveRun extends HTMLElement {
     if (this.socket || document.hidden || !Object.keys(this.cursors).length) return;
     this.say("connecting");
     this.socket = new WebSocket(new URL("/ws/live", location.href.replace(/^http/, "ws")));
-    this.socket.onopen = () => this.onOpen();
+    this.socket.onopen = () => this.ask();
     this.socket.onmessage = (message) => this.onMessage(JSON.parse(message.data));
     this.socket.onclose = (event) => this.onClose(event);
   }
@@ -74,12 +74,11 @@ class LiveRun extends HTMLElement {
     this.socket.send(JSON.stringify({ watch: this.cursors }));
   }
 
-  onOpen() {
+  onWatching() {
     this.failures = 0;
     clearInterval(this.polling);
     this.polling = undefined;
     this.say("live");
-    this.ask();
     // What changed while nobody listened was never told: look at everything once.
     if (this.opened || this.hasAttribute("data-open")) this.tellAll();
     this.opened = true;
@@ -97,6 +96,7 @@ class LiveRun extends HTMLElement {
   onMessage(message) {
     const { type, run, cursor } = message;
     if (cursor && run in this.cursors) this.cursors[run] = Math.max(cursor, this.cursors[run] ?? 0);
+    if (type === "watching") this.onWatching();
     if (type === "points") {
       document.dispatchEvent(new CustomEvent("points", { detail: message }));
       if ("reward/mean" in message.points) this.tell(run, "evaluation");

@@ -53,10 +53,10 @@ class Page:
         return message
 
     def next(self, seconds: float = 10.0) -> dict[str, Any]:
-        """The next message that is not about changes: a hub that has just subscribed tells of all of them."""
+        """The next message about a run's points: a hub that has just subscribed tells of all changes."""
         give_up_at = time.monotonic() + seconds
         message = self.hear(seconds)
-        while message["type"] == "changed":
+        while message["type"] in ("watching", "changed"):
             message = self.hear(give_up_at - time.monotonic())
         if message["type"] == "points":
             assert message["cursor"] > self.cursors[message["run"]]

@@ -172,6 +172,16 @@ def test_changes_are_told(port, attempt, bo):
         assert mine.hear() == {"type": "changed", "run": attempt.run.uid, "what": "state"}
 
 
+def test_once_told_that_it_watches_it_hears_of_every_change(port, attempt, bo):
+    with page(port, bo) as mine:
+        mine.watch(**{attempt.run.uid: 0})
+        while mine.hear()["type"] != "watching":
+            pass
+        ingest(attempt, 0, lines([Status("training")]))
+        while mine.hear() != {"type": "changed", "run": attempt.run.uid, "what": "state"}:
+            pass
+
+
 def test_after_redis_was_lost_everything_may_have_changed(port, attempt, bo):
     with page(port, bo) as mine:
         mine.watch(**{attempt.run.uid: 0})
