@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from workers.executors.asked import Asked
 from workers.executors.base import KEY, Ambiguous, Observation, Rejected, Spec, Unreachable
 from workers.executors.shell import Answer, LocalShell, Shell
 from workers.executors.slurm.answers import SACCT_FORMAT, SQUEUE_FORMAT, Row, of_each, refusal, rows
-from workers.executors.slurm.asked import Asked
 from workers.executors.slurm.job import SCRIPT, SCRIPT_FILE, sbatch_argv
 from workers.executors.slurm.site import Site
 from workers.executors.starting import write_spec

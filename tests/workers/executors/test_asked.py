@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from workers.executors.slurm.asked import Asked
+from workers.executors.asked import Asked
 
 
 def test_the_first_time_counts_whoever_asks_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
