@@ -1,6 +1,6 @@
 """The rows. They index the runs' own files, which are the truth, and can be rebuilt from them."""
 
-from runs.models.attempt import Attempt, AttemptEvent, Origin, checkpoint_folder, key_of
+from runs.models.attempt import Attempt, AttemptEvent, Hold, Origin, checkpoint_folder, key_of
 from runs.models.experiment import Experiment, Run
 from runs.models.imported import Import
 from runs.models.job import Cluster, Job
@@ -9,6 +9,7 @@ from runs.models.rebuild import Rebuild
 from runs.models.response import Checkpoint, Population, Prompt, Response
 from runs.models.saved_view import SavedView
 from runs.models.series import Batch, Chunk, RecordFile, Series
+from runs.models.sweep import Sweep
 from runs.models.token import ApiToken
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Chunk",
     "Cluster",
     "Experiment",
+    "Hold",
     "Import",
     "Job",
     "KeptAnswer",
@@ -32,6 +34,7 @@ __all__ = [
     "Run",
     "SavedView",
     "Series",
+    "Sweep",
     "checkpoint_folder",
     "key_of",
 ]

@@ -33,6 +33,13 @@ class Origin(models.TextChoices):
     IMPORT = "import"
 
 
+class Hold(models.TextChoices):
+    """What an attempt waits for before it goes to its cluster. Empty: nothing holds it."""
+
+    SWEEP = "sweep"
+    PERSON = "person"
+
+
 LAUNCHED = sorted(origin.value for origin in Origin if origin != Origin.IMPORT)
 
 
@@ -42,6 +49,14 @@ class AttemptQuerySet(JobQuerySet["Attempt"]):
     def undrained(self) -> Self:
         """Attempts whose files may still hold records that are not in the database."""
         return self.filter(drained_at__isnull=True)
+
+    def held(self) -> Self:
+        """Attempts that are kept from their cluster for now."""
+        return self.exclude(hold="").filter(state=State.CREATED.value)
+
+    def to_clusters(self) -> Self:
+        """Attempts that their clusters have, or are to be given."""
+        return self.open().filter(hold="")
 
 
 class Attempt(Job):
@@ -63,6 +78,8 @@ class Attempt(Job):
     phase = models.CharField(max_length=40, blank=True)
     phase_message = models.TextField(blank=True)
     drained_at = models.DateTimeField(null=True, blank=True)
+    hold = models.CharField(max_length=10, choices=Hold.choices, blank=True)
+    """Set while it is CREATED and no cluster shall be asked yet."""
 
     objects = AttemptQuerySet.as_manager()
 
@@ -79,6 +96,7 @@ class Attempt(Job):
         indexes = (
             models.Index(fields=["cluster", "state"]),
             models.Index(fields=["id"], condition=Q(drained_at__isnull=True), name="attempt_undrained"),
+            models.Index(fields=["cluster"], condition=~Q(hold=""), name="attempt_held"),
             models.Index(fields=["restart_at"], condition=Q(restart_at__isnull=False), name="attempt_to_restart"),
         )
 

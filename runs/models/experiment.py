@@ -102,6 +102,11 @@ class Run(Shelved):
     )
     """The same for runs that differ in nothing but their seed, and in where they run."""
     state = models.CharField(max_length=20, choices=[(s.value, s.value) for s in State], default=State.CREATED.value)
+    sweep = models.ForeignKey("runs.Sweep", on_delete=models.SET_NULL, null=True, blank=True, related_name="runs")
+    cell = models.JSONField(null=True, blank=True)
+    """Which cell of its sweep it is: key -> value, as its config has it."""
+    estimated_seconds = models.FloatField(null=True, blank=True)
+    """How long it was to take when it was launched; empty where there was no run to tell it from."""
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="runs")
     created_at = models.DateTimeField(auto_now_add=True)
 
