@@ -47,9 +47,11 @@ def _m4(x: Floats, y: Floats, px: int, span: Span | None, pieces: NDArray[Any] |
     if len(x) <= 2 * px:
         return np.arange(len(x))
     span = span or (float(x.min()), float(x.max()))
-    gap, is_one = np.isnan(y), pieces is None or not _changes(pieces).any()
-    if is_one and not gap.any():
-        return _corners_of_one_line(x, y, px, span)
+    if pieces is None or not _changes(pieces).any():
+        solid = _corners_of_one_line(x, y, px, span)
+        if solid is not None:
+            return solid
+    gap = np.isnan(y)
     column = _columns(x, px, span)
     line = np.cumsum(gap) + (0 if pieces is None else _changes(pieces).cumsum())
     solid = np.flatnonzero(~gap)
@@ -63,12 +65,15 @@ def _columns(x: Floats, px: int, span: Span) -> Ints:
     return np.clip((x - low) / width * px, 0, px - 1).astype(np.int64)
 
 
-def _corners_of_one_line(x: Floats, y: Floats, px: int, span: Span) -> Ints:
-    """The same corners, where nothing breaks the line: of a million points hardly any is touched one by one."""
+def _corners_of_one_line(x: Floats, y: Floats, px: int, span: Span) -> Ints | None:
+    """The same corners, where nothing breaks the line: of a million points hardly any is touched one by one. None where
+    a gap does: numpy takes a NaN for the lowest of all."""
     starts = _starts(x, px, span)
     ends = np.append(starts[1:], len(x))
     parts = [(start, y[start:end]) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
-    lowest = [start + int(part.argmin()) for start, part in parts]
+    lowest = np.array([start + int(part.argmin()) for start, part in parts], np.int64)
+    if np.isnan(y[lowest]).any():
+        return None
     highest = [start + int(part.argmax()) for start, part in parts]
     return np.unique(np.concatenate([starts, ends - 1, lowest, highest]))
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from django.db.models import Max, Sum
@@ -12,10 +13,12 @@ from numpy.typing import NDArray
 
 from runs.models import Batch, Chunk, Run, Series
 from runs.series.chunks import TIMES
+from runs.series.columns import Progression
 from runs.series.downsample import Span, m4
 from runs.series.overwriting import overwritten
 from runs.series.packing import AXES, Block, Floats, Ints, unpack
-from runs.series.pieces import Written, first_times, written
+from runs.series.pieces import first_times, written
+from runs.series.written import Written
 
 COUNTERS = ("tokens", "samples", "gpu_seconds")
 BY_THE_CLOCK = "system/"
@@ -40,6 +43,11 @@ class Curve:
     cursor: int = 0
 
 
+Lines: TypeAlias = dict[Progression, Floats]
+Drawable: TypeAlias = tuple[Curve, Ints | None]
+"""A curve, and the piece of line that each point belongs to; None where all is one line."""
+
+
 def read(
     runs: Sequence[Run], keys: Sequence[str], x: str = "step", px: int | None = None, zoom: Span | None = None
 ) -> list[Curve]:
@@ -57,10 +65,16 @@ def read(
     axis = {"step": [], "wall": [TIMES], "relative": [TIMES]}.get(x, [AXES + x])
     found = written(order, list(dict.fromkeys([*wanted, *axis])))
     zero = first_times(order) if x == "relative" else {}
-    pairs = [(run_id, key) for run_id in order for key in wanted if (run_id, key) in found]
-    placed = [_places(found[pair], pair[0], found, axis) - zero.get(pair[0], 0.0) for pair in pairs]
-    whole = [_whole(*pair, found[pair], places) for pair, places in zip(pairs, placed, strict=True)]
-    curves = [(curve, segments) for curve, segments in whole if curve.points]
+    lines: Lines = {}
+    whole = []
+    for run_id, key in [(run_id, key) for run_id in order for key in wanted if (run_id, key) in found]:
+        points = found[run_id, key]
+        if axis:
+            places = _places(points, found.get((run_id, axis[0])), zero.get(run_id, 0.0))
+            whole.append(_whole(run_id, key, points, places))
+        else:
+            whole.append(_by_step(run_id, key, points, lines))
+    curves = [(curve, pieces) for curve, pieces in whole if curve.points]
     return _drawn(curves, px, zoom) if px else [curve for curve, _ in curves]
 
 
@@ -116,23 +130,32 @@ def latest(runs: Sequence[Run]) -> dict[int, dict[str, float]]:
     return out
 
 
-def _places(points: Written, run_id: int, found: Mapping[tuple[int, str], Written], axis: Sequence[str]) -> Floats:
-    """Where each point stands: at its step, or where its record is on the axis; NaN where it is not on it."""
-    if not axis:
-        return points.points.steps.astype(np.float64)
-    across = found.get((run_id, axis[0]))
-    return np.full(len(points.segments), np.nan) if across is None else across.at(points)
+def _places(points: Written, across: Written | None, zero: float) -> Floats:
+    """Where each point stands on an axis: where its record does, from `zero` on; NaN where that is not on it."""
+    return np.full(len(points), np.nan) if across is None else across.at(points) - zero
 
 
-def _whole(run_id: int, key: str, found: Written, x: Floats) -> tuple[Curve, Ints]:
-    """A curve with all its points, and the segment of each."""
-    segments, steps, y = found.segments, found.points.steps, found.points.values
+def _by_step(run_id: int, key: str, points: Written, lines: Lines) -> Drawable:
+    """A curve along its steps. Where those simply go up there is nothing to look for, and runs share their x."""
+    line = points.line
+    if line is None or not line.ascends:
+        return _whole(run_id, key, points, points.steps.astype(np.float64))
+    if line not in lines:
+        lines[line] = line.written_out().astype(np.float64)
+        lines[line].flags.writeable = False
+    grey = np.zeros(line.n, bool)
+    return Curve(run_id, key, lines[line], points.values, grey, line.n, points.cursor), None
+
+
+def _whole(run_id: int, key: str, found: Written, x: Floats) -> Drawable:
+    """A curve with all its points, and the piece of line that each belongs to."""
+    segments, steps, y = found.segments, found.steps, found.values
     grey = np.zeros(len(steps), bool) if key.startswith(BY_THE_CLOCK) else overwritten(steps, segments)
     if not _ascends(x, segments):
         placed = np.flatnonzero(~np.isnan(x))
         order = placed[np.lexsort((x[placed], segments[placed]))]
         x, y, grey, segments = x[order], y[order], grey[order], segments[order]
-    return Curve(run_id, key, x, y, grey, len(x), found.cursor), segments
+    return Curve(run_id, key, x, y, grey, len(x), found.cursor), 2 * segments + grey
 
 
 def _ascends(x: Floats, segments: Ints) -> bool:
@@ -140,15 +163,15 @@ def _ascends(x: Floats, segments: Ints) -> bool:
     return bool(((x[1:] >= x[:-1]) | (segments[1:] != segments[:-1])).all()) and not np.isnan(x).any()
 
 
-def _drawn(curves: list[tuple[Curve, Ints]], px: int, zoom: Span | None) -> list[Curve]:
+def _drawn(curves: list[Drawable], px: int, zoom: Span | None) -> list[Curve]:
     """All curves on the pixel columns of one chart."""
     if not curves:
         return []
     span = min(float(c.x.min()) for c, _ in curves), max(float(c.x.max()) for c, _ in curves)
-    return [_thinned(curve, segments, px, span, zoom) for curve, segments in curves]
+    return [_thinned(curve, pieces, px, span, zoom) for curve, pieces in curves]
 
 
-def _thinned(curve: Curve, segments: Ints, px: int, span: Span, zoom: Span | None) -> Curve:
-    kept = m4(curve.x, curve.y, px, span, 2 * segments + curve.overwritten, zoom)
+def _thinned(curve: Curve, pieces: Ints | None, px: int, span: Span, zoom: Span | None) -> Curve:
+    kept = m4(curve.x, curve.y, px, span, pieces, zoom)
     x, y, grey = curve.x[kept], curve.y[kept], curve.overwritten[kept]
     return Curve(curve.run_id, curve.key, x, y, grey, curve.points, curve.cursor)

@@ -59,7 +59,7 @@ def _untruths(number: int, run_id: int, batches: int) -> Iterator[str]:
     sent = np.concatenate([values_of(number, batch) for batch in range(batches)])
     kept = written([run_id], KEYS)
     for column, key in enumerate(KEYS):
-        points = kept[run_id, key].points
+        points = kept[run_id, key]
         if not np.array_equal(points.records, np.arange(count)):
             yield f"run {number} {key}: {len(points)} points are kept, and {count} were sent"
         elif not np.array_equal(points.steps, steps_of(0, count)) or not np.array_equal(points.values, sent[:, column]):
