@@ -92,6 +92,8 @@ def groups_of(runs: Iterable[Run]) -> list[Group]:
 
 def line(curve: Curve) -> tuple[Floats, Floats]:
     """(x, y) of a curve without what a resume has overwritten."""
+    if not curve.overwritten.any():
+        return curve.x, curve.y
     kept = ~curve.overwritten
     return curve.x[kept], curve.y[kept]
 
