@@ -5,6 +5,7 @@ from runs.models.experiment import Experiment, Run
 from runs.models.imported import Import
 from runs.models.job import Cluster, Job
 from runs.models.kept_answer import KeptAnswer
+from runs.models.knob import Knob
 from runs.models.rebuild import Rebuild
 from runs.models.response import Checkpoint, Population, Prompt, Response
 from runs.models.saved_view import SavedView
@@ -25,6 +26,7 @@ __all__ = [
     "Import",
     "Job",
     "KeptAnswer",
+    "Knob",
     "Origin",
     "Population",
     "Prompt",
