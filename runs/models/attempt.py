@@ -80,6 +80,10 @@ class Attempt(Job):
     drained_at = models.DateTimeField(null=True, blank=True)
     hold = models.CharField(max_length=10, choices=Hold.choices, blank=True)
     """Set while it is CREATED and no cluster shall be asked yet."""
+    code = models.JSONField(null=True, blank=True)
+    """What it is to run, as `workers.code.Code` says it: pinned before it is submitted."""
+    environment = models.JSONField(null=True, blank=True)
+    """What it ran on, by its own word: the record `Environment` of its newest `epoch`, with that."""
 
     objects = AttemptQuerySet.as_manager()
 

@@ -1,4 +1,4 @@
-"""What accompanies a run: what its machine is and does; records pushed to a server. Optional: the files are the truth."""
+"""What accompanies a run: what its machine is and does, and records pushed to a server. Its files are the truth."""
 
 from workers.client.machine import environment
 from workers.client.push import pushing
