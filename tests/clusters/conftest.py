@@ -1,4 +1,4 @@
-"""One Slurm for all tests that need one, and another with accounting; both are brought up when first asked for."""
+"""One Slurm for all tests that need one, another with accounting, one Ray; each is brought up when first asked for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from runs import launch
+from tests.clusters import ray as our_ray
 from tests.clusters.far import Far, cluster_of
+from tests.clusters.ray import RayHead
 from tests.clusters.slurm import SlurmCluster, missing
 
 
@@ -53,3 +55,23 @@ def far(slurm: SlurmCluster, db: None, tmp_path: Path, settings: Settings, monke
     executor = Far(slurm.conf, tmp_path / "queue")
     monkeypatch.setitem(launch.EXECUTORS, "slurm", lambda cluster: executor)
     return executor
+
+
+@pytest.fixture(scope="session")
+def whole_ray() -> Iterator[RayHead]:
+    """A Ray head, up for the whole session."""
+    if why := our_ray.missing():
+        pytest.skip(why)
+    head = RayHead(Path(tempfile.mkdtemp(prefix="esweb-ray-")))
+    try:
+        head.up()
+        yield head
+    finally:
+        head.down()
+
+
+@pytest.fixture
+def ray(whole_ray: RayHead) -> Iterator[RayHead]:
+    """Empty of jobs that run, and with every part running, when a test begins."""
+    yield whole_ray
+    whole_ray.mend()

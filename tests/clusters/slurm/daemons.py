@@ -41,6 +41,11 @@ class Daemons:
         if (process := Process.at(child.pid)) is not None:
             write_json(self._file(name), asdict(process))
 
+    def adopt(self, name: str, pid: int) -> None:
+        """Takes over what another program has started."""
+        if (process := Process.at(pid)) is not None:
+            write_json(self._file(name), asdict(process))
+
     def is_running(self, name: str) -> bool:
         """True where the very process that was started lives."""
         return (process := self._process(name)) is not None and process.is_alive()
