@@ -8,6 +8,7 @@ from runs.launch.changes import mark, move, since
 from runs.launch.clusters import EXECUTORS, Waits, executor_for, waits_of
 from runs.launch.creating import check, create_run, new_attempt
 from runs.launch.fencing import shut_out
+from runs.launch.pinning import kept_bundle
 from runs.launch.rebuilding import (
     KEPT_A_RUN,
     CannotRebuild,
@@ -35,9 +36,13 @@ __all__ = [
     "check",
     "checkpoint_at",
     "create_run",
+    "create_sweep",
     "executor_for",
+    "extend_sweep",
     "is_ready",
+    "kept_bundle",
     "last_step",
+    "let_go",
     "mark",
     "move",
     "new_attempt",

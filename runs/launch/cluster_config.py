@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from runs.launch.clusters import Waits
+from runs.launch.pinning import OTHER_CODE
 from runs.launch.slurm_config import SLURM_EXAMPLE, SLURM_KEYS, slurm_complaints
 
-COMMON = ("waits", "task_paths")
+COMMON = ("waits", "task_paths", "other_code")
 KEYS = {"local": ("cores", "gpus", *COMMON), "slurm": (*SLURM_KEYS, *COMMON)}
 EXAMPLES = {
     "local": '{"cores": 4, "gpus": ["0", "1"], "task_paths": ["/srv/esweb-tasks"]}',
@@ -29,6 +30,8 @@ def complaints(config: Any, kind: str = "local") -> Iterator[str]:
     yield from slurm_complaints(config) if kind == "slurm" else _machine(config)
     yield from _waits(config.get("waits", {}))
     yield from _folders(config.get("task_paths", []))
+    if (chosen := config.get("other_code", OTHER_CODE[0])) not in OTHER_CODE:
+        yield f"other_code must be one of {', '.join(OTHER_CODE)}, not {chosen!r}"
 
 
 def _machine(config: dict[str, Any]) -> Iterator[str]:

@@ -17,6 +17,7 @@ from runs.launch.changes import mark, move, since
 from runs.launch.clusters import executor_for, python_of, waits_of
 from runs.launch.fencing import shut_out
 from runs.launch.own_tasks import task_folders
+from runs.launch.pinning import code_arguments, code_environment, pin
 from runs.models import Attempt, Job, Rebuild
 from workers.attempt import write_json
 from workers.executors.base import Ambiguous, Executor, Rejected, Spec, Unreachable
@@ -57,6 +58,8 @@ def spec_of(job: Job) -> Spec:
         env["HF_HUB_OFFLINE"] = os.environ["HF_HUB_OFFLINE"]
     if folders := task_folders(job.cluster):
         env["ESWEB_TASK_PATHS"] = os.pathsep.join(folders)
+    if isinstance(job, Attempt):
+        env |= code_environment(job)
     return Spec(
         key=job.key,
         directory=job.directory,
@@ -72,7 +75,9 @@ def spec_of(job: Job) -> Spec:
 
 def _training(job: Job) -> tuple[str, ...]:
     checkpoint = job.resumed_from if isinstance(job, Attempt) else None
-    return ("workers.train", "run.json", "--out", ".", *(("--resume", str(checkpoint)) if checkpoint else ()))
+    start = ("--resume", str(checkpoint)) if checkpoint else ()
+    pinned = code_arguments(job) if isinstance(job, Attempt) else ()
+    return ("workers.train", "run.json", "--out", ".", *pinned, *start)
 
 
 def _rebuilding(rebuild: Rebuild) -> tuple[str, ...]:
@@ -87,6 +92,7 @@ def _prepare(job: Job) -> None:
     if isinstance(job, Attempt):
         for earlier in job.run.attempts.filter(n__lt=job.n):
             shut_out(earlier)
+        pin(job)
         write_json(job.directory / "run.json", job.run.config, sync=True)
 
 

@@ -4,7 +4,7 @@ The fingerprint is the sha256 of a listing as `sha256sum` prints it, of every fi
 the files can find it again, here, on a node, or by hand.
 """
 
-from workers.code.bundle import bundle, command, unpacked
+from workers.code.bundle import bundle, bundle_path, command, unpacked
 from workers.code.contents import PACKAGE, fingerprint, listing
 from workers.code.origin import Code, code_of
 from workers.code.unpacking import BadBundle, unpack
@@ -14,6 +14,7 @@ __all__ = [
     "BadBundle",
     "Code",
     "bundle",
+    "bundle_path",
     "code_of",
     "command",
     "fingerprint",

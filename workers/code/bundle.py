@@ -31,7 +31,7 @@ def bundle(root: Path, package: Path = PACKAGE) -> Path:
 
     Raises OSError, and BadBundle where the files were changed while they were read.
     """
-    path = root / f"{fingerprint(package)}{SUFFIX}"
+    path = bundle_path(root, fingerprint(package))
     if path.exists():
         return path
     root.mkdir(parents=True, exist_ok=True)
@@ -44,6 +44,11 @@ def bundle(root: Path, package: Path = PACKAGE) -> Path:
     finally:
         draft.unlink(missing_ok=True)
     return path
+
+
+def bundle_path(root: Path, sha256: str) -> Path:
+    """Where the bundle of this fingerprint lies, in `root`."""
+    return root / f"{sha256}{SUFFIX}"
 
 
 def unpacked(root: Path, package: Path = PACKAGE) -> Path:

@@ -18,12 +18,12 @@ from workers.code.contents import fingerprint
 LISTING = "SHA256SUMS"
 
 
-class BadBundle(ValueError):
+class BadBundle(OSError):
     """A bundle that does not hold what its name says. The message says what to do."""
 
 
 def unpack(bundle: Path, root: Path) -> Path:
-    """The folder that holds the bundle's package `workers`. Raises OSError and BadBundle."""
+    """The folder that holds the bundle's package `workers`. Raises OSError, of which BadBundle is one."""
     target = root / bundle.stem
     if target.is_dir():
         return target
@@ -34,6 +34,8 @@ def unpack(bundle: Path, root: Path) -> Path:
         draft.chmod(0o755)
         # Onto a folder that another one has made meanwhile this fails, and theirs is as good.
         draft.rename(target)
+    except BadBundle:
+        raise
     except OSError:
         if not target.is_dir():
             raise
