@@ -32,15 +32,17 @@ def pin(attempt: Attempt) -> None:
 
 def kept_bundle(attempt: Attempt) -> Path | None:
     """The file that holds what the attempt is to run; None where it was not launched here."""
-    path = bundle_path(_root(), attempt.code["sha256"]) if attempt.code else None
-    return path if path and path.is_file() else None
+    if attempt.code is None:
+        return None
+    path = bundle_path(_root(), attempt.code["sha256"])
+    return path if path.is_file() else None
 
 
 def pinned_folder(attempt: Attempt) -> Path | None:
     """What goes on PYTHONPATH for the attempt; None where its cluster has code of its own, or nothing is pinned."""
     if attempt.code is None or attempt.cluster is None or not _reads_our_disk(attempt.cluster):
         return None
-    return _root() / attempt.code["sha256"]
+    return _root() / str(attempt.code["sha256"])
 
 
 def code_arguments(attempt: Attempt) -> tuple[str, ...]:
@@ -75,7 +77,7 @@ def _of_the_one_before(attempt: Attempt) -> dict[str, Any] | None:
     if before is None or kept is None:
         return None
     unpack(kept, _root())
-    return dict(before.code)
+    return before.code
 
 
 def _reads_our_disk(cluster: Cluster) -> bool:
