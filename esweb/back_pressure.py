@@ -16,6 +16,7 @@ from django.db import connections
 from django.db.backends.postgresql.base import DatabaseWrapper
 from django.http import HttpRequest, HttpResponse
 
+from esweb.handed import handed
 from runs.api.problems import problem
 
 API, PUSHES = "/api/v1/", "/records"
@@ -67,7 +68,9 @@ class BackPressure:
         if not (request.method == "POST" and request.path.startswith(API) and request.path.endswith(PUSHES)):
             return self.get_response(request)
         try:
-            _check_connections()
+            if full := handed(request).full:
+                raise Full(full)
+            check_connections()
             with self.places.taken():
                 return self.get_response(request)
         except Full as full:
@@ -76,7 +79,7 @@ class BackPressure:
             return answer
 
 
-def _check_connections() -> None:
+def check_connections() -> None:
     """Raises Full where others already wait for a connection to the database."""
     database = connections["default"]
     pool = database.pool if isinstance(database, DatabaseWrapper) else None

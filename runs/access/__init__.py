@@ -29,6 +29,7 @@ from runs.access.tokens import (
     revoke,
     verify,
 )
+from runs.access.writers import WRITER, writer
 
 __all__ = [
     "DAYS",
@@ -36,6 +37,7 @@ __all__ = [
     "MAX_DAYS",
     "PREFIX",
     "USED_EVERY",
+    "WRITER",
     "CannotChangeRole",
     "CannotIssue",
     "Role",
@@ -56,4 +58,5 @@ __all__ = [
     "revoke",
     "role_of",
     "verify",
+    "writer",
 ]

@@ -145,6 +145,6 @@ def _kinds(lines: Sequence[Line], warned: bool) -> list[str]:
 
 def _tell(run_uid: str, stored: Stored | None, changed: Sequence[str]) -> None:
     if stored:
-        live.publish_points(run_uid, stored.cursor, stored.points, previous=stored.previous)
+        live.publish_points(run_uid, stored.cursor, stored.points, stored.data, previous=stored.previous)
     for what in changed:
         live.publish_changed(run_uid, what)
