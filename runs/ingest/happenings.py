@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Q
 
 from runs.ingest.texts import storable
-from runs.models import Attempt, AttemptEvent
+from runs.models import Attempt, AttemptEvent, PackageSet
 from workers import records
 from workers.records import Broken, Environment, Line, Status
 
@@ -36,6 +36,7 @@ def keep_environment(attempt: Attempt, epoch: int, lines: Sequence[Line]) -> Non
     newest = [line.record for line in lines if isinstance(line.record, Environment)][-1]
     is_no_news = Q(environment__epoch__gt=epoch)
     told = {"epoch": epoch, **_storable(asdict(newest))}
+    told["packages"] = PackageSet.objects.keep(told["packages"])
     Attempt.objects.filter(Q(pk=attempt.pk), Q(environment__isnull=True) | ~is_no_news).update(environment=told)
 
 

@@ -83,7 +83,8 @@ class Attempt(Job):
     code = models.JSONField(null=True, blank=True)
     """What it is to run, as `workers.code.Code` says it: pinned before it is submitted."""
     environment = models.JSONField(null=True, blank=True)
-    """What it ran on, by its own word: the record `Environment` of its newest `epoch`, with that."""
+    """What it ran on, by its own word: the record `Environment` of its newest `epoch`, with that; `packages` is the
+    digest of a PackageSet, which attempts share."""
 
     objects = AttemptQuerySet.as_manager()
 

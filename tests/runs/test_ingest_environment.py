@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from runs.ingest import ingest, refusal
-from runs.models import Attempt, AttemptEvent
+from runs.models import Attempt, AttemptEvent, PackageSet
 from tests.runs.recording import lines, make_attempt, make_run
 from workers.records import Environment, Gpu
 
@@ -22,7 +22,8 @@ def attempt(experiment):
 
 def keep(attempt, *written, epoch=0):
     ingest(attempt, epoch, lines(written), offset=1)
-    return Attempt.objects.get(pk=attempt.pk).environment
+    told = Attempt.objects.get(pk=attempt.pk).environment
+    return told and {**told, "packages": PackageSet.objects.get(pk=told["packages"]).versions}
 
 
 def test_it_is_kept_as_it_was_said(attempt):
@@ -37,6 +38,13 @@ def test_that_of_the_newest_start_stays_whatever_comes_in_later(attempt):
     assert keep(attempt, NODE, epoch=1)["node"] == "node7"
     assert keep(attempt, replace(NODE, node="node8"), epoch=2)["node"] == "node8"
     assert keep(attempt, replace(NODE, node="node6"), epoch=0)["node"] == "node8"
+
+
+def test_attempts_with_the_same_packages_share_them(attempt):
+    keep(attempt, NODE)
+    keep(make_attempt(make_run(attempt.run.experiment, "es 1")), replace(NODE, node="node8"))
+    keep(make_attempt(make_run(attempt.run.experiment, "es 2")), replace(NODE, packages={"torch": "2.10.0"}))
+    assert sorted(row.versions["torch"] for row in PackageSet.objects.all()) == ["2.10.0", "2.9.1"]
 
 
 def test_what_the_database_cannot_hold_is_shown(attempt):
