@@ -80,8 +80,12 @@ class BackPressure:
 
 
 def check_connections() -> None:
-    """Raises Full where others already wait for a connection to the database."""
+    """Raises Full where others already wait for a connection to the database, and there can be no more of them."""
     database = connections["default"]
     pool = database.pool if isinstance(database, DatabaseWrapper) else None
-    if pool is not None and (waiting := pool.get_stats().get("requests_waiting", 0)):
+    if pool is None:
+        return
+    now = pool.get_stats()
+    # Below its size a pool grows by itself: who waits there waits for a connection that is being opened.
+    if now.get("pool_size", 0) >= pool.max_size and (waiting := now.get("requests_waiting", 0)):
         raise Full(f"{waiting} requests wait for one of {pool.max_size} connections to the database")
