@@ -7,41 +7,79 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Any
+from itertools import groupby
+from operator import attrgetter, itemgetter
+from typing import NamedTuple, TypeAlias
 
 from django.db import connection
 from psycopg import Cursor
 
 from runs.models import Batch, Chunk
-from runs.series.chunks import TIMES, Packed, columns_of
+from runs.series.chunks import POINTS, TIMES, Packed, columns_of
 from runs.series.packing import unpack
 from runs.series.written import Part, Written
 
 PIECES = """
 COPY (
-    SELECT c.run_id, a.n, c.epoch, c.first_seq, c.cursor, c.key, NULL::text[], c.data
+    SELECT c.run_id, a.n, c.epoch, max(c.cursor), c.key, NULL::text[], array_agg(c.first_seq ORDER BY c.first_seq),
+        array_agg(length(c.data) ORDER BY c.first_seq), string_agg(c.data, '' ORDER BY c.first_seq)
     FROM runs_chunk c JOIN runs_attempt a ON a.id = c.attempt_id
     WHERE c.run_id = ANY(%(runs)s) AND c.key = ANY(%(keys)s)
+    GROUP BY c.run_id, a.n, c.epoch, c.key, c.first_seq / %(together)s
     UNION ALL
-    SELECT b.run_id, a.n, b.epoch, b.first_seq, b.id, NULL, b.keys, b.data
+    SELECT b.run_id, a.n, b.epoch, b.id, NULL, b.keys, ARRAY[b.first_seq], ARRAY[length(b.data)], b.data
     FROM runs_batch b JOIN runs_attempt a ON a.id = b.attempt_id
     WHERE b.run_id = ANY(%(runs)s) AND b.keys && %(keys)s
-    ORDER BY 1, 2, 3, 4
+    ORDER BY 1
 ) TO STDOUT (FORMAT BINARY)
 """
-TYPES = ("int8", "int4", "int4", "int8", "int8", "text", "text[]", "bytea")
+TYPES = ("int8", "int4", "int4", "int8", "text", "text[]", "int8[]", "int4[]", "bytea")
+TOGETHER = 16 * POINTS
+"""Records whose chunks come as one row: what a row costs, a chunk of it does not."""
+
+Place: TypeAlias = tuple[int, int, int]
+"""Number of the attempt, epoch, first record."""
 
 
-def written(runs: Sequence[int], keys: Sequence[str]) -> dict[tuple[int, str], Written]:
-    """(run id, key) -> its points, of those that have any. Key `TIMES` gives the times, Unix seconds."""
-    parts: dict[tuple[int, str], list[tuple[int, int, Part]]] = defaultdict(list)
-    segments: dict[tuple[int, int, int], int] = {}
-    for run_id, n, epoch, first_seq, cursor, key, names, data in _rows(runs, keys):
-        segment = segments.setdefault((run_id, n, epoch), len(segments))
-        loose = key is None
-        for name, points in columns_of(unpack(names, data), first_seq, keys) if loose else [(key, Packed.open(data))]:
-            parts[run_id, name].append((segment, cursor, points))
-    return {pair: Written.of(found) for pair, found in parts.items()}
+class Row(NamedTuple):
+    """Chunks of one key, one after the other in `data`; or a batch, which has no `key` and `names` of its own."""
+
+    run_id: int
+    attempt: int
+    epoch: int
+    cursor: int
+    key: str | None
+    names: list[str] | None
+    first_seqs: list[int]
+    sizes: list[int]
+    data: bytes
+
+    def parts(self, keys: Sequence[str]) -> Iterator[tuple[Place, str, Part]]:
+        """(where it belongs, key, points) of these keys."""
+        end = 0
+        for first_seq, size in zip(self.first_seqs, self.sizes, strict=True):
+            start, end = end, end + size
+            place = (self.attempt, self.epoch, first_seq)
+            if self.key is not None:
+                yield place, self.key, Packed.open(memoryview(self.data)[start:end])
+            else:
+                columns = columns_of(unpack(self.names or (), self.data), first_seq, keys)
+                yield from ((place, name, points) for name, points in columns)
+
+
+def written(runs: Sequence[int], keys: Sequence[str]) -> Iterator[tuple[int, dict[str, Written]]]:
+    """(run id, key -> its points) of the runs that have any, by id. Key `TIMES` gives the times, Unix seconds.
+
+    Run after run, as they come: who keeps only what is made of one has room for the next where the last one lay. The
+    connection is busy until the last has come.
+    """
+    for run_id, rows in groupby(_rows(runs, keys), key=attrgetter("run_id")):
+        found = sorted(((*part, row.cursor) for row in rows for part in row.parts(keys)), key=itemgetter(0))
+        parts: dict[str, list[tuple[int, int, Part]]] = defaultdict(list)
+        segments: dict[tuple[int, int], int] = {}
+        for (attempt, epoch, _), key, points, cursor in found:
+            parts[key].append((segments.setdefault((attempt, epoch), len(segments)), cursor, points))
+        yield run_id, {key: Written.of(own) for key, own in parts.items()}
 
 
 def first_times(runs: Sequence[int]) -> dict[int, float]:
@@ -52,9 +90,10 @@ def first_times(runs: Sequence[int]) -> dict[int, float]:
     return loose | {run_id: time for run_id, time in chunks.values_list("run_id", "min_value") if time is not None}
 
 
-def _rows(runs: Sequence[int], keys: Sequence[str]) -> Iterator[Any]:
+def _rows(runs: Sequence[int], keys: Sequence[str]) -> Iterator[Row]:
     """The rows of PIECES as they come: a copy neither gathers the answer, tens of megabytes, nor makes text of it."""
     connection.ensure_connection()
-    with Cursor(connection.connection) as sql, sql.copy(PIECES, {"runs": list(runs), "keys": list(keys)}) as answer:
+    asked = {"runs": list(runs), "keys": list(keys), "together": TOGETHER}
+    with Cursor(connection.connection) as sql, sql.copy(PIECES, asked) as answer:
         answer.set_types(TYPES)
-        yield from answer.rows()
+        yield from (Row(*row) for row in answer.rows())

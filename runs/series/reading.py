@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -23,6 +23,8 @@ from runs.series.written import Written
 COUNTERS = ("tokens", "samples", "gpu_seconds")
 BY_THE_CLOCK = "system/"
 """Such keys are measured by the clock, often several times a step: one does not say again what another has said."""
+AXIS_KEYS = {"step": None, "wall": TIMES, "relative": TIMES}
+"""Where what an axis says of a record is kept; a counter has a key of its own."""
 X_AXES = ("step", "wall", "relative", *COUNTERS)
 
 
@@ -62,19 +64,15 @@ def read(
     if x not in X_AXES:
         raise ValueError(f"x must be one of {', '.join(X_AXES)}, not {x!r}")
     order, wanted = list(dict.fromkeys(run.pk for run in runs)), list(dict.fromkeys(keys))
-    axis = {"step": [], "wall": [TIMES], "relative": [TIMES]}.get(x, [AXES + x])
-    found = written(order, list(dict.fromkeys([*wanted, *axis])))
+    axis = AXIS_KEYS.get(x, AXES + x)
     zero = first_times(order) if x == "relative" else {}
+    asked = list(dict.fromkeys([*wanted, *([] if axis is None else [axis])]))
     lines: Lines = {}
-    whole = []
-    for run_id, key in [(run_id, key) for run_id in order for key in wanted if (run_id, key) in found]:
-        points = found[run_id, key]
-        if axis:
-            places = _places(points, found.get((run_id, axis[0])), zero.get(run_id, 0.0))
-            whole.append(_whole(run_id, key, points, places))
-        else:
-            whole.append(_by_step(run_id, key, points, lines))
-    curves = [(curve, pieces) for curve, pieces in whole if curve.points]
+    found = {
+        run_id: [_drawable(run_id, key, points, axis, zero.get(run_id, 0.0), lines) for key in wanted if key in points]
+        for run_id, points in written(order, asked)
+    }
+    curves = [drawable for run_id in order for drawable in found.get(run_id, ()) if drawable[0].points]
     return _drawn(curves, px, zoom) if px else [curve for curve, _ in curves]
 
 
@@ -130,9 +128,16 @@ def latest(runs: Sequence[Run]) -> dict[int, dict[str, float]]:
     return out
 
 
-def _places(points: Written, across: Written | None, zero: float) -> Floats:
-    """Where each point stands on an axis: where its record does, from `zero` on; NaN where that is not on it."""
-    return np.full(len(points), np.nan) if across is None else across.at(points) - zero
+def _drawable(
+    run_id: int, key: str, points: Mapping[str, Written], axis: str | None, zero: float, lines: Lines
+) -> Drawable:
+    """The curve of a key along its steps, or along an axis from `zero` on: where the record of each point stands on it,
+    NaN where that is not on it."""
+    if axis is None:
+        return _by_step(run_id, key, points[key], lines)
+    across = points.get(axis)
+    places = np.full(len(points[key]), np.nan) if across is None else across.at(points[key]) - zero
+    return _whole(run_id, key, points[key], places)
 
 
 def _by_step(run_id: int, key: str, points: Written, lines: Lines) -> Drawable:
