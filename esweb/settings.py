@@ -165,6 +165,7 @@ USE_TZ = True
 # Jobs: short, safe to repeat, never waiting for a run ----------------------------------------------------------------
 
 TICK_SECONDS = env.number("ESWEB_TICK_SECONDS", 2, at_least=1)
+SWEEP_RUNS = env.number("ESWEB_SWEEP_RUNS", 1000, at_least=1)
 CELERY_BROKER_URL = addresses.celery_broker(REDIS_URL)
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_IGNORE_RESULT = True

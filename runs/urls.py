@@ -22,6 +22,7 @@ from runs.views.run import run, run_chart, run_curves, run_past, run_state
 from runs.views.saved_views import saved_view, saved_view_change, saved_views
 from runs.views.share import share
 from runs.views.shared import shared, shared_chart, shared_section
+from runs.views.sweep import sweep, sweep_change, sweep_extend, sweep_standing
 
 experiment_urls = [
     path("", experiment, name="experiment"),
@@ -54,6 +55,13 @@ run_urls = [
     path("log.txt", run_log_file, name="run-log-file"),
 ]
 
+sweep_urls = [
+    path("", sweep, name="sweep"),
+    path("standing/", sweep_standing, name="sweep-standing"),
+    path("change/", sweep_change, name="sweep-change"),
+    path("extend/", sweep_extend, name="sweep-extend"),
+]
+
 compare_urls = [
     path("", compare, name="compare"),
     path("chart/", compare_chart, name="compare-chart"),
@@ -80,6 +88,7 @@ urlpatterns = [
     path("palette/", palette, name="palette"),
     path("experiments/<int:pk>/", include(experiment_urls)),
     path("runs/<slug:uid>/", include(run_urls)),
+    path("sweeps/<int:pk>/", include(sweep_urls)),
     path("compare/", include(compare_urls)),
     path("share/", share, name="share"),
     path("shared/<str:text>/", include(shared_urls)),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 
 from esweb import __version__
-from esweb.cli import completion, exporting, launching, listing, login, watching
+from esweb.cli import completion, exporting, launching, listing, login, sweeping, watching
 from esweb.cli.errors import CODES
 
 HELPS = {
     "login": "keep a token for a server",
     "launch": "launch a run, or one for each of many seeds",
+    "sweep": "launch a run for every combination of values and seeds, as one sweep",
+    "sweeps": "how a sweep stands; pause, resume, extend or cancel it, or undo its cancel",
     "watch": "follow a run until it ends: state, last reward and KL",
     "ls": "list runs, experiments or presets",
     "cancel": "ask runs to stop; they save a checkpoint first",
@@ -33,6 +35,8 @@ def parser() -> argparse.ArgumentParser:
         command.add_argument("--json", action="store_true", help="answer in JSON, errors too")
     login.add(commands["login"])
     launching.add_launch(commands["launch"])
+    sweeping.add_sweep(commands["sweep"])
+    sweeping.add_sweeps(commands["sweeps"])
     watching.add(commands["watch"])
     listing.add(commands["ls"])
     for name in ("cancel", "resume"):

@@ -11,6 +11,7 @@ from runs.api import (
     reading,
     records,
     saved_views,
+    sweeps,
     tokens,
 )
 from runs.api.routes import router
@@ -27,5 +28,6 @@ __all__ = [
     "records",
     "router",
     "saved_views",
+    "sweeps",
     "tokens",
 ]

@@ -9,13 +9,15 @@ from django.db import transaction
 
 from runs import checkpoints
 from runs.checkpoints import Saved
+from runs.costs import Estimator
 from runs.launch.changes import tell
 from runs.launch.own_tasks import check_own_task
-from runs.models import Attempt, Cluster, Experiment, Origin, Run, key_of
+from runs.models import Attempt, Cluster, Experiment, Hold, Origin, Run, key_of
 from workers.config import ConfigError, Problem, RunConfig, preset
 from workers.executors.states import State
 
 NAME_LENGTH = 200
+ITS_TURN = "waits for its turn in its sweep"
 
 
 def create_run(
@@ -27,20 +29,30 @@ def create_run(
     """
     decoded = RunConfig.from_json(config)
     cluster = check(decoded)
-    _check_words(name, preset)
+    check_words(name, preset)
     with transaction.atomic():
-        run = Run.objects.create(
-            experiment=experiment,
-            name=name or f"{preset or decoded.method}, seed {decoded.seed}",
-            preset=preset,
-            method=decoded.method,
-            seed=decoded.seed,
-            config=decoded.to_json(),
-            created_by=person,
-        )
+        run = run_of(experiment, person, decoded, name, preset, Estimator(person))
+        run.save()
         attempt = _attempt(run, 1, cluster)
         attempt.note(f"created, to run on {cluster.name}", after=State.CREATED)
     return run
+
+
+def run_of(
+    experiment: Experiment, person: User, config: RunConfig, name: str, preset: str, estimator: Estimator
+) -> Run:
+    """The row of a run, not yet saved."""
+    estimate = estimator.estimate(config, preset)
+    return Run(
+        experiment=experiment,
+        name=name or f"{preset or config.method}, seed {config.seed}",
+        preset=preset,
+        method=config.method,
+        seed=config.seed,
+        config=config.to_json(),
+        created_by=person,
+        estimated_seconds=estimate.median if estimate else None,
+    )
 
 
 def check(config: RunConfig) -> Cluster:
@@ -81,11 +93,16 @@ def cluster_of(config: RunConfig) -> Cluster:
 
 def _attempt(run: Run, n: int, cluster: Cluster, start: Saved | None = None, origin: Origin = Origin.LAUNCH) -> Attempt:
     attempt = Attempt.objects.create(
-        run=run, n=n, key=key_of(run, n), cluster=cluster, origin=origin,
+        run=run, n=n, key=key_of(run, n), cluster=cluster, origin=origin, **held_by_sweep(run),
         resumed_attempt=start.attempt if start else None, resumed_step=start.step if start else None,
     )  # fmt: skip
     Run.objects.filter(pk=run.pk).update(state=attempt.state)
     return attempt
+
+
+def held_by_sweep(run: Run) -> dict[str, str]:
+    """Fields of an attempt whose run belongs to a sweep: that lets it go when its turn has come."""
+    return {"hold": Hold.SWEEP.value, "reason": ITS_TURN} if run.sweep_id else {}
 
 
 def _from_where(start: Saved | None) -> str:
@@ -94,7 +111,8 @@ def _from_where(start: Saved | None) -> str:
     return f"it goes on from step {start.step}, saved by attempt {start.attempt}"
 
 
-def _check_words(name: str, preset_name: str) -> None:
+def check_words(name: str, preset_name: str) -> None:
+    """Raises ConfigError for a name that is too long, and for a preset that there is not."""
     if len(name) > NAME_LENGTH or "\x00" in name:
         raise ConfigError([Problem("name", f"must be text of at most {NAME_LENGTH} characters")])
     if preset_name:

@@ -29,6 +29,8 @@ def submit(job: Job) -> bool:
 
     False where the cluster did not answer: then it will hardly answer about the next job either.
     """
+    if isinstance(job, Attempt) and job.hold:
+        return True
     if job.state == State.CREATED.value and not move(job, State.SUBMITTING, "on its way to the cluster"):
         return True
     if job.state != State.SUBMITTING.value:

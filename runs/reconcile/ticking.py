@@ -43,8 +43,9 @@ def tick(cluster: Cluster) -> bool:
 
 
 def open_jobs(cluster: Cluster) -> list[Job]:
-    """The cluster's jobs that have not ended: attempts first, of each kind the oldest."""
-    kinds = (Attempt.objects.open(), Rebuild.objects.open())
+    """The cluster's jobs that have not ended, without attempts that are held back: attempts first, of each kind the
+    oldest."""
+    kinds = (Attempt.objects.to_clusters(), Rebuild.objects.open())
     mine = (jobs.filter(cluster=cluster).select_related("run", "cluster").order_by("pk") for jobs in kinds)
     return [*chain.from_iterable(mine)]
 
@@ -64,6 +65,7 @@ def settle(jobs: Sequence[Job], seen: Mapping[str, Observation | None], trust_ru
 
 def _tick(cluster: Cluster) -> None:
     launch.restart_due(cluster)
+    launch.let_go(cluster)
     jobs = open_jobs(cluster)
     cluster.refresh_from_db(fields=["ticked_at"])
     _count_only_what_was_watched(jobs, cluster.ticked_at)

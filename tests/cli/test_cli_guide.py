@@ -16,7 +16,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from esweb.cli import errors
 from esweb.cli.arguments import HELPS
-from runs.models import Cluster, Experiment, Run
+from runs.models import Cluster, Experiment, Run, Sweep
 from runs.views.by_hand import esweb_command
 from tests.cli.conftest import Say
 from tests.runs.pages import a_bit_of_everything, make_run, record
@@ -48,7 +48,8 @@ def test_every_command_of_the_guide_does_what_it_says(
             line.partition(" >")[0].replace("https://esweb.example", live_server.url), True
         )
         uid = runs[STATE_FOR[command]].uid if command in STATE_FOR else ""
-        code, out, err = say(command, *(uid if argument == "k3m9x2p7qa" else argument for argument in arguments))
+        there = {"k3m9x2p7qa": uid, "7": str(Sweep.objects.values_list("pk", flat=True).first())}
+        code, out, err = say(command, *(there.get(argument, argument) for argument in arguments))
         assert (code, err) == (0, ""), line
         assert out or "--out" in line, line
         typed.append(command)

@@ -11,9 +11,9 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from esweb.api import api
-from runs import access, jobs
+from runs import access, jobs, launch
 from runs.api.seeing import EXAMPLE_UID
-from runs.models import ApiToken, Attempt, Experiment, Run, SavedView
+from runs.models import ApiToken, Attempt, Experiment, Run, SavedView, Sweep
 from tests.runs import checkpointing, pages
 from tests.runs.calling import calls
 from workers.config import preset
@@ -35,6 +35,7 @@ def ended(run: Run) -> None:
 
 PREPARED = {
     "resume": ended,
+    "uncancel_sweep": lambda run: jobs.cancel_sweep(Sweep.objects.get(), run.created_by),
     "restore_run": lambda run: jobs.delete_run(run, run.created_by),
     "restore_experiment": lambda run: jobs.delete_experiment(run.experiment, run.created_by),
 }
@@ -58,6 +59,10 @@ def run(ada: User, runs_dir: Path) -> Run:
     SavedView.objects.update(id=1)
     access.issue(ada, "read")
     ApiToken.objects.update(id=1)
+    new = launch.NewSweep(base=preset("es-micro").config, grid={"es.sigma": [0.1]}, seeds=[0])
+    made = launch.create_sweep(new, experiment, ada)
+    Run.objects.filter(sweep=made).update(sweep=1)
+    Sweep.objects.update(id=1)
     return run
 
 
@@ -94,7 +99,7 @@ def test_an_example_is_answered_as_described(name: str, run: Run, ada: User) -> 
 
 
 def test_whatever_takes_a_body_shows_one() -> None:
-    assert len(BODIES) == 10
+    assert len(BODIES) == 13
     for name in BODIES:
         assert all("example" in content for content in OPERATIONS[name][2]["requestBody"]["content"].values()), name
 

@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from runs import launch, shelving
 from runs.forms import initial_from
-from runs.models import Experiment, Import, Run, SavedView
+from runs.models import Experiment, Import, Run, SavedView, Sweep
 from tests.runs import pages
 from workers.config import preset
 from workers.records import Member, Population
@@ -28,6 +28,7 @@ class Things:
     stopped: Run
     binned: Run
     view: SavedView
+    sweep: Sweep
     other: User
 
 
@@ -53,7 +54,9 @@ def things_of(owner: User) -> Things:
     launch.rebuild(going, 3, owner)
     shelving.delete(binned, owner)
     view = SavedView.objects.create(name="Mine", owner=owner, page="experiments")
-    return Things(experiment, going, stopped, binned, view, User.objects.create(username="other"))
+    swept = launch.NewSweep(base=preset("es-micro").config, grid={"es.sigma": [0.1]}, seeds=[0])
+    sweep = launch.create_sweep(swept, experiment, owner)
+    return Things(experiment, going, stopped, binned, view, sweep, User.objects.create(username="other"))
 
 
 def launch_form() -> dict[str, Any]:
@@ -86,6 +89,8 @@ WRITES: dict[str, Callable[[Things], Write]] = {
     "experiment-undo": _undo,
     "experiment-edit": lambda things: Write([things.experiment.pk], {"name": "Other"}),
     "experiment-shelve": lambda things: Write([things.experiment.pk], {"do": "delete"}),
+    "sweep-change": lambda things: Write([things.sweep.pk], {"do": "pause"}),
+    "sweep-extend": lambda things: Write([things.sweep.pk], {"more-es.sigma": "", "more-seeds": "5"}),
     "run-cancel": lambda things: Write([things.going.uid]),
     "run-resume": lambda things: Write([things.stopped.uid]),
     "run-restore": lambda things: Write([things.binned.uid]),
