@@ -7,6 +7,7 @@ from runs.models.job import Cluster, Job
 from runs.models.kept_answer import KeptAnswer
 from runs.models.knob import Knob
 from runs.models.package_set import PackageSet
+from runs.models.limit import Limit
 from runs.models.rebuild import Rebuild
 from runs.models.response import Checkpoint, Population, Prompt, Response
 from runs.models.saved_view import SavedView
@@ -28,6 +29,7 @@ __all__ = [
     "Job",
     "KeptAnswer",
     "Knob",
+    "Limit",
     "Origin",
     "PackageSet",
     "Population",
