@@ -17,6 +17,7 @@ from runs.views.launch import launch, launch_check
 from runs.views.lifecycle import experiment_resume, run_cancel, run_resume
 from runs.views.log import attempt_log_file, run_log, run_log_file
 from runs.views.palette import palette
+from runs.views.ran_on import attempt_code, attempt_packages
 from runs.views.responses import run_responses
 from runs.views.run import run, run_chart, run_curves, run_past, run_state
 from runs.views.saved_views import saved_view, saved_view_change, saved_views
@@ -51,6 +52,8 @@ run_urls = [
     path("checkpoints/<int:step>/", run_checkpoint, name="run-checkpoint"),
     path("checkpoints/<int:step>/stop/", run_rebuild_stop, name="run-rebuild-stop"),
     path("attempts/<int:n>/log.txt", attempt_log_file, name="attempt-log-file"),
+    path("attempts/<int:n>/requirements.txt", attempt_packages, name="attempt-packages"),
+    path("attempts/<int:n>/code.pyz", attempt_code, name="attempt-code"),
     path("log/", run_log, name="run-log"),
     path("log.txt", run_log_file, name="run-log-file"),
 ]
