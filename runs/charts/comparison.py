@@ -227,8 +227,8 @@ def _words(bands: Sequence[tuple[Group, Band]], written: Callable[[float], str])
     """From where to where each group came, as far as all of its seeds did."""
     said = []
     for g, b in bands:
-        whole = b.middle[b.n == b.most]
-        said.append(f"{g.name} {change(whole[0], whole[-1], written)} ({_count(b)})")
+        whole = np.flatnonzero(b.n == b.most)
+        said.append(f"{g.name} {change(b.middle[whole[0]], b.middle[whole[-1]], written)} ({_count(b)})")
     return f"{'; '.join(said)}." if said else gettext("No evaluation yet.")
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +24,7 @@ WORTH_DEFLATING = 0.5
 """Of the size as it is: deflating less than this away costs more in reading than it saves on the disk."""
 
 
-@dataclass(frozen=True)
-class Progression:
+class Progression(NamedTuple):
     """`n` integers of 64 bits that go up or down by `step`, from `first` on: nothing to read, and nothing to look
     through."""
 
@@ -42,8 +40,8 @@ class Progression:
     def joined(self, other: Progression) -> Progression | None:
         """Both, one after the other, where that is one progression. A single integer has no step of its own."""
         step = other.first - self.first if self.n == 1 else self.step
-        fits = other.first == self.first + step * self.n and other.step in (step, *([0] if other.n == 1 else []))
-        return Progression(self.first, step, self.n + other.n) if fits and abs(step) < WRAPS_AT else None
+        fits = other.first == self.first + step * self.n and (other.step == step or other.n == 1)
+        return Progression(self.first, step, self.n + other.n) if fits and -WRAPS_AT < step < WRAPS_AT else None
 
     def written_out(self) -> Ints:
         """int64[n]."""

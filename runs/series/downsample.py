@@ -70,23 +70,34 @@ def _corners_of_one_line(x: Floats, y: Floats, px: int, span: Span) -> Ints | No
     a gap does: numpy takes a NaN for the lowest of all."""
     starts = _starts(x, px, span)
     ends = np.append(starts[1:], len(x))
-    parts = [(start, y[start:end]) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
-    lowest = np.array([start + int(part.argmin()) for start, part in parts], np.int64)
+    # Both at once, while a column lies in the cache.
+    columns = zip(starts.tolist(), ends.tolist(), strict=True)
+    extremes = [((part := y[start:end]).argmin(), part.argmax()) for start, end in columns]
+    lowest, highest = starts + np.array(extremes, np.int64).T
     if np.isnan(y[lowest]).any():
         return None
-    highest = [start + int(part.argmax()) for start, part in parts]
     return np.unique(np.concatenate([starts, ends - 1, lowest, highest]))
 
 
 def _starts(x: Floats, px: int, span: Span) -> Ints:
-    """Where each column that holds points begins. x ascends: all columns are looked up at once, by halving."""
+    """Where each column that holds points begins. x ascends: that is looked up where the column's edge is, and by
+    halving where rounding puts a point on the other side of it."""
     wanted = np.arange(px)
+    begins = np.searchsorted(x, span[0] + (span[1] - span[0]) / px * wanted)
+    right = (begins == 0) | (_columns(x[begins - 1], px, span) < wanted)
+    right &= (begins == len(x)) | (_columns(x[np.minimum(begins, len(x) - 1)], px, span) >= wanted)
+    if not right.all():
+        begins = _halved(x, px, span, wanted)
+    return np.unique(begins[begins < len(x)])
+
+
+def _halved(x: Floats, px: int, span: Span, wanted: Ints) -> Ints:
     low, high = np.zeros(px, np.int64), np.full(px, len(x), np.int64)
     while (searching := low < high).any():
         middle = (low + high) // 2
         before = searching & (_columns(x[np.minimum(middle, len(x) - 1)], px, span) < wanted)
         low, high = np.where(before, middle + 1, low), np.where(searching & ~before, middle, high)
-    return np.unique(low[low < len(x)])
+    return low
 
 
 def _changes(values: NDArray[Any]) -> NDArray[np.bool_]:

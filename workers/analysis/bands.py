@@ -68,13 +68,14 @@ def band(lines: Sequence[Line], center: str = "mean", spread: str = AUTO) -> Ban
         nothing = np.zeros(0)
         return Band(nothing, nothing, nothing, nothing, np.zeros(0, np.int64), center, spread)
     x, columns = _on_one_axis(solid)
-    out, n = np.empty((3, len(x))), np.empty(len(x), np.int64)
+    at, low, high = np.empty((3, len(x)))
+    n = np.empty(len(x), np.int64)
     for part in _parts(len(x), len(columns)):
         values = np.array([column[part] for column in columns])
-        n[part] = (~np.isnan(values)).sum(axis=0)
-        out[:, part] = middle(values, center), *around(values, center, spread)
-    out[1:, n < 2] = np.nan
-    at, low, high = out
+        n[part] = len(columns) - np.isnan(values).sum(axis=0)
+        at[part] = middle(values, center)
+        low[part], high[part] = around(values, center, spread, at[part])
+        low[part][n[part] < 2] = high[part][n[part] < 2] = np.nan
     return Band(x, at, low, high, n, center, spread)
 
 

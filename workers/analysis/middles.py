@@ -40,8 +40,9 @@ def middle(values: Floats, center: str) -> Floats:
     return _summed(np.mean, np.nanmean, values)
 
 
-def around(values: Floats, center: str, spread: str) -> tuple[Floats, Floats]:
-    """float64[seeds, points] -> (low, high), float64[points] each; NaN where the spread of one seed is asked for."""
+def around(values: Floats, center: str, spread: str, at: Floats | None = None) -> tuple[Floats, Floats]:
+    """float64[seeds, points] -> (low, high), float64[points] each; NaN where the spread of one seed is asked for. at:
+    their middle, where it is known already."""
     if spread == "range":
         return _summed(np.min, np.nanmin, values), _summed(np.max, np.nanmax, values)
     if spread == "quartiles":
@@ -52,7 +53,8 @@ def around(values: Floats, center: str, spread: str) -> tuple[Floats, Floats]:
     width = _summed(np.std, np.nanstd, values, ddof=1)
     if spread == "se":
         width = width / np.sqrt((~np.isnan(values)).sum(axis=0))
-    at = middle(values, center)
+    if at is None:
+        at = middle(values, center)
     return at - width, at + width
 
 
