@@ -97,7 +97,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "esweb.static_files.StaticFiles",
-    "django.middleware.gzip.GZipMiddleware",
+    "esweb.compression.Compression",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "esweb.speaking.Speaking",
     "django.middleware.common.CommonMiddleware",
