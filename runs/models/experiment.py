@@ -127,7 +127,7 @@ class Run(Shelved):
         indexes = (
             models.Index(
                 fields=["experiment", "state"],
-                include=["archived_at"],
+                include=["archived_at", "id"],
                 condition=Q(deleted_at=None),
                 name="run_by_state",
             ),

@@ -6,25 +6,23 @@ from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
 from django.db.models import (
+    BigIntegerField,
     Case,
+    DurationField,
     F,
     FilteredRelation,
     FloatField,
     Func,
     JSONField,
-    Max,
-    OuterRef,
     Q,
     QuerySet,
-    Subquery,
-    Sum,
     TextField,
     Value,
     When,
 )
-from django.db.models.functions import Coalesce, Extract, Now
+from django.db.models.functions import Extract
 
-from runs.models import Attempt, Batch, Run, Series
+from runs.models import Batch, Run
 from runs.models.job import OPEN
 from runs.tables.columns import Column, Kind
 
@@ -83,18 +81,15 @@ def expression(column: Column) -> Any:
 
 def _step() -> Case:
     """Kept with the run once all its batches are compacted, which is nearly always."""
-    newest = Series.objects.filter(run=OuterRef("pk")).order_by().values("run").annotate(newest=Max("last_step"))
-    now = Coalesce(Subquery(newest.values("newest")), Value(0))
+    now = Func(F("pk"), function="runs_newest_step", output_field=BigIntegerField())
     return Case(When(pk__in=Batch.objects.values("run"), then=now), default=F("last_step"))
 
 
 def _seconds() -> Case:
     """Seconds that a run's attempts have taken together: those that have ended, and the one that goes on."""
-    going = Attempt.objects.filter(run=OuterRef("pk"), started_at__isnull=False, ended_at__isnull=True).order_by()
-    since = Subquery(going.values("run").annotate(since=_epoch(Sum(Now() - F("started_at")))).values("since"))
-    ended = _epoch(F("time_taken"))
-    now = ended + Coalesce(since, Value(0.0), output_field=FloatField())
-    return Case(When(state__in=OPEN, then=now), default=ended, output_field=FloatField())
+    going = Func(F("pk"), function="runs_time_going", output_field=DurationField())
+    ended = F("time_taken")
+    return Case(When(state__in=OPEN, then=_epoch(ended + going)), default=_epoch(ended))
 
 
 def _epoch(span: Any) -> Extract:

@@ -18,7 +18,7 @@ from runs.models import Run
 from runs.tables.columns import Column, Kind
 from runs.tables.expressions import KEPT, annotated, relation_of
 
-SORTED = "sort_value"
+SORTED, SORTED_RUN = "sort_value", "sort_run"
 NOTHING = Value(None, output_field=IntegerField())
 TRUTH = BooleanField()
 LONGEST_PLACE = 2000
@@ -122,22 +122,25 @@ def _by_key(runs: QuerySet[Run], descending: bool, after: Place | None) -> Query
 
 
 def _with_value(runs: QuerySet[Run], order: Order, after: Place | None, bounds: Q) -> QuerySet[Run]:
-    runs = annotated(runs, order.column, SORTED).filter(bounds, **{f"{SORTED}__isnull": False})
-    # The row's own key of its run: only then is the order that of an index.
-    pk = F(f"{relation_of(SORTED)}__run") if order.column.kind in KEPT else F("pk")
+    runs, pk = annotated(runs, order.column, SORTED), "pk"
+    if order.column.kind in KEPT:
+        # The row's own key of its run: only then is the order that of an index.
+        runs, pk = runs.annotate(**{SORTED_RUN: F(f"{relation_of(SORTED)}__run")}), SORTED_RUN
+        runs = runs.filter(bounds, **{f"{SORTED}__isnull": False})
     if after is not None:
-        runs = runs.filter(_beyond(F(SORTED), pk, after, order))
+        runs = runs.filter(_beyond(pk, after, order))
     if order.descending:
-        return runs.order_by(F(SORTED).desc(), pk.desc())
-    return runs.order_by(F(SORTED).asc(), pk.asc())
+        return runs.order_by(F(SORTED).desc(), F(pk).desc())
+    return runs.order_by(F(SORTED).asc(), F(pk).asc())
 
 
-def _beyond(value: F, pk: F, after: Place, order: Order) -> Func:
+def _beyond(pk: str, after: Place, order: Order) -> Func:
     """Compared as a row: PostgreSQL begins to read its index there."""
     kind = JSONField() if order.column.kind is Kind.CONFIG else None
+    here = Func(F(SORTED), F(pk), function="ROW")
     there = Func(Value(after.value, output_field=kind), Value(after.pk), function="ROW")
     sign = " < " if order.descending else " > "
-    return Func(Func(value, pk, function="ROW"), there, template="%(expressions)s", arg_joiner=sign, output_field=TRUTH)
+    return Func(here, there, template="%(expressions)s", arg_joiner=sign, output_field=TRUTH)
 
 
 def _without_value(runs: QuerySet[Run], order: Order, after: Place | None) -> QuerySet[Run]:
