@@ -8,6 +8,7 @@ from runs.views.bin import bin, run_restore
 from runs.views.bulk import runs_bulk, runs_undo
 from runs.views.checkpoints import run_checkpoint, run_checkpoints, run_rebuild_stop
 from runs.views.compare import compare, compare_chart, compare_section
+from runs.views.costs import costs, limit_remove, limit_set
 from runs.views.experiment import experiment, experiment_chart, experiment_runs
 from runs.views.experiment_edit import experiment_edit, experiment_shelve
 from runs.views.experiments import experiments
@@ -82,6 +83,9 @@ urlpatterns = [
     path("", home, name="home"),
     path("standing/", home_standing, name="home-standing"),
     path("experiments/", experiments, name="experiments"),
+    path("costs/", costs, name="costs"),
+    path("costs/limits/", limit_set, name="limit-set"),
+    path("costs/limits/<int:pk>/remove/", limit_remove, name="limit-remove"),
     path("bin/", bin, name="bin"),
     path("import/", import_files, name="import"),
     path("import/undo/", import_undo, name="import-undo"),

@@ -9,6 +9,7 @@ from runs.launch.clusters import EXECUTORS, Waits, executor_for, waits_of
 from runs.launch.creating import check, create_run, new_attempt
 from runs.launch.fencing import shut_out
 from runs.launch.pinning import kept_bundle
+from runs.launch.places import place_of
 from runs.launch.rebuilding import (
     KEPT_A_RUN,
     CannotRebuild,
@@ -61,6 +62,7 @@ __all__ = [
     "move",
     "new_attempt",
     "pause_sweep",
+    "place_of",
     "plan_restart",
     "plan_sweep",
     "rebuild",

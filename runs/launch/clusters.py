@@ -10,10 +10,11 @@ from typing import Any
 
 from django.conf import settings
 
+from runs.launch.places import place_of, site_of
 from runs.models import Cluster
 from workers.executors.base import Executor
 from workers.executors.local import Local
-from workers.executors.slurm import Site, Slurm
+from workers.executors.slurm import Slurm
 
 
 @dataclass(frozen=True)
@@ -72,10 +73,8 @@ def _local(cluster: Cluster) -> Local:
 
 
 def _slurm(cluster: Cluster) -> Slurm:
-    said = {
-        field.name: cluster.config[field.name] for field in dataclasses.fields(Site) if field.name in cluster.config
-    }
-    return Slurm(Site(**said), settings.DATA_DIR / "queue" / cluster.name, waits_of(cluster).beat)
+    queue = settings.DATA_DIR / "queue" / cluster.name
+    return Slurm(site_of(cluster), queue, waits_of(cluster).beat, place_of(cluster))
 
 
 EXECUTORS: dict[str, Callable[[Cluster], Executor]] = {"local": _local, "slurm": _slurm}

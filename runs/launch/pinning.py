@@ -7,11 +7,12 @@ the one before it ran; one that a person asks for runs what is there now.
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from django.conf import settings
 
+from runs.launch.places import code_folder, place_of
 from runs.models import Attempt, Cluster
 from workers.code import BadBundle, bundle_path, code_of, unpack, unpacked
 
@@ -38,11 +39,19 @@ def kept_bundle(attempt: Attempt) -> Path | None:
     return path if path.is_file() else None
 
 
-def pinned_folder(attempt: Attempt) -> Path | None:
+def pinned_folder(attempt: Attempt) -> PurePath | None:
     """What goes on PYTHONPATH for the attempt; None where its cluster has code of its own, or nothing is pinned."""
-    if attempt.code is None or attempt.cluster is None or not _reads_our_disk(attempt.cluster):
+    if attempt.code is None or attempt.cluster is None or not _takes_our_code(attempt.cluster):
         return None
-    return _root() / str(attempt.code["sha256"])
+    return code_folder(attempt.cluster) / str(attempt.code["sha256"])
+
+
+def ship(attempt: Attempt) -> None:
+    """Brings what the attempt is to run to a cluster that does not see our disk. Safe to repeat. Raises Unreachable."""
+    if attempt.cluster is None or not attempt.cluster.is_far or not _takes_our_code(attempt.cluster):
+        return
+    if (kept := kept_bundle(attempt)) is not None:
+        place_of(attempt.cluster).ship(kept)
 
 
 def code_arguments(attempt: Attempt) -> tuple[str, ...]:
@@ -80,8 +89,8 @@ def _of_the_one_before(attempt: Attempt) -> dict[str, Any] | None:
     return before.code
 
 
-def _reads_our_disk(cluster: Cluster) -> bool:
-    """True where nodes see the data folder, and nobody has said that their code lies elsewhere."""
+def _takes_our_code(cluster: Cluster) -> bool:
+    """True where nodes see the data folder or are sent what is in it, and nobody has said that their code is other."""
     return cluster.kind == "local" or (cluster.kind == "slurm" and not cluster.config.get("project"))
 
 

@@ -6,17 +6,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from runs.launch.ssh_config import FILES, SSH_KEYS, ssh_complaints
 from workers.executors.slurm.site import SECRET, VARIABLE, WORD
 
 WORDS = ("partition", "account", "qos", "constraint", "gpu_type")
-PATHS = ("python", "project", "slurm_conf")
-SLURM_KEYS = (*WORDS, "time_limit_seconds", "modules", "env", *PATHS)
+PATHS = ("python", "project", "slurm_conf", "folder", *FILES)
+SLURM_KEYS = (*WORDS, "time_limit_seconds", "modules", "env", "python", "project", "slurm_conf", *SSH_KEYS)
 SLURM_EXAMPLE = '{"partition": "gpu", "account": "lab", "modules": ["cuda/12.4"], "env": {"HF_HOME": "/shared/hf"}}'
 LETTERS = "letters, digits and _ . , : / + @ = -, beginning with a letter, a digit or _"
 
 
 def slurm_complaints(config: dict[str, Any]) -> Iterator[str]:
     """Everything that is wrong with what a Slurm cluster has beyond other kinds."""
+    yield from ssh_complaints(config)
     for key in WORDS:
         if key in config and not _is_word(config[key]):
             yield f"{key} must be one word of {LETTERS}, not {config[key]!r}"

@@ -30,6 +30,11 @@ class Cluster(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def is_far(self) -> bool:
+        """True where this machine does not see its disk: what is there is brought here, over SSH."""
+        return bool(self.config.get("address"))
+
 
 class JobQuerySet(models.QuerySet[JobT]):
     """Jobs, by what is still to be done about them."""

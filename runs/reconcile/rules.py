@@ -111,6 +111,8 @@ def _failure(ending: Ending) -> str:
 
 def _unrecorded(known: Known, seen: Observation) -> Verdict | None:
     """The cluster says that it has ended, and nothing was written down. Files may lag behind."""
+    if known.traces.is_behind:
+        return None
     never_began = not known.traces.is_claimed and seen.state in (State.CANCELLED, State.FAILED)
     is_certain = never_began or seen.state == State.INTERRUPTED
     if not is_certain and not known.has_passed(known.job.final_since_at, known.waits.exit_record):

@@ -14,6 +14,8 @@ from tests.clusters import ray as our_ray
 from tests.clusters.far import Far, cluster_of
 from tests.clusters.ray import RayHead
 from tests.clusters.slurm import SlurmCluster, missing
+from tests.clusters.sshd import Sshd
+from tests.clusters.sshd import missing as sshd_missing
 
 
 def _up(accounting: bool) -> Iterator[SlurmCluster]:
@@ -47,12 +49,37 @@ def slurm(whole_slurm: SlurmCluster) -> Iterator[SlurmCluster]:
     whole_slurm.mend()
 
 
+@pytest.fixture(scope="session")
+def sshd() -> Iterator[Sshd]:
+    """The way to this machine as if it were another one."""
+    if why := sshd_missing():
+        pytest.skip(why)
+    server = Sshd(Path(tempfile.mkdtemp(prefix="esweb-sshd-")))
+    try:
+        server.up()
+        yield server
+    finally:
+        server.down()
+
+
+@pytest.fixture(params=["here", "ssh"])
+def reached(request: pytest.FixtureRequest, slurm: SlurmCluster, tmp_path: Path) -> dict[str, str]:
+    """What the cluster's config says of the way there: Slurm's commands here, and over SSH."""
+    if request.param == "here":
+        return {"slurm_conf": str(slurm.conf)}
+    sshd: Sshd = request.getfixturevalue("sshd")
+    return {"slurm_conf": str(slurm.conf), **sshd.config(tmp_path / "there")}
+
+
 @pytest.fixture
-def far(slurm: SlurmCluster, db: None, tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Far:
+def far(
+    slurm: SlurmCluster, reached: dict[str, str], db: None, tmp_path: Path, settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Far:  # fmt: skip
     """The executor that every call to the cluster `far` reaches. Set its `program` before launching."""
     settings.DATA_DIR, settings.RUNS_DIR = tmp_path, tmp_path / "runs"
-    cluster_of()
-    executor = Far(slurm.conf, tmp_path / "queue")
+    cluster = cluster_of(**reached)
+    executor = Far(slurm.conf, tmp_path / "queue", launch.place_of(cluster) if cluster.is_far else None)
     monkeypatch.setitem(launch.EXECUTORS, "slurm", lambda cluster: executor)
     return executor
 

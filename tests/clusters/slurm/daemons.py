@@ -50,6 +50,11 @@ class Daemons:
         """True where the very process that was started lives."""
         return (process := self._process(name)) is not None and process.is_alive()
 
+    def pid(self, name: str) -> int | None:
+        """Of that very process, or None."""
+        process = self._process(name)
+        return process.pid if process is not None and process.is_alive() else None
+
     def send(self, name: str, number: signal.Signals) -> None:
         """Signals that process, or nobody."""
         if process := self._process(name):
