@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
+from numpy.typing import NDArray
 
 from runs.charts import style
 from runs.charts.chart import Cell, Chart, Table, numbers
@@ -192,7 +193,8 @@ def _area(group: Group, spread: Band, how: Look) -> dict[str, Any]:
 
 def _outline(spread: Band, how: Look) -> tuple[Floats, Floats]:
     """(x, y) around each piece of the band, along its upper edge and back along its lower one; a gap between two."""
-    upper, lower = (_pieces(spread, edge, how) for edge in (spread.high, spread.low))
+    wide = np.isfinite(spread.low) & np.isfinite(spread.high)
+    upper, lower = (_pieces(spread.x, edge, wide, how) for edge in (spread.high, spread.low))
     around = []
     for above, below in zip(upper, lower, strict=True):
         back = below[::-1]
@@ -201,13 +203,12 @@ def _outline(spread: Band, how: Look) -> tuple[Floats, Floats]:
     return x, y
 
 
-def _pieces(spread: Band, edge: Floats, how: Look) -> list[Ints]:
-    """Which points of an edge are drawn, a list for each piece of the band."""
-    wide = np.isfinite(spread.low) & np.isfinite(spread.high)
+def _pieces(x: Floats, edge: Floats, wide: NDArray[np.bool_], how: Look) -> list[Ints]:
+    """Which points of an edge are drawn, a list for each piece of the band, which is where it is `wide`."""
     if wide.all():
-        return [_corners(spread.x, edge, how)]
+        return [_corners(x, edge, how)]
     there, piece = np.flatnonzero(wide), np.cumsum(~wide, dtype=np.int64)
-    kept = there[_corners(spread.x[there], edge[there], how, piece[there])]
+    kept = there[_corners(x[there], edge[there], how, piece[there])]
     return np.split(kept, np.flatnonzero(np.diff(piece[kept])) + 1)
 
 

@@ -72,10 +72,11 @@ def band(lines: Sequence[Line], center: str = "mean", spread: str = AUTO) -> Ban
     n = np.empty(len(x), np.int64)
     for part in _parts(len(x), len(columns)):
         values = np.array([column[part] for column in columns])
-        n[part] = len(columns) - np.isnan(values).sum(axis=0)
+        there = ~np.isnan(values)
+        n[part] = len(columns) if there.all() else there.sum(axis=0)
         at[part] = middle(values, center)
         low[part], high[part] = around(values, center, spread, at[part])
-        low[part][n[part] < 2] = high[part][n[part] < 2] = np.nan
+    low[n < 2] = high[n < 2] = np.nan
     return Band(x, at, low, high, n, center, spread)
 
 
