@@ -202,8 +202,17 @@ class Migration(migrations.Migration):
                     "recipe",
                     "last_step",
                     "time_taken",
+                    "created_at",
                 ),
                 name="run_newest_first",
             ),
+        ),
+        migrations.AddIndex(
+            model_name="run",
+            index=models.Index(condition=models.Q(("tags", []), _negated=True), fields=["id"], name="run_tagged"),
+        ),
+        migrations.AddIndex(
+            model_name="run",
+            index=models.Index(condition=models.Q(("note", ""), _negated=True), fields=["id"], name="run_noted"),
         ),
     ]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Person = AbstractBaseUser | AnonymousUser
 NARROW = (
     "archived_at", "deleted_at", "state", "method", "preset", "seed", "name", "created_by", "recipe", "last_step",
-    "time_taken",
+    "time_taken", "created_at",
 )  # fmt: skip
 """What tables ask of all runs of an experiment: from the index alone, since rows are wide with their configs."""
 UID_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
@@ -136,6 +136,8 @@ class Run(Shelved):
             models.Index(fields=["deleted_at"], condition=Q(deleted_at__isnull=False), name="run_in_bin"),
             GinIndex(fields=["config"], opclasses=["jsonb_path_ops"], name="run_by_config"),
             GinIndex(fields=["tags"], name="run_by_tag"),
+            models.Index(fields=["id"], condition=~Q(tags=[]), name="run_tagged"),
+            models.Index(fields=["id"], condition=~Q(note=""), name="run_noted"),
         )
 
     def __str__(self) -> str:

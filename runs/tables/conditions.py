@@ -53,7 +53,10 @@ def _name(column: Column) -> str:
 def _text(column: Column, term: Term) -> Q:
     only(term, ":", "~")
     lookup = "icontains" if term.operator == "~" else "iexact"
-    return any_of([Q(**{f"{STORED[column.key]}__{lookup}": word}) for word in words(term)])
+    found = any_of([Q(**{f"{STORED[column.key]}__{lookup}": word}) for word in words(term)])
+    if column.key == "note" and all(words(term)):
+        return _among_those(~Q(note=""), found)
+    return found
 
 
 def _choice(column: Column, term: Term) -> Q:
@@ -77,9 +80,16 @@ def _archived(column: Column, term: Term) -> Q:
 
 def _tags(column: Column, term: Term) -> Q:
     only(term, ":", "~")
+    tagged = ~Q(tags=[])
     if term.operator == "~":
-        return any_of([Q(tags__icontains=word) for word in words(term)])
-    return any_of([Q(tags=[]) if word == "none" else Q(tags__contains=[word]) for word in words(term)])
+        return _among_those(tagged, any_of([Q(tags__icontains=word) for word in words(term)]))
+    none = ~_among_those(tagged, Q())
+    return any_of([none if word == "none" else _among_those(Q(tags__contains=[word]), Q()) for word in words(term)])
+
+
+def _among_those(few: Q, found: Q) -> Q:
+    """Those of a few runs that an index knows: rows are wide, and all others need not be read."""
+    return Q(Exists(Run.objects.filter(few, found, pk=OuterRef("pk"))))
 
 
 def _number(column: Column, term: Term) -> Q:

@@ -94,10 +94,9 @@ def _between(bounds: dict[str, float], name: str) -> Q:
 def _holding(column: Column, word: str) -> Q:
     """Long texts are searched where they are whole."""
     kept = _kept(column).annotate(text=_text_at("value", []))
-    cut = Exists(kept.annotate(length=Length("text")).filter(length=CUT))
-    return Q(Exists(kept.filter(IContains(F("text"), word)))) | (
-        Q(cut) & Q(IContains(_text_at("config", column.path), word))
-    )
+    cut = kept.annotate(length=Length("text")).filter(length=CUT)
+    whole_text = _text_at("run__config", column.path)
+    return Q(Exists(kept.filter(IContains(F("text"), word)))) | Q(Exists(cut.filter(IContains(whole_text, word))))
 
 
 def _text_at(name: str, path: list[str]) -> Func:
