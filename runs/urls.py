@@ -22,6 +22,7 @@ from runs.views.ran_on import attempt_code, attempt_packages
 from runs.views.responses import run_responses
 from runs.views.run import run, run_chart, run_curves, run_past, run_state
 from runs.views.saved_views import saved_view, saved_view_change, saved_views
+from runs.views.services import services
 from runs.views.share import share
 from runs.views.shared import shared, shared_chart, shared_section
 from runs.views.sweep import sweep, sweep_change, sweep_extend, sweep_standing
@@ -92,6 +93,7 @@ urlpatterns = [
     path("views/", saved_views, name="saved-views"),
     path("views/<int:pk>/", saved_view, name="saved-view"),
     path("views/<int:pk>/change/", saved_view_change, name="saved-view-change"),
+    path("services/", services, name="services"),
     path("palette/", palette, name="palette"),
     path("experiments/<int:pk>/", include(experiment_urls)),
     path("runs/<slug:uid>/", include(run_urls)),

@@ -3,6 +3,7 @@
 read     sees what the person sees
 ingest   writes the records of the one run that it is bound to, and nothing else
 launch   read, and launches, cancels, resumes and rebuilds
+serve    registers services of the person's, and nothing else
 admin    all that the person may do
 """
 
@@ -30,6 +31,7 @@ GRANTS = {
     "read": ("read", "launch", "admin"),
     "ingest": ("ingest", "admin"),
     "launch": ("launch", "admin"),
+    "serve": ("serve", "admin"),
     "admin": ("admin",),
 }
 

@@ -12,6 +12,7 @@ from runs.api import (
     reading,
     records,
     saved_views,
+    services,
     sweeps,
     tokens,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "records",
     "router",
     "saved_views",
+    "services",
     "sweeps",
     "tokens",
 ]

@@ -13,6 +13,7 @@ from runs.models.response import Checkpoint, Population, Prompt, Response
 from runs.models.saved_view import SavedView
 from runs.models.series import Batch, Chunk, RecordFile, Series
 from runs.models.sweep import Sweep
+from runs.models.service import Service
 from runs.models.token import ApiToken
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "Run",
     "SavedView",
     "Series",
+    "Service",
     "Sweep",
     "checkpoint_folder",
     "key_of",

@@ -11,8 +11,9 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from esweb.api import api
-from runs import access, jobs, launch
+from runs import access, jobs, launch, registry
 from runs.api.seeing import EXAMPLE_UID
+from runs.api.services import EXAMPLE
 from runs.models import ApiToken, Attempt, Experiment, Run, SavedView, Sweep
 from tests.runs import checkpointing, pages
 from tests.runs.calling import calls
@@ -33,7 +34,15 @@ def ended(run: Run) -> None:
     Run.objects.update(state="interrupted")
 
 
+def serving(run: Run) -> None:
+    """Only what has registered beats and leaves."""
+    told = EXAMPLE | {"capabilities": {}}
+    registry.register(run.created_by, registry.Said(**told))
+
+
 PREPARED = {
+    "beat_service": serving,
+    "withdraw_service": serving,
     "resume": ended,
     "uncancel_sweep": lambda run: jobs.cancel_sweep(Sweep.objects.get(), run.created_by),
     "restore_run": lambda run: jobs.delete_run(run, run.created_by),
@@ -99,7 +108,7 @@ def test_an_example_is_answered_as_described(name: str, run: Run, ada: User) -> 
 
 
 def test_whatever_takes_a_body_shows_one() -> None:
-    assert len(BODIES) == 13
+    assert len(BODIES) == 15
     for name in BODIES:
         assert all("example" in content for content in OPERATIONS[name][2]["requestBody"]["content"].values()), name
 
