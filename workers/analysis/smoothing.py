@@ -79,9 +79,7 @@ def smooth(x: Floats, y: Floats, how: Smoothing) -> Floats:
 def _averaged(x: Floats, y: Floats, weight: float) -> Floats:
     """Debiased as in Adam (Kingma and Ba, 2015), so that a curve does not start at zero; and by distance, not by
     number, so that it does not matter how often was measured."""
-    apart = np.diff(x)
-    usual = float(np.median(apart[apart > 0])) if (apart > 0).any() else 1.0
-    far = np.concatenate([[0.0], np.cumsum(apart / usual)])
+    far = _far(x)
     good = ~np.isnan(y)
     # In a unit in which no value is above 2: what comes before the weights are undone is a hundred digits larger.
     unit = 2.0 ** (np.frexp(np.nanmax(np.abs(y)))[1] - 1)
@@ -92,18 +90,28 @@ def _averaged(x: Floats, y: Floats, weight: float) -> Floats:
     return out
 
 
+def _far(x: Floats) -> Floats:
+    """How many usual steps each point lies behind the first."""
+    apart = np.diff(x)
+    if len(apart) and apart[0] > 0 and (apart == apart[0]).all():
+        return np.arange(float(len(x)))
+    usual = float(np.median(apart[apart > 0])) if (apart > 0).any() else 1.0
+    return np.concatenate([[0.0], np.cumsum(apart / usual)])
+
+
 def _decayed(values: Floats, far: Floats, weight: float) -> Floats:
     """float64[rows, n] -> sum over k of weight ** (far[t] - far[k]) * values[:, k], k ≤ t.
 
     Stretch by stretch, each a running sum of what its points would weigh at its start: nearly all sums are numpy's, and
     a stretch ends before the weights do.
     """
-    reach = np.log(FAINT) / np.log(weight)
+    decay = np.log(weight)
+    reach = np.log(FAINT) / decay
     cuts = np.flatnonzero(np.diff(np.floor(far / reach))) + 1
     out, before = np.empty_like(values), np.zeros((len(values), 1))
     for start, end in pairwise([0, *cuts.tolist(), far.size]):
-        scale = weight ** (far[start:end] - far[start])
-        before = before * weight ** (far[start] - far[max(start - 1, 0)])
+        scale = np.exp(decay * (far[start:end] - far[start]))
+        before = before * np.exp(decay * (far[start] - far[max(start - 1, 0)]))
         out[:, start:end] = scale * (np.cumsum(values[:, start:end] / scale, axis=1) + before)
         before = out[:, end - 1 : end]
     return out
