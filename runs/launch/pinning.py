@@ -91,7 +91,7 @@ def _of_the_one_before(attempt: Attempt) -> dict[str, Any] | None:
 
 def _takes_our_code(cluster: Cluster) -> bool:
     """True where nodes see the data folder or are sent what is in it, and nobody has said that their code is other."""
-    return cluster.kind == "local" or (cluster.kind == "slurm" and not cluster.config.get("project"))
+    return cluster.kind == "local" or not cluster.config.get("project")
 
 
 def _root() -> Path:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +28,12 @@ def slurm_complaints(config: dict[str, Any]) -> Iterator[str]:
     modules = config.get("modules", [])
     if not isinstance(modules, list) or not all(_is_word(module) for module in modules):
         yield f'modules must be a list such as ["cuda/12.4"], each one word of {LETTERS}, not {modules!r}'
-    yield from _variables(config.get("env", {}))
-    yield from _paths(config)
+    yield from variable_complaints(config.get("env", {}))
+    yield from path_complaints(config, PATHS)
 
 
-def _variables(env: Any) -> Iterator[str]:
+def variable_complaints(env: Any) -> Iterator[str]:
+    """What is wrong with the variables that jobs are given."""
     if not isinstance(env, dict):
         yield f'env must be an object such as {{"HF_HOME": "/shared/hf"}}, not {env!r}'
         return
@@ -45,8 +46,9 @@ def _variables(env: Any) -> Iterator[str]:
             yield f"env: {name} must be text of one line, not {value!r}"
 
 
-def _paths(config: dict[str, Any]) -> Iterator[str]:
-    for key in PATHS:
+def path_complaints(config: dict[str, Any], keys: Iterable[str]) -> Iterator[str]:
+    """What is wrong with those of these that are there."""
+    for key in keys:
         path = config.get(key, "/")
         if (
             not isinstance(path, str)

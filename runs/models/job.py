@@ -19,7 +19,7 @@ JobT = TypeVar("JobT", bound="Job")
 class Cluster(models.Model):
     """A place where runs run. `config` holds what its executor needs; `local` is this machine."""
 
-    KINDS: ClassVar = [("local", "This machine"), ("slurm", "Slurm")]
+    KINDS: ClassVar = [("local", "This machine"), ("slurm", "Slurm"), ("ray", "Ray")]
 
     name = models.SlugField(max_length=50, unique=True)
     kind = models.CharField(max_length=20, choices=KINDS)

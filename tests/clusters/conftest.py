@@ -12,6 +12,8 @@ from pytest_django.fixtures import Settings
 from runs import launch
 from tests.clusters import ray as our_ray
 from tests.clusters.far import Far, cluster_of
+from tests.clusters.on_ray import OnRay
+from tests.clusters.on_ray import cluster_of as cluster_on_ray
 from tests.clusters.ray import RayHead
 from tests.clusters.slurm import SlurmCluster, missing
 from tests.clusters.sshd import Sshd
@@ -102,3 +104,13 @@ def ray(whole_ray: RayHead) -> Iterator[RayHead]:
     """Empty of jobs that run, and with every part running, when a test begins."""
     yield whole_ray
     whole_ray.mend()
+
+
+@pytest.fixture
+def on_ray(ray: RayHead, db: None, tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> OnRay:
+    """The executor that every call to the cluster `far` reaches. Set its `program` before launching."""
+    settings.DATA_DIR, settings.RUNS_DIR = tmp_path, tmp_path / "runs"
+    cluster_on_ray(ray)
+    executor = OnRay(ray, tmp_path / "queue")
+    monkeypatch.setitem(launch.EXECUTORS, "ray", lambda cluster: executor)
+    return executor

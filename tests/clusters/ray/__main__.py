@@ -36,7 +36,7 @@ def _do(what: str, head: RayHead) -> int:
         return 1
     else:
         head.up()
-        print(f'{{"address": "{head.address}", "token_file": "{head.token_file}"}}')
+        print(f'{{"dashboard": "{head.address}", "token_file": "{head.token_file}"}}')
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Processes by their session, which they keep whatever they call themselves: Ray's titles overwrite their environment."""
+"""Processes by their session, which they keep whatever their title: Ray's titles overwrite their environment."""
 
 from __future__ import annotations
 
