@@ -40,6 +40,8 @@ DEBUG = env.flag("ESWEB_DEBUG")
 SECRET_KEY = env.secret("SECRET_KEY") or secret_key.kept_in(DATA_DIR)
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
+# Hosts of Ray dashboards that a cluster's config may name: the server sends them jobs, and tokens.
+RAY_HOSTS = env.words("ESWEB_RAY_HOSTS", "localhost,127.0.0.1,[::1]")
 HTTPS = env.flag("ESWEB_HTTPS")
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_SSL_REDIRECT = HTTPS
