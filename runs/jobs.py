@@ -165,6 +165,26 @@ def resume_run(run: Run, person: User | None = None) -> Attempt:
     return attempt
 
 
+def hold_run(run: Run, person: User) -> None:
+    """Keeps a run that waits from its cluster. Raises launch.CannotMove."""
+    with transaction.atomic():
+        _see_to(launch.hold(run, person))
+
+
+def release_run(run: Run, person: User) -> None:
+    """Lets a run go that somebody holds. Raises launch.CannotMove."""
+    with transaction.atomic():
+        attempt = launch.release(run, person)
+        if attempt.cluster_id is not None:
+            _enqueue_on_commit(tick_cluster, attempt.cluster_id)
+
+
+def move_run(run: Run, cluster: str, person: User) -> None:
+    """Moves a run that waits to another cluster. Raises launch.CannotMove, ConfigError."""
+    with transaction.atomic():
+        _see_to(launch.move_to(run, cluster, person))
+
+
 def rebuild_checkpoint(run: Run, step: int, person: User) -> Rebuild:
     """`launch.rebuild`, submitted as soon as it is committed. Raises CannotRebuild."""
     with transaction.atomic():
@@ -211,6 +231,11 @@ def stop_rebuild(rebuild: Rebuild) -> None:
         _on_commit(cancel_rebuild, rebuild)
 
 
+def _see_to(attempt: Attempt) -> None:
+    """Passes on, as soon as it is committed, that an attempt shall leave its cluster."""
+    _on_commit(cancel_attempt, attempt)
+
+
 def _tick_soon(sweep: Sweep) -> None:
     """The clusters that runs of it wait for see to them at once, instead of with their next tick."""
     places = Attempt.objects.held().filter(run__sweep=sweep).order_by().values_list("cluster", flat=True).distinct()
@@ -224,7 +249,7 @@ def _tick(job: Job) -> None:
 
 def _not_at_rest(runs: QuerySet[Run]) -> QuerySet[Run]:
     """Runs that have not ended, or will start again by themselves."""
-    waiting = Attempt.objects.filter(restart_at__isnull=False).values("run")
+    waiting = Attempt.objects.filter(Q(restart_at__isnull=False) | Q(moves_to__isnull=False)).values("run")
     return runs.filter(Q(state__in=OPEN_STATES) | Q(pk__in=waiting))
 
 

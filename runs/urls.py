@@ -19,6 +19,7 @@ from runs.views.lifecycle import experiment_resume, run_cancel, run_resume
 from runs.views.log import attempt_log_file, run_log, run_log_file
 from runs.views.palette import palette
 from runs.views.ran_on import attempt_code, attempt_packages
+from runs.views.queue import queue, queue_change, queue_standing
 from runs.views.responses import run_responses
 from runs.views.run import run, run_chart, run_curves, run_past, run_state
 from runs.views.saved_views import saved_view, saved_view_change, saved_views
@@ -84,6 +85,9 @@ urlpatterns = [
     path("", home, name="home"),
     path("standing/", home_standing, name="home-standing"),
     path("experiments/", experiments, name="experiments"),
+    path("queue/", queue, name="queue"),
+    path("queue/standing/", queue_standing, name="queue-standing"),
+    path("queue/<slug:uid>/", queue_change, name="queue-change"),
     path("costs/", costs, name="costs"),
     path("costs/limits/", limit_set, name="limit-set"),
     path("costs/limits/<int:pk>/remove/", limit_remove, name="limit-remove"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from esweb import __version__
-from esweb.cli import completion, exporting, launching, listing, login, sweeping, watching
+from esweb.cli import completion, costs, exporting, launching, listing, login, queueing, sweeping, watching
 from esweb.cli.errors import CODES
 
 HELPS = {
@@ -17,6 +17,12 @@ HELPS = {
     "ls": "list runs, experiments or presets",
     "cancel": "ask runs to stop; they save a checkpoint first",
     "resume": "let runs that ended early go on",
+    "queue": "what runs and what waits on all clusters, since when and why",
+    "hold": "keep runs that wait from their cluster until they are released",
+    "release": "let runs go that are held",
+    "move": "move runs that wait to another cluster",
+    "costs": "hours of GPUs and cores by person, experiment, sweep or cluster",
+    "limits": "limits on hours, and what is used of them; admins set them",
     "export": "write curves or answers as CSV or JSON lines",
     "completion": "print a script that completes commands in bash, zsh or fish",
 }
@@ -39,8 +45,12 @@ def parser() -> argparse.ArgumentParser:
     sweeping.add_sweeps(commands["sweeps"])
     watching.add(commands["watch"])
     listing.add(commands["ls"])
-    for name in ("cancel", "resume"):
+    queueing.add_queue(commands["queue"])
+    queueing.add_move(commands["move"])
+    for name in ("cancel", "resume", "hold", "release"):
         launching.add_runs(commands[name], name)
+    costs.add_costs(commands["costs"])
+    costs.add_limits(commands["limits"])
     exporting.add(commands["export"])
     completion.add(commands["completion"], commands, HELPS)
     return whole

@@ -1,4 +1,4 @@
-"""`esweb launch`, `cancel` and `resume`."""
+"""`esweb launch`, `cancel`, `resume`, `hold` and `release`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def add_launch(command: argparse.ArgumentParser) -> None:
 
 
 def add_runs(command: argparse.ArgumentParser, what: str) -> None:
-    """The arguments of `cancel` and `resume`."""
+    """The arguments of `cancel`, `resume`, `hold` and `release`."""
     command.add_argument("run_uids", nargs="+", metavar="RUN", help="uid of a run")
     command.set_defaults(run=lambda asked: change(asked, what))
 
@@ -62,7 +62,7 @@ def launch(asked: argparse.Namespace) -> int:
 
 
 def change(asked: argparse.Namespace, what: str) -> int:
-    """Cancels or resumes each run; stops at the first that refuses."""
+    """Cancels, resumes, holds or releases each run; stops at the first that refuses."""
     server = Server(account())
     for uid in asked.run_uids:
         run = server.post(f"runs/{uid}/{what}")

@@ -27,7 +27,7 @@ from runs.api.shapes import (
     SweepPlanOut,
     SweepsOut,
 )
-from runs.costs import Estimator, hours_of, total
+from runs.costs import hours_of, total
 from runs.models import Sweep
 from runs.sweeps import cell_rows, standing
 from workers.config import preset
@@ -80,9 +80,9 @@ def plan_sweep(request: ApiRequest, new: NewSweep) -> SweepPlanOut:
     """What a launch of this sweep would make and is estimated to cost. Makes nothing; refuses what the launch would.
     Needs scope launch."""
     runs = launch.plan_sweep(_asked(new))
-    estimator = Estimator(request.auth.person)
-    estimates = [(one.config, estimator.estimate(one.config, new.preset)) for one in runs]
-    known = [hours_of(config, estimate.median) for config, estimate in estimates if estimate]
+    there = None if new.experiment is None else place_of(request.auth, new)
+    demands = launch.check_hours(request.auth.person, there, [one.config for one in runs], new.preset)
+    known = [hours_of(demand.config, demand.seconds) for demand in demands if demand.seconds is not None]
     first = [PlannedOut(cell=one.cell, seed=one.seed, config=one.config.to_json()) for one in runs[:FIRST]]
     return SweepPlanOut(
         runs=len(runs), estimated=HoursOut.of(total(known)), unknown=len(runs) - len(known), first=first

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from runs.launch.changes import mark, move
 from runs.launch.clusters import executor_for, waits_of
+from runs.launch.creating import forget_moves
 from runs.launch.restarting import call_off_restart
 from runs.models import Attempt, Job, Run
 from workers.executors.base import Unreachable
@@ -21,6 +22,7 @@ def request_cancel(run: Run, person: User | None = None) -> Attempt | None:
     """Notes that the run shall end, and not start again. Returns the attempt to cancel, None where none is open."""
     if call_off_restart(run, person):
         return None
+    forget_moves(run)
     attempt = run.attempts.open().order_by("-n").first()
     if attempt is None:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -9,7 +10,7 @@ from django.db import transaction
 
 from runs import checkpoints
 from runs.checkpoints import Saved
-from runs.costs import Estimator
+from runs.costs import Demand, Estimator, check_limits
 from runs.launch.changes import tell
 from runs.launch.own_tasks import check_own_task
 from runs.models import Attempt, Cluster, Experiment, Hold, Origin, Run, key_of
@@ -31,18 +32,17 @@ def create_run(
     cluster = check(decoded)
     check_words(name, preset)
     with transaction.atomic():
-        run = run_of(experiment, person, decoded, name, preset, Estimator(person))
+        (demand,) = check_hours(person, experiment, [decoded], preset)
+        run = run_of(experiment, person, demand, name, preset)
         run.save()
         attempt = _attempt(run, 1, cluster)
         attempt.note(f"created, to run on {cluster.name}", after=State.CREATED)
     return run
 
 
-def run_of(
-    experiment: Experiment, person: User, config: RunConfig, name: str, preset: str, estimator: Estimator
-) -> Run:
+def run_of(experiment: Experiment, person: User, demand: Demand, name: str, preset: str) -> Run:
     """The row of a run, not yet saved."""
-    estimate = estimator.estimate(config, preset)
+    config = demand.config
     return Run(
         experiment=experiment,
         name=name or f"{preset or config.method}, seed {config.seed}",
@@ -51,8 +51,18 @@ def run_of(
         seed=config.seed,
         config=config.to_json(),
         created_by=person,
-        estimated_seconds=estimate.median if estimate else None,
+        estimated_seconds=demand.seconds,
     )
+
+
+def check_hours(person: User, experiment: Experiment | None, configs: Sequence[RunConfig], preset: str) -> list[Demand]:
+    """What these runs are estimated to take, in order. Raises ConfigError where that is beyond a limit."""
+    estimator = Estimator(person)
+    found = [(config, estimator.estimate(config, preset)) for config in configs]
+    demands = [Demand(config, estimate.median if estimate else None) for config, estimate in found]
+    with transaction.atomic():
+        check_limits(person, experiment, demands)
+    return demands
 
 
 def check(config: RunConfig) -> Cluster:
@@ -74,11 +84,17 @@ def new_attempt(run: Run, why: str = "created", origin: Origin = Origin.RESUME) 
         if newest is not None and not State(newest.state).is_final:
             return newest
         run.attempts.filter(restart_at__isnull=False).update(restart_at=None)
+        forget_moves(run)
         start = checkpoints.newest(run)
         attempt = _attempt(run, newest.n + 1 if newest else 1, cluster, start, origin)
         attempt.note(f"{why}, to run on {cluster.name}; {_from_where(start)}", after=State.CREATED)
         tell(attempt)
     return attempt
+
+
+def forget_moves(run: Run) -> bool:
+    """Nothing follows an attempt that was to be moved or held. False where none was."""
+    return bool(run.attempts.filter(moves_to__isnull=False).update(moves_to=None, moves_held=False))
 
 
 def cluster_of(config: RunConfig) -> Cluster:

@@ -14,9 +14,9 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
-from runs.costs import Estimator
+from runs.costs import Demand
 from runs.launch.changes import tell
-from runs.launch.creating import NAME_LENGTH, check, check_words, held_by_sweep, run_of
+from runs.launch.creating import NAME_LENGTH, check, check_hours, check_words, held_by_sweep, run_of
 from runs.models import Attempt, AttemptEvent, Cluster, Experiment, Hold, Run, Sweep, key_of
 from runs.sweeps import Planned, label, planned, widened
 from runs.sweeps.plan import Cell, identity
@@ -111,7 +111,7 @@ def _let_go(sweep_id: int) -> list[Attempt]:
         room = sweep.at_once - mine.to_clusters().count()
         if sweep.paused_at is not None or room <= 0:
             return []
-        first = mine.held().filter(hold=Hold.SWEEP).select_related("run").order_by("pk")[:room]
+        first = mine.held().filter(hold=Hold.SWEEP).select_related("run").order_by("run", "pk")[:room]
         return [attempt for attempt in first if _has_gone(attempt)]
 
 
@@ -126,10 +126,10 @@ def _has_gone(attempt: Attempt) -> bool:
 
 
 def _make(sweep: Sweep, person: User, runs: Sequence[Planned]) -> list[Run]:
-    """The rows of runs and attempts, in a few statements."""
+    """The rows of runs and attempts, in a few statements. Raises ConfigError where they are beyond a limit."""
     clusters = {cluster.name: cluster for cluster in Cluster.objects.all()}
-    estimator = Estimator(person)
-    made = Run.objects.bulk_create([_run(sweep, person, one, estimator) for one in runs])
+    demands = check_hours(person, sweep.experiment, [one.config for one in runs], sweep.preset)
+    made = Run.objects.bulk_create(_run(sweep, person, one, demand) for one, demand in zip(runs, demands, strict=True))
     attempts = Attempt.objects.bulk_create(
         Attempt(run=run, n=1, key=key_of(run, 1), cluster=clusters[one.config.compute.cluster], **held_by_sweep(run))
         for run, one in zip(made, runs, strict=True)
@@ -141,10 +141,10 @@ def _make(sweep: Sweep, person: User, runs: Sequence[Planned]) -> list[Run]:
     return made
 
 
-def _run(sweep: Sweep, person: User, one: Planned, estimator: Estimator) -> Run:
+def _run(sweep: Sweep, person: User, one: Planned, demand: Demand) -> Run:
     words = f"{sweep.name} {label(one.cell)}"
     seed = f" seed {one.seed}"
-    run = run_of(sweep.experiment, person, one.config, words[: NAME_LENGTH - len(seed)] + seed, sweep.preset, estimator)
+    run = run_of(sweep.experiment, person, demand, words[: NAME_LENGTH - len(seed)] + seed, sweep.preset)
     run.sweep, run.cell = sweep, one.cell
     return run
 

@@ -68,6 +68,7 @@ def settle(jobs: Sequence[Job], seen: Mapping[str, Observation | None], trust_ru
 
 def _tick(cluster: Cluster) -> None:
     launch.restart_due(cluster)
+    launch.arrive(cluster)
     launch.let_go(cluster)
     jobs = open_jobs(cluster)
     cluster.refresh_from_db(fields=["ticked_at"])

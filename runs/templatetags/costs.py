@@ -24,6 +24,7 @@ def hours(cost: Hours | None) -> str:
     return " + ".join(words)
 
 
+@register.filter
 def few(value: float) -> str:
     """Hours in three digits; to four places where they are few, so that a minute's work is not shown as nothing."""
     if value >= 0.1 or value == 0:

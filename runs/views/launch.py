@@ -18,7 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from runs import jobs
 from runs import launch as runs_launch
 from runs.access import may_launch
-from runs.costs import Estimate, Estimator
+from runs.costs import Estimator, hours_of, total
 from runs.forms import LaunchForm, initial_from
 from runs.models import Experiment, Run, Sweep
 from runs.views.parameters import SignedIn, choice
@@ -78,7 +78,7 @@ def launch_check(request: SignedIn, pk: int) -> HttpResponse:
         raise PermissionDenied
     form, swept = LaunchForm(request.POST), SweepForm(request.POST)
     is_sweep = _both_valid(form, swept) and swept.is_asked
-    found = {"plan": plan(request.user, form, swept)} if is_sweep else {"estimate": _checked(request, form)}
+    found = {"plan": plan(request.user, experiment, form, swept)} if is_sweep else _checked(request, experiment, form)
     context = {"form": form, "swept": swept, "problems": [*_problems(form), *_problems(swept)], **found}
     return TemplateResponse(request, "runs/launch_check.html", context)
 
@@ -101,15 +101,20 @@ def _launched(
     return runs[0] if len(runs) == 1 else experiment
 
 
-def _checked(request: SignedIn, form: LaunchForm) -> Estimate | None:
+def _checked(request: SignedIn, experiment: Experiment, form: LaunchForm) -> dict[str, Any]:
+    """The estimate of one run, and the hours of all; every problem at its field."""
     if not form.is_valid():
-        return None
-    config = RunConfig.from_json(form.configs[0])
+        return {}
+    configs = [RunConfig.from_json(config) for config in form.configs]
+    preset_name = form.cleaned_data.get("preset", "")
     try:
-        runs_launch.check(config)
+        runs_launch.check(configs[0])
+        runs_launch.check_hours(request.user, experiment, configs, preset_name)
     except ConfigError as error:
         form.blame(error.problems)
-    return Estimator(request.user).estimate(config, form.cleaned_data.get("preset", ""))
+    found = Estimator(request.user).estimate(configs[0], preset_name)
+    cost = total(hours_of(config, found.median) for config in configs) if found else None
+    return {"estimate": found, "cost": cost}
 
 
 def _problems(form: LaunchForm | SweepForm) -> list[tuple[BoundField | None, str]]:

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 
 from runs import jobs
 from runs import launch as runs_launch
-from runs.costs import Estimator, Hours, hours_of, total
+from runs.costs import Hours, hours_of, total
 from runs.forms import LaunchForm
 from runs.models import Experiment, Sweep
 from runs.sweeps import Planned, label
@@ -47,22 +47,22 @@ class SweepPlan:
         return [(label(one.cell), one.seed) for one in self.runs[:FIRST]]
 
 
-def plan(person: User, form: LaunchForm, swept: SweepForm) -> SweepPlan | None:
+def plan(person: User, experiment: Experiment, form: LaunchForm, swept: SweepForm) -> SweepPlan | None:
     """What a launch would make; None, and every problem at its field, where it would make nothing."""
     try:
         new = swept.sweep(form)
         runs = runs_launch.plan_sweep(new)
+        demands = runs_launch.check_hours(person, experiment, [one.config for one in runs], new.preset)
     except ConfigError as error:
         form.blame(swept.blame(error.problems))
         return None
-    estimator = Estimator(person)
-    estimates = [(one.config, found.median) for one in runs if (found := estimator.estimate(one.config, new.preset))]
+    known = [(demand.config, demand.seconds) for demand in demands if demand.seconds is not None]
     return SweepPlan(
         runs=runs,
         at_once=new.at_once,
-        estimated=total(hours_of(config, seconds) for config, seconds in estimates),
-        seconds=sum(seconds for _, seconds in estimates) / min(new.at_once, max(len(runs), 1)),
-        unknown=len(runs) - len(estimates),
+        estimated=total(hours_of(config, seconds) for config, seconds in known),
+        seconds=sum(seconds for _, seconds in known) / min(new.at_once, max(len(runs), 1)),
+        unknown=len(runs) - len(known),
     )
 
 
