@@ -91,25 +91,27 @@ def differences(here: RanOn, there: RanOn) -> list[Difference]:
     """What may make two runs of one config differ, the likeliest first. Nothing where either has not said."""
     if here.told is None or there.told is None:
         return []
+    pair = (here, there)
     names = {
         "python": gettext("Python"), "driver": gettext("driver"), "cuda": gettext("CUDA of the driver"),
         "cpu": gettext("processor"), "cores": gettext("cores"), "os": gettext("system"),
     }  # fmt: skip
     found = [Difference(gettext("code"), here.code_in_words, there.code_in_words)] if here.code != there.code else []
     if here.gpus != there.gpus:
-        found.append(Difference(gettext("GPUs"), here.gpus, there.gpus))
+        found.append(Difference(gettext("GPUs"), *(side.gpus if side.devices else gettext("none") for side in pair)))
     found += _packages(here.packages, there.packages)
     for name, words in names.items():
-        one, other = (str(side.told[name] or "–") for side in (here, there) if side.told)
-        if one != other:
+        one, other = (str(side.told[name] or "") for side in pair if side.told)
+        # Who has no driver has no GPU, which is said already.
+        if one and other and one != other:
             found.append(Difference(words, one, other))
     return found
 
 
 def in_words(found: Sequence[Difference]) -> str:
-    """Such as: torch 2.10.0, not 2.9.1; GPUs 1 × NVIDIA H100, not no GPU. Of many packages some are named."""
+    """Such as: torch 2.10.0 instead of 2.9.1; GPUs none instead of 1 × NVIDIA H100. Of many some are named."""
     said = [
-        gettext("%(what)s %(here)s, not %(there)s") % {"what": d.what, "here": d.here, "there": d.there}
+        gettext("%(what)s %(here)s instead of %(there)s") % {"what": d.what, "here": d.here, "there": d.there}
         for d in found[:NAMED_AT_MOST]
     ]
     if (more := len(found) - NAMED_AT_MOST) > 0:

@@ -55,7 +55,9 @@ def test_what_a_retry_ran_on_otherwise_is_said_in_words(ada_client, run):
     told(make_attempt(run, 2), {**VERSIONS, "torch": "2.10.0"}, node="node8", gpus=[])
     end(run, "failed")
     make_attempt(run, 3)
-    assert "Unlike attempt 1: GPUs no GPU, not 1 × NVIDIA H100; torch 2.10.0, not 2.9.1." in past(ada_client, run)
+    assert "Unlike attempt 1: GPUs none instead of 1 × NVIDIA H100; torch 2.10.0 instead of 2.9.1." in past(
+        ada_client, run
+    )
     assert past(ada_client, run).count("Unlike attempt") == 1
 
 
@@ -130,9 +132,9 @@ def test_runs_beside_each_other_say_where_they_ran_on_something_else(ada_client,
     assert "the same code, packages, processors and GPUs" in ada_client.get(address).content.decode()
     told(runs[2].newest_attempt(), {**VERSIONS, "torch": "2.10.0"})
     text = ada_client.get(address).content.decode()
-    assert text.count("Unlike the baseline") == 1 and "torch 2.10.0, not 2.9.1." in text
+    assert text.count("Unlike the baseline") == 1 and "torch 2.10.0 instead of 2.9.1." in text
     text = ada_client.get(f"{address}&baseline={runs[2].uid}").content.decode()
-    assert text.count("Unlike the baseline") == 2 and "torch 2.9.1, not 2.10.0." in text
+    assert text.count("Unlike the baseline") == 2 and "torch 2.9.1 instead of 2.10.0." in text
 
 
 def test_a_link_that_is_shared_tells_nobody_what_runs_ran_on(client, ada, experiment):
