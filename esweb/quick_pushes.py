@@ -1,4 +1,4 @@
-"""The quick way for pushes of records, in front of Django: a tenth of a request's work, and the same answers.
+"""The quick way for pushes of records, in front of Django: a fifth of the work, and the same answers.
 
 It deals with what nearly every push is, good and plain, and hands everything else on as it came, refusals above all:
 what the API promises and how it refuses is said by the route, and only there. `docs/decisions/0013` says why.
