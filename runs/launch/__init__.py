@@ -3,7 +3,7 @@
 Nothing here enqueues a job: whoever calls it does, on commit.
 """
 
-from runs.launch.cancelling import cancel, request_cancel, wish_to_end
+from runs.launch.cancelling import cancel, end_what_is_left, request_cancel, wish_to_end
 from runs.launch.changes import mark, move, since
 from runs.launch.clusters import EXECUTORS, Waits, executor_for, waits_of
 from runs.launch.creating import check, check_hours, create_run, new_attempt
@@ -56,6 +56,7 @@ __all__ = [
     "checkpoint_at",
     "create_run",
     "create_sweep",
+    "end_what_is_left",
     "executor_for",
     "extend_sweep",
     "hold",

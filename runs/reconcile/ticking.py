@@ -145,6 +145,8 @@ def _apply(job: Job, verdict: Verdict, seen: Observation | None) -> None:
         return
     if verdict.must_fence:
         launch.shut_out(job)
+        if seen is not None and not seen.state.is_final:
+            launch.end_what_is_left(job)
     why = verdict.why
     if verdict.state == State.FAILED and verdict.facts.get("exit_code"):
         why = f"{why}: {last_words(job.directory)}"

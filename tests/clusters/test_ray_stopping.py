@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import signal
 from dataclasses import replace
 
 from django.test import Client
@@ -13,7 +14,7 @@ from tests.clusters.far import BUSY, far_until, run_far, started, tick_far
 from tests.clusters.on_ray import OnRay, cluster_of, word_of
 from tests.clusters.ray import RayHead
 from tests.runs.clusters import attempt_of
-from tests.workers.attempts import read, until
+from tests.workers.attempts import IGNORES_TERM, read, until
 from workers.attempt import CLOSED_EPOCH, Process, lease, owner
 from workers.executors.states import State
 
@@ -66,6 +67,22 @@ def test_a_job_that_is_shut_out_while_it_waits_ends_when_it_would_start(
     far_until(holding, "cancelled")
     until(lambda: word_of(ray, ended.key) == "FAILED")
     assert not (ended.directory / "started").exists()
+
+
+def test_a_job_whose_heart_has_stopped_is_lost_and_ray_ends_what_is_left(
+    experiment: Experiment, on_ray: OnRay, ray: RayHead
+) -> None:
+    cluster_of(ray, beat_lost=1.0)
+    on_ray.program = IGNORES_TERM
+    run = run_far(experiment)
+    first = started(run)
+    agent, program = owner(first.directory), Process.recorded(read(first.directory / "heartbeat.json"))
+    assert agent is not None and program is not None
+    # So it does not see the lease either, as where a node has lost the disk.
+    agent.send(signal.SIGSTOP)
+    lost = far_until(run, "lost", "failed", "cancelled")
+    assert (lost.state, lost.reason) == (State.LOST.value, "no heartbeat for 1 s")
+    until(lambda: not agent.is_alive() and not program.is_alive())
 
 
 def test_where_ray_lies_the_heart_decides_and_a_head_that_forgot_all_loses_and_doubles_nothing(
