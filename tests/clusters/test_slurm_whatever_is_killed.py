@@ -124,12 +124,8 @@ def check(run: Run, story: str) -> None:
     """Its end is true, and no two of its trainings ran at once or twice."""
     *earlier, last = run.attempts.order_by("n")
     assert State.SUCCEEDED.value not in [attempt.state for attempt in earlier], story
-    if last.state == State.SUCCEEDED.value:
-        assert read(there(last) / "exit.json")["code"] == 0, story
-    else:
-        # Slurm now and then calls a job cancelled that its controller lost sight of. That cannot be told from a
-        # person's scancel, after which nothing starts again by itself.
-        assert last.reason.startswith("cancelled from outside: Slurm: CANCELLED"), f"{story}: {last.reason}"
+    assert last.state == State.SUCCEEDED.value, f"{story}: {last.reason}"
+    assert read(there(last) / "exit.json")["code"] == 0, story
     assert not (run.root / "doubled").exists(), story
     for attempt in (*earlier, last):
         began = there(attempt) / "started"

@@ -56,12 +56,14 @@ class Spec:
 
 @dataclass(frozen=True)
 class Observation:
-    """What the scheduler says about a job now. `native` is its own word, `reason` why the job waits or ended."""
+    """What the scheduler says about a job now. `native` is its own word, `reason` why the job waits or ended, `nodes`
+    where it was placed, as far as is told."""
 
     state: State
     native_id: str
     native: str = ""
     reason: str = ""
+    nodes: str = ""
 
 
 class Executor(Protocol):
