@@ -18,8 +18,8 @@ from runs.views.launch import launch, launch_check
 from runs.views.lifecycle import experiment_resume, run_cancel, run_resume
 from runs.views.log import attempt_log_file, run_log, run_log_file
 from runs.views.palette import palette
-from runs.views.ran_on import attempt_code, attempt_packages
 from runs.views.queue import queue, queue_change, queue_standing
+from runs.views.ran_on import attempt_code, attempt_packages
 from runs.views.responses import run_responses
 from runs.views.run import run, run_chart, run_curves, run_past, run_state
 from runs.views.saved_views import saved_view, saved_view_change, saved_views

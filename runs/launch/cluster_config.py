@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from runs.launch.cluster_limits import limit_complaints
 from runs.launch.clusters import Waits
 from runs.launch.pinning import OTHER_CODE
 from runs.launch.ray_config import RAY_EXAMPLE, RAY_KEYS, ray_complaints
 from runs.launch.slurm_config import SLURM_EXAMPLE, SLURM_KEYS, slurm_complaints
 
-COMMON = ("waits", "task_paths", "other_code")
+COMMON = ("waits", "task_paths", "other_code", "limits")
 KEYS = {
     "local": ("cores", "gpus", *COMMON),
     "slurm": (*SLURM_KEYS, *COMMON),
@@ -36,6 +37,7 @@ def complaints(config: Any, kind: str = "local") -> Iterator[str]:
     yield from OF_KIND[kind](config)
     yield from _waits(config.get("waits", {}))
     yield from _folders(config.get("task_paths", []))
+    yield from limit_complaints(config.get("limits", {}))
     if (chosen := config.get("other_code", OTHER_CODE[0])) not in OTHER_CODE:
         yield f"other_code must be one of {', '.join(OTHER_CODE)}, not {chosen!r}"
 

@@ -12,6 +12,7 @@ from runs import checkpoints
 from runs.checkpoints import Saved
 from runs.costs import Demand, Estimator, check_limits
 from runs.launch.changes import tell
+from runs.launch.cluster_limits import check_fits
 from runs.launch.own_tasks import check_own_task
 from runs.models import Attempt, Cluster, Experiment, Hold, Origin, Run, key_of
 from workers.config import ConfigError, Problem, RunConfig, preset
@@ -68,6 +69,7 @@ def check_hours(person: User, experiment: Experiment | None, configs: Sequence[R
 def check(config: RunConfig) -> Cluster:
     """Where a run of this config would run. Raises ConfigError with what only the clusters' own settings forbid."""
     cluster = cluster_of(config)
+    check_fits(config, cluster)
     check_own_task(config, cluster)
     return cluster
 
