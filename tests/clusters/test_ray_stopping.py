@@ -39,7 +39,7 @@ def test_a_running_job_has_its_grace_and_one_that_waits_for_ever_is_let_go(
     on_ray.program = SAVES_SLOWLY
     running, waiting = run_far(experiment), run_far(experiment, gpus=99)
     started(running)
-    queued = until(lambda: "no node" in (a := tick_far(waiting)).reason and a)
+    queued = until(lambda: "no node" in (a := tick_far(waiting)).reason and a, 60)
     largest = "Ray has no node so large now, its largest has 8 cores and 2 GPUs"
     assert queued.reason == f"waiting for 1 core and 99 GPUs: {largest} (Ray: PENDING)"
     assert queued.reason in html.unescape(ada_client.get(waiting.get_absolute_url()).content.decode())
@@ -68,7 +68,7 @@ def test_a_job_that_is_shut_out_while_it_waits_ends_when_it_would_start(
     )
     launch.request_cancel(holding)
     far_until(holding, "cancelled")
-    until(lambda: word_of(ray, ended.key) == "FAILED")
+    until(lambda: word_of(ray, ended.key) == "FAILED", 60)
     assert not (ended.directory / "started").exists()
 
 
@@ -85,7 +85,7 @@ def test_a_job_whose_heart_has_stopped_is_lost_and_ray_ends_what_is_left(
     agent.send(signal.SIGSTOP)
     lost = far_until(run, "lost", "failed", "cancelled")
     assert (lost.state, lost.reason) == (State.LOST.value, "no heartbeat for 1 s")
-    until(lambda: not agent.is_alive() and not program.is_alive())
+    until(lambda: not agent.is_alive() and not program.is_alive(), 60)
 
 
 def test_where_ray_lies_the_heart_decides_and_a_head_that_forgot_all_loses_and_doubles_nothing(
@@ -97,7 +97,7 @@ def test_where_ray_lies_the_heart_decides_and_a_head_that_forgot_all_loses_and_d
     first, other = started(unseen), started(forgotten)
     programs = [Process.recorded(read(a.directory / "heartbeat.json")) for a in (first, other)]
     ray.kill_raylet()
-    lost = until(lambda: (a := tick_far(unseen)) and a.run.attempts.get(n=1).state == "lost" and a, 40)
+    lost = until(lambda: (a := tick_far(unseen)) and a.run.attempts.get(n=1).state == "lost" and a, 60)
     first.refresh_from_db()
     assert word_of(ray, first.key) == "RUNNING"
     assert first.reason == "no heartbeat for 2 s" and lease(first.directory) == CLOSED_EPOCH
