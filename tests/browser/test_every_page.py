@@ -14,8 +14,10 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Page, TimeoutError
 
+from runs import registry
 from runs.access.share_links import Scope, link_text
 from runs.models import ApiToken, Experiment, Run, SavedView
+from runs.registry import Said
 from tests.conftest import person
 from tests.runs.crowd import LONG_NAME, TAGS, crowd
 from tests.runs.pages import a_bit_of_everything, record
@@ -65,6 +67,7 @@ def fill(place: Experiment, count: int, first: int = 0) -> None:
         Experiment.objects.create(name=f"Thrown {n}", owner=place.owner, deleted_at=timezone.now())
         SavedView.objects.create(owner=place.owner, name=f"View {n}", page="experiment", experiment=place)
         ApiToken.objects.create(user=place.owner, name=f"t{n}", scope="read", digest=f"{n}", expires_at=timezone.now())
+        registry.register(place.owner, Said("scorer", f"scorer-{n}", "0123456789", f"http://node{n}:8000", "/health"))
         person(f"person {n}")
     thrown = crowd(place, min(count, 100), first + 20_000)
     Run.objects.filter(pk__in=[run.pk for run in thrown]).update(deleted_at=timezone.now())
@@ -89,6 +92,7 @@ def pages(ada: User, bo: User, place: Experiment) -> dict[str, str]:
         "compare, none": compare, "compare, many": f"{compare}?experiment={place.pk}&show=all",
         "share": f"{reverse('share')}?page=experiment&experiment={place.pk}",
         "shared experiment": reverse("shared", args=[link_text(ada, Scope.EXPERIMENT, [place.pk], "day")]),
+        "services": reverse("services"),
         "views": reverse("saved-views"), "bin": reverse("bin"), "tokens": reverse("settings-tokens"),
         "password": reverse("settings-password"), "people": reverse("settings-people"),
         "people, not for members": reverse("settings-people"), "API docs": reverse("api-docs"),
