@@ -15,6 +15,7 @@ from tests.runs.checkpointing import fill, save
 from tests.runs.nodes import told
 from tests.runs.pages import a_bit_of_everything, evaluation, make_run, record
 from tests.runs.recording import make_attempt
+from tests.runs.test_pages_sweep import make_sweep
 from workers.executors.states import State
 from workers.records import Metric
 
@@ -36,6 +37,9 @@ PAGES = (
     "palette",
     "keys",
     "log",
+    "sweep",
+    "queue",
+    "costs",
 )
 WIDTHS = (1440, 390)
 
@@ -60,6 +64,7 @@ def addresses(address, experiment, ada, runs_dir):
         "launch": form, "problems": form, "missing": "/nosuch/",
         "attempts": attempts.get_absolute_url(), "restart": restart.get_absolute_url(),
         "clone": f"{form}?clone={attempts.uid}&es.sigma=0.5", "palette": "/experiments/", "keys": "/experiments/",
+        "sweep": make_sweep(experiment).get_absolute_url(), "queue": "/queue/", "costs": "/costs/?since=all",
         "log": f"{attempts.get_absolute_url()}?against=base&log_find=step",
     }  # fmt: skip
     return {name: address + path for name, path in paths.items()}
