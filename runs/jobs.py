@@ -148,7 +148,7 @@ def cancel_sweep(sweep: Sweep, person: User) -> int:
     """Asks for the end of all of its runs that have not ended; how many those were."""
     now = timezone.now()
     with transaction.atomic():
-        stopped = cancel_runs(sweep.runs.all(), person)
+        stopped = launch.drop_held(sweep, person) + cancel_runs(sweep.runs.all(), person)
         if stopped:
             # The first of several cancels is kept: an undo is one of all of them.
             Sweep.objects.filter(pk=sweep.pk, cancelled_at=None).update(cancelled_at=now)
@@ -161,6 +161,7 @@ def uncancel_sweep(sweep: Sweep, person: User) -> int:
     if since is None:
         return 0
     with transaction.atomic():
+        picked_up = launch.pick_up_dropped(sweep, person)
         asked = sweep.runs.filter(deleted_at__isnull=True, attempts__cancel_requested_at__gte=since).distinct()
         ended = list(asked.filter(state=State.CANCELLED).order_by("pk"))
         for run in ended:
@@ -169,7 +170,7 @@ def uncancel_sweep(sweep: Sweep, person: User) -> int:
         if not stopping.exists():
             Sweep.objects.filter(pk=sweep.pk).update(cancelled_at=None)
         _tick_soon(sweep)
-    return len(ended)
+    return picked_up + len(ended)
 
 
 def cancel_run(run: Run, person: User | None = None) -> None:
