@@ -9,7 +9,7 @@ from esweb.cli.account import account
 from esweb.cli.printing import print_json, print_table
 from esweb.cli.server import Server
 
-FILTERS = ("experiment", "state", "method", "preset", "seed", "tag", "q")
+FILTERS = ("experiment", "sweep", "state", "method", "preset", "seed", "tag", "q")
 COLUMNS = {
     "runs": ("uid", "state", "method", "preset", "seed", "experiment", "created_at", "name"),
     "experiments": ("id", "owner", "created_at", "name", "question"),
@@ -21,6 +21,7 @@ def add(command: argparse.ArgumentParser) -> None:
     """Its arguments."""
     command.add_argument("what", nargs="?", choices=list(COLUMNS), default="runs", help="what to list (runs)")
     command.add_argument("--experiment", type=int, help="runs of this experiment, by its id")
+    command.add_argument("--sweep", type=int, help="runs of this sweep, by its number")
     command.add_argument("--state", help="runs in this state, such as running or failed")
     command.add_argument("--method", choices=["es", "grpo"], help="runs of this method")
     command.add_argument("--preset", help="runs of this preset")

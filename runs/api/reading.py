@@ -30,6 +30,7 @@ Axis = Literal["step", "wall", "relative", "tokens", "samples", "gpu_seconds"]
 def list_runs(
     request: ApiRequest,
     experiment: Id = None,
+    sweep: Id = None,
     state: State | None = None,
     method: Literal["es", "grpo"] | None = None,
     preset: Word | None = None,
@@ -42,7 +43,14 @@ def list_runs(
 ) -> RunsOut:
     """Runs that you may see, newest first, with what is asked of them. Pages follow one another by `cursor`; what is
     launched meanwhile shifts nothing."""
-    exactly = {"experiment_id": experiment, "state": state, "method": method, "preset": preset, "seed": seed}
+    exactly = {
+        "experiment_id": experiment,
+        "sweep_id": sweep,
+        "state": state,
+        "method": method,
+        "preset": preset,
+        "seed": seed,
+    }
     found = on_shelf(_among(request.auth.person, shelf), shelf).select_related("created_by")
     found = found.filter(**{name: value for name, value in exactly.items() if value is not None})
     found = found.filter(*[Q(name__icontains=word) for word in q.split()], **({"tags__contains": [tag]} if tag else {}))

@@ -19,6 +19,7 @@ def test_a_sweep_is_planned_launched_and_told(say: Say, local: Cluster) -> None:
     made = Sweep.objects.get()
     assert code == 0 and out.startswith(f"{made.pk}  8 runs  wide  http://")
     assert (made.at_once, made.base["es"]["iterations"]) == (2, 7)
+    assert len(json.loads(say("ls", "--sweep", str(made.pk), "--json")[1])) == 8
     code, out, _ = say("sweeps", str(made.pk))
     assert code == 0 and "running  0 of 8 ended (8 created)  wide" in out and "es.sigma=0.1" in out
 

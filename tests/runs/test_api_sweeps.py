@@ -32,6 +32,8 @@ def test_one_call_makes_the_sweep_and_a_repeated_one_makes_nothing(ada: User) ->
     assert answers[0].json() == answers[1].json()
     shown = answers[0].json()
     assert (shown["runs"], shown["waiting"], shown["state"], shown["states"]) == (8, 8, "running", {"created": 8})
+    runs = calls(ada, "read").get(f"/api/v1/runs?sweep={shown['id']}&seed=1").json()["items"]
+    assert len(runs) == 4 and {run["sweep"] for run in runs} == {shown["id"]}
     assert (shown["at_once"], shown["url"]) == (3, f"/sweeps/{shown['id']}/")
     assert (Sweep.objects.count(), Run.objects.count()) == (1, 8)
 

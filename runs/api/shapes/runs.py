@@ -66,6 +66,7 @@ class RunOut(Schema):
     uid: str
     name: str
     experiment: int
+    sweep: int | None
     method: str
     preset: str
     seed: int
@@ -86,6 +87,7 @@ class RunOut(Schema):
             uid=run.uid,
             name=run.name,
             experiment=run.experiment_id,
+            sweep=run.sweep_id,
             method=run.method,
             preset=run.preset,
             seed=run.seed,
