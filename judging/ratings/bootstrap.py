@@ -1,0 +1,96 @@
+"""What the strengths would have been had other prompts been drawn: resampled with their votes, and fitted again.
+
+Votes on one prompt go together, so that prompts are resampled and not votes; where several people judged the same
+prompts, annotators too, crosswise (Owen 2007, "The pigeonhole bootstrap").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from judging.ratings.counts import Cells, Counts, cells, of_cells, summed
+from judging.ratings.fitting import fit
+from judging.votes import Floats, Ints, Votes
+
+UNITS = {"prompt": "prompts", "annotator": "annotators", "both": "prompts and annotators", "vote": "votes"}
+FEW = 20
+"""Below that many clusters the intervals are known to be too narrow."""
+DENSE_AT_MOST = 20_000_000
+
+
+@dataclass(frozen=True)
+class Resampling:
+    """How to resample: what is drawn, how often, from which seed."""
+
+    unit: str = "prompt"
+    resamples: int = 1000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.unit not in UNITS:
+            raise ValueError(f"the unit must be one of {', '.join(UNITS)}, not {self.unit!r}")
+        if self.resamples < 1:
+            raise ValueError(f"there must be at least one resample, not {self.resamples}")
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Strengths of resamples. theta: float64[sound, n], nats, mean 0. failed: how many had none. clusters: of how many
+    units each drew."""
+
+    theta: Floats
+    failed: int
+    clusters: int
+
+
+def bootstrap(votes: Votes, how: Resampling, ties: str = "half-win", prior: float = 0.0) -> Draws:
+    """Draws as many units as there are, with replacement, and fits; again and again. The prior stays on the pairs that
+    met in the votes, whether a resample has them or not."""
+    table = cells(_each_alone(votes) if how.unit == "vote" else votes)
+    drawn = _drawn(table, how)
+    found = fit(Counts(drawn.wins + prior * (table.counts().games > 0), drawn.ties), ties)
+    return Draws(found.theta[~found.failed], int(found.failed.sum()), _clusters(table, how.unit))
+
+
+def _each_alone(votes: Votes) -> Votes:
+    counted = votes.counted
+    numbers = np.arange(len(counted))
+    return replace(counted, prompt=numbers, prompts=tuple(map(str, numbers)))
+
+
+def _drawn(table: Cells, how: Resampling) -> Counts:
+    rng, prompts, annotators = np.random.default_rng(how.seed), _number(table.prompt), _number(table.annotator)
+    if how.unit == "both":
+        rows = [
+            _times(rng, prompts)[table.prompt] * _times(rng, annotators)[table.annotator] for _ in range(how.resamples)
+        ]
+        return _stacked([table.counts(times) for times in rows])
+    unit, size = (table.annotator, annotators) if how.unit == "annotator" else (table.prompt, prompts)
+    used = np.unique(table.cell)
+    if size * len(used) > DENSE_AT_MOST:
+        return _stacked([table.counts(_times(rng, size)[unit]) for _ in range(how.resamples)])
+    column = np.searchsorted(used, table.cell)
+    dense = summed(unit * len(used) + column, table.weight, size * len(used)).reshape(size, len(used))
+    sums = np.zeros((how.resamples, 2 * table.n**2))
+    sums[:, used] = np.array([_times(rng, size) for _ in range(how.resamples)]) @ dense
+    return of_cells(sums, table.n)
+
+
+def _times(rng: np.random.Generator, size: int) -> Floats:
+    """How often each of `size` units was drawn in `size` draws. float64[size]."""
+    return np.bincount(rng.integers(0, size, size), minlength=size).astype(np.float64)
+
+
+def _stacked(counts: list[Counts]) -> Counts:
+    return Counts(np.array([one.wins for one in counts]), np.array([one.ties for one in counts]))
+
+
+def _clusters(table: Cells, unit: str) -> int:
+    prompts, annotators = _number(table.prompt), _number(table.annotator)
+    return {"annotator": annotators, "both": min(prompts, annotators)}.get(unit, prompts)
+
+
+def _number(numbers: Ints) -> int:
+    return int(numbers.max(initial=-1)) + 1
