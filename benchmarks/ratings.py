@@ -2,8 +2,8 @@
 
     python -m benchmarks.ratings
 
-The peer is evalica's own bootstrap of Bradley-Terry, which resamples single votes: fifty resamples are timed, and scaled.
-Both fits must agree before anything is timed. Exits 1 where a goal is missed.
+The peer is evalica's own bootstrap of Bradley-Terry, which resamples single votes: fifty resamples are timed, and
+scaled. Both fits must agree before anything is timed. Exits 1 where a goal is missed.
 """
 
 from __future__ import annotations

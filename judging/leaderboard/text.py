@@ -12,6 +12,7 @@ from judging.leaderboard.report import ORDERS, Online, Report
 from judging.ratings import ELO_PER_NAT, POSITION, UNITS, Adjusted, Range, Standing
 from judging.ratings.goodness import COIN
 from judging.ratings.groups import Rated, order
+from judging.ratings.intervals import standard_errors
 from judging.ratings.standings import difference
 
 NONE = "–"
@@ -147,7 +148,7 @@ def _controlled(report: Report, found: Adjusted) -> str:
     ]
     said = f"Controlled for {', '.join(found.effects)}, over {found.votes} votes ({found.left_out} say nothing of it):"
     rating = report.board.asked.init + ELO_PER_NAT * found.theta
-    error = ELO_PER_NAT * np.sqrt(np.diag(found.covariance))
+    error = ELO_PER_NAT * standard_errors(found.covariance)
     best = [int(k) for k in np.argsort(-rating, kind="stable")]
     rows = [[report.contestants[k], f"{rating[k]:.0f}", f"± {error[k]:.0f}"] for k in best]
     return "\n".join([said, *effects, table(["contestant", "rating", "error"], rows)])

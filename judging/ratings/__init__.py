@@ -7,10 +7,10 @@
 from judging.ratings.asking import Asked
 from judging.ratings.board import Board, Tally, board, tally
 from judging.ratings.bootstrap import UNITS, Resampling
+from judging.ratings.connectivity import NoEstimate
 from judging.ratings.covariates import POSITION, Adjusted, Effect, adjusted
 from judging.ratings.fitting import TIES
 from judging.ratings.goodness import HeldOut, Triples, cyclic_triples, held_out
-from judging.ratings.logistic import NoEstimate
 from judging.ratings.online_elo import Elo, Orders, over_orders, single_pass
 from judging.ratings.scale import ELO_PER_NAT
 from judging.ratings.standings import Range, Standing

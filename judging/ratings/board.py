@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from judging.ratings.asking import Asked
-from judging.ratings.connectivity import Connectivity, connectivity
+from judging.ratings.connectivity import Connectivity, NoEstimate, connectivity
 from judging.ratings.counts import counts
 from judging.ratings.fitting import with_prior
 from judging.ratings.groups import Rated, rate
@@ -74,14 +74,19 @@ def board(votes: Votes, asked: Asked | None = None) -> Board:
     asked.anchor_in(votes.contestants)
     summed = counts(votes)
     found = connectivity(with_prior(summed, asked.prior))
-    standings, groups = list[Standing](), list[Rated]()
+    standings, groups, refused = list[Standing](), list[Rated](), list[str]()
     for number, members in enumerate(found.groups, 1):
-        if len(members) > 1:
-            groups.append(rate(votes, members, asked))
-            standings += of_group(groups[-1], number, votes.contestants, summed)
+        try:
+            rated = rate(votes, members, asked) if len(members) > 1 else None
+        except NoEstimate as error:
+            rated = None
+            refused.append(str(error))
+        if rated:
+            groups.append(rated)
+            standings += of_group(rated, number, votes.contestants, summed)
         else:
-            standings.append(without(members[0], number, votes.contestants, summed))
-    said = _sentences(votes, asked, found, groups)
+            standings += [without(member, number, votes.contestants, summed) for member in members]
+    said = _sentences(votes, asked, found, groups, refused)
     return Board(asked, tally(votes), tuple(standings), said, tuple(groups), found)
 
 
@@ -95,10 +100,12 @@ def tally(votes: Votes) -> Tally:
     )  # fmt: skip
 
 
-def _sentences(votes: Votes, asked: Asked, found: Connectivity, groups: list[Rated]) -> tuple[str, ...]:
+def _sentences(
+    votes: Votes, asked: Asked, found: Connectivity, groups: list[Rated], refused: list[str]
+) -> tuple[str, ...]:
     if not len(votes.counted):
         return ("There is no vote that counts, so there are no ratings.",)
-    said = list(found.sentences(votes.contestants))
+    said = [*found.sentences(votes.contestants), *refused]
     said += [sentence for group in groups for sentence in group.sentences]
     anchor = asked.anchor_in(votes.contestants)
     if groups and anchor is not None and not all(anchor in group.members for group in groups):
@@ -115,6 +122,7 @@ def _shown(group: Rated) -> dict[str, Any]:
     return {
         "members": list(group.members),
         "nu": float(group.fit.nu),
+        "error": None if group.error is None else group.error.tolist(),
         "difference": group.difference.tolist(),
         "difference_low": None if interval is None else interval.low.tolist(),
         "difference_high": None if interval is None else interval.high.tolist(),

@@ -13,6 +13,10 @@ from judging.ratings.counts import Counts
 from judging.votes import Bools, Ints
 
 
+class NoEstimate(ValueError):
+    """There is no finite number to give. The message says why."""
+
+
 @dataclass(frozen=True)
 class Connectivity:
     """Of contestants by their numbers.
@@ -58,6 +62,20 @@ def strongly_connected(counts: Counts) -> Bools:
     """Whether all reach all, for each resample. bool[...]; False where there are none."""
     reached = _reached(counts.scores > 0)
     return np.asarray(reached.all(axis=(-1, -2)) & (reached.shape[-1] > 0))
+
+
+def bounds_ties(counts: Counts) -> Bools:
+    """Whether Davidson's ν is finite where all reach all and somebody tied. bool[...].
+
+    It runs away, and the strengths with it, just where strengths exist that part every winner from the loser by at
+    least 2 and all who tied by at most 2. They do unless some circle of comparisons has more wins than ties; the circle
+    with most is looked for as Floyd and Warshall do.
+    """
+    most, n = np.where(counts.ties > 0, -1.0, -np.inf), counts.wins.shape[-1]
+    most[counts.wins > 0] = 1
+    for via in range(n):
+        most = np.maximum(most, np.minimum(most[..., :, via, None] + most[..., None, via, :], n))
+    return np.asarray((np.diagonal(most, axis1=-2, axis2=-1) > 0).any(axis=-1))
 
 
 def connectivity(counts: Counts) -> Connectivity:

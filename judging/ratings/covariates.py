@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judging.ratings.connectivity import connectivity
+from judging.ratings.connectivity import NoEstimate, connectivity
 from judging.ratings.counts import counts
-from judging.ratings.logistic import NoEstimate, Regression, regress
+from judging.ratings.intervals import standard_errors
+from judging.ratings.logistic import Regression, regress
 from judging.votes import Floats, Votes
 
 POSITION = "position"
@@ -90,7 +91,7 @@ def _design(votes: Votes, n: int) -> Floats:
 
 def _adjusted(fitted: Regression, n: int, controls: Sequence[str], used: int, left_out: int) -> Adjusted:
     centre = (np.eye(n) - 1 / n)[:, :-1]
-    columns = zip(fitted.beta, np.sqrt(np.diag(fitted.covariance)), np.sqrt(np.diag(fitted.naive)), strict=True)
+    columns = zip(fitted.beta, standard_errors(fitted.covariance), standard_errors(fitted.naive), strict=True)
     effects = {name: Effect(*map(float, own)) for name, own in zip(controls, list(columns)[n - 1 :], strict=True)}
     covariance = centre @ fitted.covariance[: n - 1, : n - 1] @ centre.T
     return Adjusted(centre @ fitted.beta[: n - 1], covariance, effects, used, left_out)

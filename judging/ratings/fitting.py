@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judging.ratings.connectivity import strongly_connected
+from judging.ratings.connectivity import bounds_ties, strongly_connected
 from judging.ratings.counts import Counts
 from judging.votes import Bools, Floats
 
@@ -56,9 +56,9 @@ def fit(counts: Counts, ties: str = "half-win", prior: float = 0.0) -> Fit:
     lead, n = counts.wins.shape[:-2], counts.wins.shape[-1]
     flat = Counts(counts.wins.reshape(-1, n, n), counts.ties.reshape(-1, n, n))
     theta, nu = np.full((len(flat.wins), n), np.nan), np.full(len(flat.wins), np.nan)
-    # Davidson's ν runs away where nobody ever won; where nobody tied it is 0, as of half-wins.
+    # Where nobody tied, Davidson's ν is 0, as of half-wins.
     tied = flat.ties.any(axis=(-1, -2))
-    sound = strongly_connected(flat) & (flat.wins.any(axis=(-1, -2)) | ~tied)
+    sound = strongly_connected(flat) & (~tied | bounds_ties(flat))
     for has_ties in (False, True):
         chosen = np.flatnonzero(sound & (tied == has_ties))
         theta[chosen], nu[chosen] = _newton(Counts(flat.wins[chosen], flat.ties[chosen]), has_ties)
@@ -111,7 +111,7 @@ def _step(counts: Counts, theta: Floats, log_nu: Floats, has_ties: bool) -> Floa
     nu, n = np.exp(log_nu), theta.shape[-1]
     slope, curve = gradient(counts, theta, nu), information(counts, theta, nu)
     # The mean is pinned by a curvature along the shift of all, which no vote has.
-    curve += curve.trace(axis1=1, axis2=2)[:, None, None] / n**2
+    curve += np.maximum(curve.trace(axis1=1, axis2=2), 1)[:, None, None] / n**2
     if has_ties:
         win, tie = _chances(theta, nu)
         games = counts.games / 2

@@ -8,10 +8,12 @@ import numpy as np
 
 from judging.ratings.asking import Asked
 from judging.ratings.bootstrap import FEW, UNITS, Draws, bootstrap
+from judging.ratings.connectivity import NoEstimate
 from judging.ratings.counts import counts
 from judging.ratings.fitting import Fit, fit
-from judging.ratings.intervals import Interval, percentile, rank_intervals, rank_probabilities
-from judging.ratings.scale import anchored, centred, differences
+from judging.ratings.intervals import Interval, percentile, rank_intervals, rank_probabilities, standard_errors
+from judging.ratings.sandwich import sandwich
+from judging.ratings.scale import ELO_PER_NAT, anchored, centred, differences
 from judging.votes import Floats, Ints, Votes
 
 
@@ -20,6 +22,7 @@ class Rated:
     """Of the n contestants of a group, by their numbers on the board; all on the Elo scale.
 
     centred: mean at init; anchored: the anchor there, None without one. difference: float64[n, n], row over column.
+    error: float64[n], of centred, by the sandwich formula; None where it does not hold (`sandwich.py`).
     Intervals, ranks (P[i, r] for rank r + 1) and rank_range are None where there is nothing to resample.
     """
 
@@ -28,6 +31,7 @@ class Rated:
     draws: Draws | None
     centred: Floats
     centred_interval: Interval | None
+    error: Floats | None
     anchored: Floats | None
     anchored_interval: Interval | None
     difference: Floats
@@ -38,11 +42,14 @@ class Rated:
 
 
 def rate(votes: Votes, members: tuple[int, ...], asked: Asked) -> Rated:
-    """Rates a group by the votes among its members. Raises ValueError where they have no ratings."""
+    """Rates a group by the votes among its members. Raises NoEstimate where they have no ratings."""
     own = votes.among(members)
     found = fit(counts(own), asked.ties, asked.prior)
     if found.failed:
-        raise ValueError(f"no {asked.ties} ratings exist of {', '.join(own.contestants)}")
+        raise NoEstimate(
+            f"Wins and ties of {', '.join(own.contestants)} leave {asked.ties} ratings without bounds: they have none. "
+            "Ties as half-wins, or more votes, give some."
+        )
     anchor = asked.anchor_in(votes.contestants)
     local = members.index(anchor) if anchor in members else None
     draws, sentences = _drawn(own, asked)
@@ -53,7 +60,7 @@ def rate(votes: Votes, members: tuple[int, ...], asked: Asked) -> Rated:
 
     whole = of(None if theta is None else centred(theta, asked.init))
     return Rated(
-        members, found, draws, centred(found.theta, asked.init), whole,
+        members, found, draws, centred(found.theta, asked.init), whole, _errors(own, found, asked),
         None if local is None else anchored(found.theta, local, asked.init),
         None if local is None or theta is None else of(anchored(theta, local, asked.init)),
         differences(found.theta), of(None if theta is None else differences(theta)),
@@ -78,10 +85,21 @@ def _drawn(votes: Votes, asked: Asked) -> tuple[Draws | None, tuple[str, ...]]:
     end = f"at {asked.level:.0%} there are no intervals. More votes or a prior give some."
     said = [
         *([] if beyond else said),
-        f"In {draws.failed} of {how.resamples} resamples somebody was unbeaten, winless or unconnected, and had no "
-        f"rating: {end if beyond else 'intervals leave them out.'}",
+        f"In {draws.failed} of {how.resamples} resamples there are no ratings, as where somebody is unbeaten, winless "
+        f"or unconnected: {end if beyond else 'intervals leave them out.'}",
     ]
     return None if beyond else draws, tuple(said)
+
+
+def _errors(votes: Votes, found: Fit, asked: Asked) -> Floats | None:
+    unit = asked.resampling.unit
+    if asked.ties != "half-win" or asked.prior or unit == "both":
+        return None
+    cluster = {"prompt": votes.prompt, "annotator": votes.annotator}.get(unit, np.arange(len(votes)))
+    try:
+        return ELO_PER_NAT * standard_errors(sandwich(votes, found, cluster).matrix)
+    except NoEstimate:
+        return None
 
 
 def order(rated: Rated) -> list[int]:

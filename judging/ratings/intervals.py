@@ -27,6 +27,11 @@ def percentile(draws: Floats, level: float = 0.95) -> Interval:
     return Interval(np.asarray(low), np.asarray(high))
 
 
+def standard_errors(covariance: Floats) -> Floats:
+    """Of a covariance's own variables; a variance that rounding took below zero is zero. float64[n]."""
+    return np.asarray(np.sqrt(np.maximum(np.diag(covariance), 0)))
+
+
 def rank_probabilities(theta: Floats) -> Floats:
     """P[i, r]: the share of draws in which i has rank r + 1; draws in which it shares ranks are shared among them.
 

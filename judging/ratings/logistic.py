@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from judging.ratings.connectivity import NoEstimate
 from judging.ratings.counts import summed
 from judging.votes import Floats, Ints
 
@@ -14,10 +15,6 @@ CLOSE = 1e-11
 WIDEST_STEP = 1.5
 OUT_OF_SIGHT = 30.0
 """A row whose odds have come to e^30 says that the search runs away."""
-
-
-class NoEstimate(ValueError):
-    """There is no finite number to give. The message says why."""
 
 
 @dataclass(frozen=True)

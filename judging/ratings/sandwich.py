@@ -5,15 +5,16 @@ Holds with many clusters; the bootstrap says the same without the formula (`boot
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
 
+from judging.ratings.connectivity import NoEstimate
 from judging.ratings.counts import counts, summed
 from judging.ratings.fitting import Fit, information
-from judging.ratings.intervals import Interval
-from judging.votes import Floats, Ints, Votes
+from judging.ratings.intervals import Interval, standard_errors
+from judging.votes import COUNTED, Floats, Ints, Votes
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,12 @@ class Covariance:
 
     def of_difference(self, i: int, j: int) -> float:
         """The standard error of strength i minus strength j, in nats."""
-        return float(np.sqrt(self.matrix[i, i] + self.matrix[j, j] - 2 * self.matrix[i, j]))
+        variance = self.matrix[i, i] + self.matrix[j, j] - 2 * self.matrix[i, j]
+        return float(np.sqrt(max(variance, 0.0)))
 
     def intervals(self, theta: Floats, level: float = 0.95) -> Interval:
         """Of strengths with mean 0, in nats."""
-        wide = NormalDist().inv_cdf((1 + level) / 2) * np.sqrt(np.diag(self.matrix))
+        wide = NormalDist().inv_cdf((1 + level) / 2) * standard_errors(self.matrix)
         return Interval(theta - wide, theta + wide)
 
 
@@ -37,15 +39,13 @@ def sandwich(votes: Votes, found: Fit, cluster: Ints | None = None) -> Covarianc
     """Of a half-win fit. cluster: int64[votes], else the prompts.
 
     The usual correction for few clusters stands in it: C / (C - 1) · (N - 1) / (N - K) with K = n - 1. Raises
-    ValueError with fewer than two clusters, or no more votes than strengths.
+    NoEstimate with fewer than two clusters, or no more votes than strengths.
     """
-    if cluster is not None:
-        votes = replace(votes, prompt=np.unique(cluster, return_inverse=True)[1].reshape(-1), prompts=_names(cluster))
-    counted = votes.counted
-    names, cluster = np.unique(counted.prompt, return_inverse=True)
+    counted, cluster = votes.counted, (votes.prompt if cluster is None else cluster)[np.isin(votes.outcome, COUNTED)]
+    names, cluster = np.unique(cluster, return_inverse=True)
     size, free = len(counted), len(votes.contestants) - 1
     if len(names) < 2 or size <= free:
-        raise ValueError(f"{size} votes in {len(names)} clusters leave nothing to tell {free} strengths' errors from")
+        raise NoEstimate(f"{size} votes in {len(names)} clusters leave nothing to tell {free} strengths' errors from")
     inverse = np.linalg.pinv(information(counts(counted), found.theta, found.nu), hermitian=True)
     slopes = _slopes(counted, found.theta, cluster.reshape(-1), len(names))
     correction = len(names) / (len(names) - 1) * (size - 1) / (size - free)
@@ -58,7 +58,3 @@ def _slopes(votes: Votes, theta: Floats, cluster: Ints, clusters: int) -> Floats
     residual = votes.weight * (votes.score - 1 / (1 + np.exp(theta[votes.b] - theta[votes.a])))
     up, down = (summed(cluster * n + who, residual, clusters * n) for who in (votes.a, votes.b))
     return (up - down).reshape(clusters, n)
-
-
-def _names(cluster: Ints) -> tuple[str, ...]:
-    return tuple(map(str, np.unique(cluster)))

@@ -109,6 +109,22 @@ def test_only_ties_are_half_wins_or_nothing(ties):
     assert bool(found.failed) == (ties == "davidson")
 
 
+def test_ties_that_nothing_bounds_give_no_davidson_ratings_and_say_so():
+    # One win and one tie: strengths ever further apart, and ties ever likelier, fit ever better.
+    votes = told(NAMES[:2], (0, 1, A), (0, 1, TIE))
+    assert rated(votes)["ada"] > 1000
+    found = board(votes, Asked("davidson"))
+    assert [one.rating for one in found.standings] == [None, None]
+    assert found.sentences[0].startswith("Wins and ties of ada, bo leave davidson ratings without bounds")
+    assert not fit(counts(told(NAMES[:2], (0, 1, A), (0, 1, A), (1, 0, A), (0, 1, TIE))), "davidson").failed
+
+
+def test_a_circle_with_more_wins_than_ties_bounds_them():
+    line = [(0, 1, A), (1, 2, A)]
+    assert fit(counts(told(NAMES[:3], *line, (0, 2, TIE))), "davidson").failed == [False]
+    assert fit(counts(told(NAMES[:3], *line, (0, 1, TIE), (1, 2, TIE))), "davidson").failed == [True]
+
+
 def test_davidson_without_ties_is_bradley_terry():
     votes = told(NAMES[:2], (0, 1, A), (0, 1, A), (1, 0, A))
     assert fit(counts(votes), "davidson").nu == 0

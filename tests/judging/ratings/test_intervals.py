@@ -106,7 +106,7 @@ def test_resamples_without_ratings_are_counted_and_where_many_no_interval_is_giv
     found = board(votes(("ada", "bo"), zeros, zeros + 1, outcome))
     (sentence,) = found.sentences
     assert sentence.startswith("In 3")
-    assert sentence.endswith("had no rating: at 95% there are no intervals. More votes or a prior give some.")
+    assert sentence.endswith("or unconnected: at 95% there are no intervals. More votes or a prior give some.")
     assert found.standings[0].rating.value == pytest.approx(1000 + 200 * np.log10(39))
     assert found.standings[0].rating.low is None
     with_prior = board(votes(("ada", "bo"), zeros, zeros + 1, outcome), Asked(prior=0.5))
@@ -118,7 +118,7 @@ def test_few_resamples_without_ratings_are_left_out_and_told():
     zeros = np.zeros(59, np.int64)
     found = board(votes(("ada", "bo"), zeros, zeros + 1, outcome))
     assert found.groups[0].draws.failed > 0
-    assert found.sentences[0].endswith("had no rating: intervals leave them out.")
+    assert found.sentences[0].endswith("unconnected: intervals leave them out.")
     assert found.standings[0].rating.low is not None
 
 
