@@ -9,6 +9,8 @@ import numpy as np
 
 from judging.votes import Floats, Ints
 
+DRAWN_AT_ONCE = 5_000_000
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -39,13 +41,21 @@ def estimate(
     names, number = np.unique(cluster, return_inverse=True)
     if len(names) < 2:
         return Estimate(value)
-    summed = np.zeros((len(names), *tables.shape[1:]))
-    np.add.at(summed, number.reshape(-1), tables)
-    times = np.random.default_rng(seed).multinomial(len(names), np.full(len(names), 1 / len(names)), size=resamples)
-    draws = statistic(np.tensordot(times.astype(np.float64), summed, axes=1))
+    summed = np.zeros((len(names), tables[0].size))
+    np.add.at(summed, number.reshape(-1), tables.reshape(len(tables), -1))
+    draws = statistic(_drawn(summed, np.random.default_rng(seed), resamples).reshape(resamples, *tables.shape[1:]))
     sound = draws[~np.isnan(draws)]
     undefined = 1 - len(sound) / resamples
     if undefined > (1 - level) / 2:
         return Estimate(value, undefined=undefined)
     low, high = np.quantile(sound, [(1 - level) / 2, (1 + level) / 2])
     return Estimate(value, float(low), float(high), undefined)
+
+
+def _drawn(summed: Floats, rng: np.random.Generator, resamples: int) -> Floats:
+    """Sums over as many clusters as there are, drawn again and again. float64[resamples, cells]."""
+    # Clusters with the same table are one kind: of a hundred thousand single votes there are a few.
+    kinds, many = np.unique(summed, axis=0, return_counts=True)
+    at_once = max(1, DRAWN_AT_ONCE // len(kinds))
+    parts = [min(at_once, resamples - first) for first in range(0, resamples, at_once)]
+    return np.concatenate([rng.multinomial(len(summed), many / len(summed), size=size) @ kinds for size in parts])

@@ -29,8 +29,22 @@ class Online:
 
 
 @dataclass(frozen=True)
+class Misfit:
+    """The pair whose votes differ most from what its ratings say: wins of `contestant` over those expected, in standard
+    errors of votes that are independent."""
+
+    contestant: str
+    other: str
+    errors: float
+
+
+@dataclass(frozen=True)
 class Report:
-    """controlled: ratings with the controls beside them, or why there are none. raters: how all agree, None of one."""
+    """Of `contestants`, by their numbers in all arrays.
+
+    misfit: None where ties have strengths of their own, or not all are on one scale. controlled: ratings with the
+    controls beside them, or why there are none; None where none were asked for. raters: how all agree, None of one.
+    """
 
     criterion: str
     board: Board
@@ -40,6 +54,7 @@ class Report:
     swaps: Swaps
     held_out: HeldOut | None
     triples: Triples
+    misfit: Misfit | None
     controlled: Adjusted | str | None
     online: Online | None
     raters: All | None
@@ -59,6 +74,7 @@ class Report:
                 "swaps": swaps | {"consistent": self.swaps.consistent, "slots": self.swaps.slots},
                 "held_out": self.held_out and asdict(self.held_out),
                 "triples": asdict(self.triples),
+                "misfit": self.misfit and asdict(self.misfit),
                 "controlled": self.controlled if isinstance(self.controlled, str | None) else asdict(self.controlled),
                 "online_elo": self.online and asdict(self.online),
                 "agreement": {
@@ -80,23 +96,34 @@ def report(
     """Of the votes of one criterion. swap: one of agreement's POLICIES; position bias, agreement and online Elo are of
     the games as they were. Raises ValueError for what is asked wrongly."""
     rated = agreement.by_policy(votes, swap)
+    board = ratings.board(rated, asked)
     several = len(np.unique(votes.counted.annotator)) > 1
     labels = agreement.labels(votes)
     pairs = agreement.pairs(labels) if several and len(labels.raters) <= RATERS_AT_MOST else []
     return Report(
         criterion,
-        ratings.board(rated, asked),
+        board,
         votes.contestants,
         ratings.win_matrix(rated, asked.level),
         agreement.slot_share(votes),
         agreement.swaps(votes),
         ratings.held_out(rated),
         ratings.cyclic_triples(rated),
+        _misfit(rated, board),
         _controlled(rated, controls),
         _online(votes, asked, elo),
         agreement.together(labels) if several else None,
         tuple(pairs),
     )
+
+
+def _misfit(votes: Votes, board: Board) -> Misfit | None:
+    if board.asked.ties != "half-win" or not board.connectivity.holds or len(votes.contestants) < 3:
+        return None
+    (group,) = board.groups
+    found = np.nan_to_num(ratings.residuals(votes, group.fit.theta))
+    one, other = np.unravel_index(found.argmax(), found.shape)
+    return Misfit(votes.contestants[one], votes.contestants[other], float(found[one, other]))
 
 
 def _controlled(votes: Votes, controls: Sequence[str]) -> Adjusted | str | None:

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from judging.agreement import Estimate
+from judging.agreement import Estimate, Pair
 from judging.leaderboard.report import ORDERS, Online, Report
 from judging.ratings import ELO_PER_NAT, POSITION, UNITS, Adjusted, Range, Standing
 from judging.ratings.goodness import COIN
@@ -24,7 +24,7 @@ METHODS = {
 
 def text(report: Report, pairs: bool = False) -> str:
     """Title, board, and what stands beside it; every pair too where asked for."""
-    parts = [_title(report), _board(report), _pairs(report) if pairs else "", _notes(report)]
+    parts = [_title(report), _board(report), _pairs(report) if pairs else "", _notes(report), _judges(report)]
     if isinstance(report.controlled, Adjusted):
         parts.append(_controlled(report, report.controlled))
     elif report.controlled:
@@ -124,6 +124,12 @@ def _noted(report: Report) -> Iterator[str]:
             f"{_many(len(swaps.games), 'pair')} judged both ways round: {swaps.consistent:.1%} alike; "
             f"{first:g} went to the first slot both times, {second:g} to the second."
         )
+    if report.misfit:
+        worst = report.misfit
+        yield (
+            f"Least well explained: {worst.contestant} against {worst.other}, {worst.errors:+.1f} standard errors from "
+            "what their ratings say."
+        )
     if report.held_out:
         yield f"Log loss on held-out prompts: {report.held_out.log_loss:.3f} nats (a coin: {COIN:.3f})."
     if report.triples.all:
@@ -131,13 +137,28 @@ def _noted(report: Report) -> Iterator[str]:
     if report.raters:
         alpha = report.raters.alpha_nominal
         yield f"Judges agree with α = {_number(alpha)} on {_many(report.raters.items, 'comparison')}."
-    for pair in report.pairs:
-        one, other = pair.raters
-        ties = " and ".join(f"{rate:.0%}" for rate in pair.tie_rates)
-        yield (
-            f"{one} and {other}: {_percent(pair.raw)} of {pair.items} alike, {_percent(pair.without_ties)} without "
-            f"ties, κ = {_number(pair.kappa)}; they call {ties} ties."
-        )
+
+
+def _judges(report: Report) -> str:
+    """Every two judges; what they call ties stands beside, as no κ can be read without."""
+    head = ["judges", "alike", "of", "without ties", "κ", "interval", "ties of each"]
+    rows = [[" and ".join(pair.raters), *_agreed(pair)] for pair in report.pairs]
+    return table(head, rows) if rows else ""
+
+
+def _agreed(pair: Pair) -> list[str]:
+    ties = " and ".join(f"{rate:.0%}" for rate in pair.tie_rates)
+    return [_share(pair.raw), str(pair.items), _share(pair.without_ties), *_kappa(pair.kappa), ties]
+
+
+def _share(one: Estimate) -> str:
+    return "n/a" if one.value is None else f"{one.value:.1%}"
+
+
+def _kappa(one: Estimate) -> list[str]:
+    if one.value is None:
+        return ["n/a", ""]
+    return [f"{one.value:.3f}", "" if one.low is None else f"[{one.low:.3f}, {one.high:.3f}]"]
 
 
 def _controlled(report: Report, found: Adjusted) -> str:

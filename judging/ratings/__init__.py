@@ -10,7 +10,7 @@ from judging.ratings.bootstrap import UNITS, Resampling
 from judging.ratings.connectivity import NoEstimate
 from judging.ratings.covariates import POSITION, Adjusted, Effect, adjusted
 from judging.ratings.fitting import TIES
-from judging.ratings.goodness import HeldOut, Triples, cyclic_triples, held_out
+from judging.ratings.goodness import HeldOut, Triples, cyclic_triples, held_out, residuals
 from judging.ratings.online_elo import Elo, Orders, over_orders, single_pass
 from judging.ratings.scale import ELO_PER_NAT
 from judging.ratings.standings import Range, Standing
@@ -40,6 +40,7 @@ __all__ = [
     "cyclic_triples",
     "held_out",
     "over_orders",
+    "residuals",
     "single_pass",
     "tally",
     "win_matrix",

@@ -68,14 +68,32 @@ def _drawn(table: Cells, how: Resampling) -> Counts:
         ]
         return _stacked([table.counts(times) for times in rows])
     unit, size = (table.annotator, annotators) if how.unit == "annotator" else (table.prompt, prompts)
+    if size == len(table.cell):
+        return _of_kinds(table, rng, how.resamples)
     used = np.unique(table.cell)
     if size * len(used) > DENSE_AT_MOST:
         return _stacked([table.counts(_times(rng, size)[unit]) for _ in range(how.resamples)])
     column = np.searchsorted(used, table.cell)
     dense = summed(unit * len(used) + column, table.weight, size * len(used)).reshape(size, len(used))
-    sums = np.zeros((how.resamples, 2 * table.n**2))
-    sums[:, used] = np.array([_times(rng, size) for _ in range(how.resamples)]) @ dense
-    return of_cells(sums, table.n)
+    return _spread(np.array([_times(rng, size) for _ in range(how.resamples)]) @ dense, used, table.n)
+
+
+def _of_kinds(table: Cells, rng: np.random.Generator, resamples: int) -> Counts:
+    """Where each cluster is one entry, those alike are one kind, and only how often a kind is drawn matters."""
+    size = len(table.cell)
+    kinds, many = np.unique(np.stack([table.cell, table.weight]), axis=1, return_counts=True)
+    cell, weight = kinds[0].astype(np.int64), kinds[1]
+    used, column = np.unique(cell, return_inverse=True)
+    dense = np.zeros((len(cell), len(used)))
+    dense[np.arange(len(cell)), column.reshape(-1)] = weight
+    return _spread(rng.multinomial(size, many / size, size=resamples) @ dense, used, table.n)
+
+
+def _spread(sums: Floats, used: Ints, n: int) -> Counts:
+    """Sums of the cells used, as counts of all. sums: float64[resamples, used]."""
+    every = np.zeros((len(sums), 2 * n**2))
+    every[:, used] = sums
+    return of_cells(every, n)
 
 
 def _times(rng: np.random.Generator, size: int) -> Floats:

@@ -36,11 +36,6 @@ class Fit:
     def failed(self) -> Bools:
         return np.asarray(np.isnan(self.theta).any(axis=-1) | np.isnan(self.nu))
 
-    def probability(self, i: int, j: int) -> tuple[float, float, float]:
-        """(i wins, a tie, j wins), of one fit."""
-        win, tie = _chances(self.theta[[i, j]], self.nu)
-        return float(win[0, 1]), float(tie[0, 1]), float(win[1, 0])
-
 
 def fit(counts: Counts, ties: str = "half-win", prior: float = 0.0) -> Fit:
     """The strengths of highest likelihood of each of the leading axes.

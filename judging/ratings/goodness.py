@@ -52,8 +52,9 @@ def held_out(votes: Votes, folds: int = 5, seed: int = 0) -> HeldOut | None:
     return HeldOut(float(loss.sum() / scores.sum()), float(scores.sum()), int(folds - sound.sum()))
 
 
-def residuals(found: Counts, theta: Floats) -> Floats:
+def residuals(votes: Votes, theta: Floats) -> Floats:
     """Wins over what the strengths say, in standard errors; NaN where a pair never met. float64[n, n]."""
+    found = counts(votes)
     games, chance = found.games, 1 / (1 + np.exp(theta[None, :] - theta[:, None]))
     over = np.full(games.shape, np.nan)
     error = np.sqrt(games * chance * (1 - chance))

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from judging.ratings.scale import expected
 from judging.votes import MISSING, Floats, Votes
 
 CHUNK = 25_000_000
@@ -64,19 +63,6 @@ def single_pass(votes: Votes, elo: Elo, anchor: int | None = None) -> Floats:
         ratings[one] += elo.k * (score[vote] - hoped)
         ratings[other] += elo.k * ((1.0 - score[vote]) - (1.0 - hoped))
     return _shifted(np.array(ratings), elo, anchor)
-
-
-def history(votes: Votes, elo: Elo) -> Floats:
-    """Ratings after each vote, in the votes' own order: as history, never as a headline. float64[votes + 1, n]."""
-    votes = elo.votes(votes)
-    ratings = np.full((len(votes) + 1, len(votes.contestants)), elo.init)
-    score = _score(votes)
-    for vote, (one, other) in enumerate(zip(votes.a.tolist(), votes.b.tolist(), strict=True)):
-        ratings[vote + 1] = ratings[vote]
-        move = elo.k * (score[vote] - expected(ratings[vote, one] - ratings[vote, other], elo.scale, elo.base))
-        ratings[vote + 1, one] += move
-        ratings[vote + 1, other] -= move
-    return ratings
 
 
 def over_orders(votes: Votes, elo: Elo, orders: int = 200, seed: int = 0, anchor: int | None = None) -> Orders:

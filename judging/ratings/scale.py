@@ -26,8 +26,3 @@ def anchored(theta: Floats, anchor: int, init: float = INIT) -> Floats:
 def differences(theta: Floats) -> Floats:
     """Elo of i above j. float64[..., n, n]."""
     return ELO_PER_NAT * (theta[..., :, None] - theta[..., None, :])
-
-
-def expected(difference: float | Floats, scale: float = 400.0, base: float = 10.0) -> Floats:
-    """How often who is ahead by `difference` wins, ties halved."""
-    return np.asarray(1.0 / (1.0 + base ** (-np.asarray(difference) / scale)))

@@ -7,7 +7,7 @@ import pytest
 
 from judging.ratings import Asked, Resampling, board
 from judging.ratings.bootstrap import bootstrap
-from judging.ratings.counts import counts
+from judging.ratings.counts import Cells, Counts, counts
 from judging.ratings.fitting import fit
 from judging.ratings.intervals import percentile, rank_intervals, rank_probabilities
 from judging.ratings.sandwich import sandwich
@@ -55,6 +55,21 @@ def test_both_ways_of_resampling_a_large_table_are_the_same(monkeypatch):
     dense = bootstrap(made, Resampling(resamples=20)).theta
     monkeypatch.setattr("judging.ratings.bootstrap.DENSE_AT_MOST", 0)
     assert bootstrap(made, Resampling(resamples=20)).theta == pytest.approx(dense, abs=1e-12)
+
+
+def test_votes_on_prompts_of_their_own_are_resampled_by_kind_to_the_same_effect(monkeypatch):
+    made = invented(size=400)
+    by_kind = bootstrap(made, Resampling("vote", 3000)).theta
+    monkeypatch.setattr("judging.ratings.bootstrap._of_kinds", lambda table, rng, times: _one_by_one(table, rng, times))
+    one_by_one = bootstrap(made, Resampling("vote", 3000)).theta
+    assert by_kind.std(axis=0) == pytest.approx(one_by_one.std(axis=0), rel=0.06)
+    assert np.corrcoef(by_kind.T) == pytest.approx(np.corrcoef(one_by_one.T), abs=0.06)
+
+
+def _one_by_one(table: Cells, rng: np.random.Generator, times: int) -> Counts:
+    size = len(table.cell)
+    drawn = [table.counts(np.bincount(rng.integers(0, size, size), minlength=size).astype(float)) for _ in range(times)]
+    return Counts(np.array([one.wins for one in drawn]), np.array([one.ties for one in drawn]))
 
 
 def test_prompts_and_annotators_together_are_less_sure_than_either():

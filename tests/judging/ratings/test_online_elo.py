@@ -1,4 +1,4 @@
-"""Online Elo: one order after the other and all at once are the same, and a history ends where a pass does."""
+"""Online Elo: one order after the other and all at once are the same."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from judging.ratings import Elo, over_orders, single_pass
-from judging.ratings.online_elo import history
 from judging.votes import Outcome
 from tests.judging.inventing import invented, told
 
@@ -30,13 +29,6 @@ def test_orders_in_several_parts_are_the_same_orders(monkeypatch):
     whole = over_orders(made, Elo(), 10).mean
     monkeypatch.setattr("judging.ratings.online_elo.CHUNK", 300)
     assert over_orders(made, Elo(), 10).mean == pytest.approx(whole, abs=1e-9)
-
-
-def test_a_history_ends_where_a_pass_in_the_votes_order_does():
-    made, elo = invented(size=200), Elo(shuffle=None)
-    found = history(made, elo)
-    assert found.shape == (201, 6)
-    assert found[-1] == pytest.approx(single_pass(made, elo), abs=1e-9)
 
 
 def test_a_failed_judgment_is_a_tie_only_as_published():

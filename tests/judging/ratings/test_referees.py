@@ -5,7 +5,6 @@ from __future__ import annotations
 import choix
 import evalica
 import numpy as np
-import pandas as pd
 import pytest
 import statsmodels.api as sm
 
@@ -116,12 +115,3 @@ def test_online_elo_is_as_evalica_has_it():
     theirs = evalica.elo(names[votes.a].tolist(), names[votes.b].tolist(), winners, k=16, initial=1000)
     ours = single_pass(votes, Elo(k=16, shuffle=None))
     assert ours == pytest.approx(theirs.scores.reindex(votes.contestants).to_numpy(), abs=1e-6)
-
-
-def test_pairwise_shares_are_as_evalicas_expectations():
-    votes = invented()
-    theirs = evalica.pairwise_frame(pd.Series(np.exp(fit(counts(votes)).theta), index=votes.contestants))
-    found = fit(counts(votes))
-    ours = [[found.probability(i, j)[0] if i != j else 0.5 for j in range(6)] for i in range(6)]
-    theirs = theirs.reindex(index=votes.contestants, columns=votes.contestants).to_numpy()
-    assert np.array(ours) == pytest.approx(theirs, abs=1e-9)

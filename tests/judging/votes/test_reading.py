@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as some
 
 from judging.votes import Outcome, criteria, read, votes_of
 
@@ -125,6 +127,26 @@ def test_who_names_no_prompt_is_counted_and_stands_alone():
     row = json.dumps({key: value for key, value in ARENA.items() if key != "question_id"})
     found = read(f"{row}\n{row}", "x")
     assert (found.without_prompt, len({made.prompt for made in found.judgments})) == (2, 2)
+
+
+WORDS = some.sampled_from(["", " ", "ada", "bo", "model_a", "tie", "\x1b[2J", "\ud800", "²", "x" * 300])
+PLAIN = some.none() | some.booleans() | some.integers() | some.floats() | WORDS
+ANYTHING = PLAIN | some.lists(PLAIN, max_size=3) | some.dictionaries(WORDS, PLAIN, max_size=2)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(some.dictionaries(some.sampled_from([*PUBLISHED, *ARENA, "lengths", "conv_metadata"]), ANYTHING, max_size=4))
+def test_whatever_a_row_says_it_is_a_judgment_or_a_problem(changes):
+    found = read(json.dumps(PUBLISHED | changes), "x")
+    assert len(found.judgments) + len(found.problems) == 1
+    for made in found.judgments:
+        assert votes_of([made], made.criterion).outcome.tolist() == [made.outcome(0.5)]
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(some.text())
+def test_any_text_is_read_without_an_exception(text):
+    assert not read(text, "x").judgments
 
 
 def test_a_criterion_nobody_judged_is_answered_with_those_there_are():
