@@ -42,7 +42,8 @@ class Misfit:
 class Report:
     """Of `contestants`, by their numbers in all arrays.
 
-    misfit: None where ties have strengths of their own, or not all are on one scale. controlled: ratings with the
+    misfit, telling (the pair on which one more vote would tell most): None where ties have strengths of their own, or
+    not all are on one scale. controlled: ratings with the
     controls beside them, or why there are none; None where none were asked for. raters: how all agree, None of one.
     """
 
@@ -55,6 +56,7 @@ class Report:
     held_out: HeldOut | None
     triples: Triples
     misfit: Misfit | None
+    telling: tuple[str, str] | None
     controlled: Adjusted | str | None
     online: Online | None
     raters: All | None
@@ -75,6 +77,7 @@ class Report:
                 "held_out": self.held_out and asdict(self.held_out),
                 "triples": asdict(self.triples),
                 "misfit": self.misfit and asdict(self.misfit),
+                "telling": self.telling,
                 "controlled": self.controlled if isinstance(self.controlled, str | None) else asdict(self.controlled),
                 "online_elo": self.online and asdict(self.online),
                 "agreement": {
@@ -110,6 +113,7 @@ def report(
         ratings.held_out(rated),
         ratings.cyclic_triples(rated),
         _misfit(rated, board),
+        _telling(rated, board),
         _controlled(rated, controls),
         _online(votes, asked, elo),
         agreement.together(labels) if several else None,
@@ -118,12 +122,24 @@ def report(
 
 
 def _misfit(votes: Votes, board: Board) -> Misfit | None:
-    if board.asked.ties != "half-win" or not board.connectivity.holds or len(votes.contestants) < 3:
+    if not _is_plain(board):
         return None
-    (group,) = board.groups
-    found = np.nan_to_num(ratings.residuals(votes, group.fit.theta))
+    found = np.nan_to_num(ratings.residuals(votes, board.groups[0].fit.theta))
     one, other = np.unravel_index(found.argmax(), found.shape)
     return Misfit(votes.contestants[one], votes.contestants[other], float(found[one, other]))
+
+
+def _telling(votes: Votes, board: Board) -> tuple[str, str] | None:
+    if not _is_plain(board):
+        return None
+    found = ratings.telling(votes, board.groups[0].fit)
+    one, other = np.unravel_index(found.argmax(), found.shape)
+    return votes.contestants[one], votes.contestants[other]
+
+
+def _is_plain(board: Board) -> bool:
+    """All on one scale, ties as half wins, and more than one pair to choose from."""
+    return board.asked.ties == "half-win" and board.connectivity.holds and len(board.standings) > 2
 
 
 def _controlled(votes: Votes, controls: Sequence[str]) -> Adjusted | str | None:

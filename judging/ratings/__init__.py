@@ -14,6 +14,7 @@ from judging.ratings.goodness import HeldOut, Triples, cyclic_triples, held_out,
 from judging.ratings.online_elo import Elo, Orders, over_orders, single_pass
 from judging.ratings.scale import ELO_PER_NAT
 from judging.ratings.standings import Range, Standing
+from judging.ratings.telling import telling
 from judging.ratings.win_matrix import WinMatrix, win_matrix
 
 __all__ = [
@@ -43,5 +44,6 @@ __all__ = [
     "residuals",
     "single_pass",
     "tally",
+    "telling",
     "win_matrix",
 ]

@@ -85,7 +85,7 @@ def test_several_files_are_one_vote(tmp_path, file):
 
 def test_controls_stand_beside_the_board(file):
     text = said(file, "--control", "length")
-    assert "Controlled for length, over 120 votes (0 say nothing of it):" in text
+    assert "Controlled for length, ties as half wins, over 120 votes (0 say nothing of it):" in text
     assert "Elo for one standard deviation" in text
     with pytest.raises(CommandError, match="there is no control tone; there are position, length"):
         said(file, "--control", "tone")
