@@ -40,6 +40,7 @@ bench: .venv/.installed-dev ## Measure, side by side with a named peer; prints r
 soak: .venv/.installed-dev ## Kill everything, 200 times and amid 10 million points, and see that nothing is lost; call the API with anything at all, for 20 minutes; watch a live page for 5
 	ESWEB_CHAOS_KILLS=$${ESWEB_CHAOS_KILLS:-200} ESWEB_CHAOS_SEED=$${ESWEB_CHAOS_SEED:-$$(date +%s)} $(PY) -m pytest -s tests/chaos
 	ESWEB_SLURM_KILLS=$${ESWEB_SLURM_KILLS:-100} ESWEB_CHAOS_SEED=$${ESWEB_CHAOS_SEED:-$$(date +%s)} $(PY) -m pytest -s tests/clusters/test_slurm_whatever_is_killed.py
+	ESWEB_RAY_KILLS=$${ESWEB_RAY_KILLS:-50} ESWEB_CHAOS_SEED=$${ESWEB_CHAOS_SEED:-$$(date +%s)} $(PY) -m pytest -s tests/clusters/test_ray_whatever_is_killed.py
 	ESWEB_WRITTEN_POINTS=$${ESWEB_WRITTEN_POINTS:-10000000} $(PY) -m pytest -s tests/flows/test_writers_are_killed_around.py
 	ESWEB_FUZZ_SECONDS=$${ESWEB_FUZZ_SECONDS:-1200} ESWEB_FUZZ_SEED=$${ESWEB_FUZZ_SEED:-$$(date +%s)} $(PY) -m pytest tests/security
 	ESWEB_LIVE_SECONDS=$${ESWEB_LIVE_SECONDS:-300} ESWEB_LIVE_CUTS=$${ESWEB_LIVE_CUTS:-100} $(PY) -m pytest -s -m browser tests/browser/test_live_for_long.py

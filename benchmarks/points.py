@@ -21,8 +21,8 @@ class Batch:
     columns: list[list[float]]
 
 
-def batches(seed: int, count: int, first: int = 0) -> Iterator[Batch]:
+def batches(seed: int, count: int, first: int = 0, records: int = RECORDS) -> Iterator[Batch]:
     """Batches one after the other, of normal noise: what deflates worst and has the most digits."""
     noise = np.random.default_rng(seed)
     for number in range(count):
-        yield Batch(first + number * RECORDS, noise.standard_normal((len(KEYS), RECORDS)).tolist())
+        yield Batch(first + number * records, noise.standard_normal((len(KEYS), records)).tolist())

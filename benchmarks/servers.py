@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from runs.models import Experiment
 
 ROOT = Path(__file__).resolve().parent.parent
-STARTS_SECONDS = 120.0
+STARTS_SECONDS = 300.0
 OTHERS = ("DATABASE_URL", "REDIS_URL", "ESWEB_STATIC_COLLECTED")
 
 
@@ -138,7 +138,7 @@ def follower() -> Iterator[None]:
 
 
 def await_answer(address: str, process: subprocess.Popen[bytes]) -> None:
-    """Returns once an address answers. Raises OSError where it does not in two minutes, or its server has ended."""
+    """Returns once an address answers. Raises OSError where it does not in five minutes, or its server has ended."""
     give_up_at = time.monotonic() + STARTS_SECONDS
     while True:
         try:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from urllib.parse import urlencode
+from datetime import timedelta
+from urllib.parse import unquote_plus, urlencode
 
 from benchmarks import servers
 from benchmarks.closed_loop import Page, get, percentile
@@ -31,33 +32,81 @@ ASKED = (
     {"sort": "-train/loss.max"},
     {"sort": "es.sigma"},
     {"sort": "-es.population"},
+    {"sort": "es.antithetic"},
     {"sort": "model.path"},
+    {"sort": "grpo.beta"},
     {"sort": "name"},
+    {"sort": "-state"},
+    {"sort": "method"},
+    {"sort": "preset"},
     {"sort": "-seed"},
     {"sort": "-step"},
+    {"sort": "step"},
     {"sort": "-time"},
+    {"sort": "created"},
+    {"sort": "by"},
+    {"sort": "recipe"},
     {"q": "kl<0.5"},
     {"q": "kl<0.01", "sort": "-reward/mean"},
+    {"q": "kl>1.5", "sort": "kl"},
+    {"q": "-kl<0.5"},
     {"q": "reward/mean>0.9 kl<0.2", "sort": "es.sigma"},
+    {"q": "reward/mean.max>0.5 kl:0.5..1", "sort": "-step"},
+    {"q": "train/loss:none"},
+    {"q": "train/loss:any"},
     {"q": "es.sigma<0.002"},
     {"q": "es.sigma:0.001 state:failed", "sort": "-accuracy/contains"},
     {"q": "es.population:30", "sort": "-train/entropy.min"},
     {"q": "es.alpha>0.0007", "sort": "-es.alpha"},
+    {"q": "es.alpha>0.0007", "sort": "es.alpha"},
+    {"q": "es.antithetic:false", "sort": "kl"},
+    {"q": "task.name~concise", "sort": "-reward/mean"},
+    {"q": "grpo.beta:none", "sort": "-kl"},
     {"q": "state:failed"},
+    {"q": "-state:succeeded", "sort": "-time"},
+    {"q": "state:running", "sort": "-step"},
+    {"q": "method:es preset:es-paper"},
     {"q": "seed<100", "sort": "reward/std"},
+    {"q": "seed:7,11,13..17", "sort": "-es.sigma"},
+    {"q": "step>500", "sort": "step"},
+    {"q": "step<200 time>1000"},
+    {"q": "time:..600", "sort": "-kl"},
+    {"q": "created>1d by:ada"},
     {"q": "name~777"},
-    {"q": "train/loss:none"},
+    {"q": "777 -name~1", "sort": "kl"},
+    {"q": 'name:"es 4242"'},
+    {"q": "note~promising", "sort": "-accuracy/contains"},
+    {"q": "tag:keep", "sort": "-reward/mean"},
+    {"q": "-tag:keep"},
+    {"q": "tag:none tag~x"},
+    {"q": "archived:yes"},
+    {"q": "archived:any state:failed", "sort": "name"},
+)
+# Far down a list: the order, and the value and run that the page before ended at.
+DEEP = (
+    ("-created", None, 30_000),
+    ("created", None, 70_000),
+    ("kl", 1.1, 1),
+    ("-reward/mean", 0.4, 1),
+    ("es.sigma", 0.0025, 50_000),
+    ("-model.path", "tiny", 20_000),
+    ("name", "es 5", 1),
+    ("-seed", 400, 50_000),
+    ("-step", 300, 50_000),
+    ("time", 2_000.0, 50_000),
+    ("state", "succeeded", 50_000),
+    ("grpo.beta", None, 40_000),
 )
 SERIES = """
 INSERT INTO runs_series (run_id, key, points, last_step, last_value, min_value, max_value)
-SELECT r.id, k.key, 1000, 1000, v.low + v.high, v.low, v.low + 2 * v.high
+SELECT r.id, k.key, 1000, r.last_step, v.low + v.high, v.low, v.low + 2 * v.high
 FROM runs_run r CROSS JOIN unnest(%s::text[]) AS k (key)
      CROSS JOIN LATERAL (SELECT random() + 0 * r.id AS low, random() + 0 * r.id AS high) AS v
 """
 
 
 def fill() -> None:
-    """Makes the runs, each with an attempt that has ended."""
+    """Makes the runs, each with an attempt; some are archived, some in the bin."""
     from django.db import connection
 
     for first in range(0, RUNS, 5_000):
@@ -80,16 +129,36 @@ def make_runs(numbers: range) -> None:
     runs = Run.objects.bulk_create(
         Run(
             experiment=experiment, name=f"es {n}", preset="es-paper", method="es", seed=n // 100, created_by=owner,
-            state="interrupted" if n % 50 == 0 else "failed" if n % 7 == 0 else "succeeded",
+            state=state(n), last_step=100 + n * 7919 % 901, tags=["keep"] * (n % 10 == 0),
+            note="promising" * (n % 97 == 0), archived_at=now if n % 20 == 3 else None,
+            deleted_at=now if n % 25 == 4 else None,
             config=config | {"seed": n // 100, "es": config["es"] | {
                 "sigma": 0.0005 * (1 + n % 10), "alpha": 0.0001 * (1 + n // 10 % 10), "population": 10 * (1 + n % 7)}},
         )
         for n in numbers
     )  # fmt: skip
     Attempt.objects.bulk_create(
-        Attempt(run=r, n=1, key=f"esweb-{r.uid}-a1", cluster=cluster, state=r.state, started_at=now, ended_at=now)
-        for r in runs
-    )
+        Attempt(
+            run=run, n=1, key=f"esweb-{run.uid}-a1", cluster=cluster, state=run.state,
+            started_at=now - timedelta(seconds=n * 37 % 5_000), ended_at=None if run.is_open else now,
+        )
+        for n, run in zip(numbers, runs, strict=True)
+    )  # fmt: skip
+
+
+def state(n: int) -> str:
+    """Most have succeeded; some of the newest are at work."""
+    if n > RUNS - 100:
+        return "running"
+    return "interrupted" if n % 50 == 0 else "failed" if n % 7 == 0 else "succeeded"
+
+
+def addresses() -> list[str]:
+    """What each page is asked for by."""
+    from runs.tables import Place
+
+    deep = [{"sort": word, "after": str(Place(value, pk))} for word, value, pk in DEEP]
+    return [urlencode(asked) for asked in (*ASKED, *deep)]
 
 
 def ask(web: servers.Web) -> dict[str, list[Page]]:
@@ -99,10 +168,10 @@ def ask(web: servers.Web) -> dict[str, list[Page]]:
     headers, address = servers.signed_in(), reverse("experiment", args=[servers.experiment().pk])
     found = defaultdict(list)
     for number in range(ROUNDS + 1):
-        for asked in ASKED:
-            page = get(web.port, f"{address}?{urlencode(asked)}", headers)
+        for asked in addresses():
+            page = get(web.port, f"{address}?{asked}", headers)
             if number:
-                found[urlencode(asked, safe=":/<>~") or "(as it opens)"].append(page)
+                found[unquote_plus(asked) or "(as it opens)"].append(page)
     return found
 
 

@@ -1,4 +1,5 @@
-"""The web server's entry: HTTP to Django, WebSockets to the consumers, for signed-in people of allowed origins."""
+"""The web server's entry: HTTP to Django, but for plain pushes of records, which have a quicker way; WebSockets to the
+consumers, for signed-in people of allowed origins."""
 
 from __future__ import annotations
 
@@ -12,11 +13,13 @@ from django.core.asgi import get_asgi_application
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "esweb.settings")
 http = get_asgi_application()
 
-from runs.routing import websocket_urlpatterns  # noqa: E402  (models exist only once Django is set up)
+# Models exist only once Django is set up.
+from esweb.quick_pushes import QuickPushes  # noqa: E402
+from runs.routing import websocket_urlpatterns  # noqa: E402
 
 application = ProtocolTypeRouter(
     {
-        "http": http,
+        "http": QuickPushes(http),
         "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
     }
 )

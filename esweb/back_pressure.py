@@ -16,6 +16,7 @@ from django.db import connections
 from django.db.backends.postgresql.base import DatabaseWrapper
 from django.http import HttpRequest, HttpResponse
 
+from esweb.handed import handed
 from runs.api.problems import problem
 
 API, PUSHES = "/api/v1/", "/records"
@@ -67,7 +68,9 @@ class BackPressure:
         if not (request.method == "POST" and request.path.startswith(API) and request.path.endswith(PUSHES)):
             return self.get_response(request)
         try:
-            _check_connections()
+            if full := handed(request).full:
+                raise Full(full)
+            check_connections()
             with self.places.taken():
                 return self.get_response(request)
         except Full as full:
@@ -76,9 +79,13 @@ class BackPressure:
             return answer
 
 
-def _check_connections() -> None:
-    """Raises Full where others already wait for a connection to the database."""
+def check_connections() -> None:
+    """Raises Full where others already wait for a connection to the database, and there can be no more of them."""
     database = connections["default"]
     pool = database.pool if isinstance(database, DatabaseWrapper) else None
-    if pool is not None and (waiting := pool.get_stats().get("requests_waiting", 0)):
+    if pool is None:
+        return
+    now = pool.get_stats()
+    # Below its size a pool grows by itself: who waits there waits for a connection that is being opened.
+    if now.get("pool_size", 0) >= pool.max_size and (waiting := now.get("requests_waiting", 0)):
         raise Full(f"{waiting} requests wait for one of {pool.max_size} connections to the database")

@@ -23,6 +23,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
+from esweb.handed import handed
 from runs.api.problems import problem
 
 log = logging.getLogger(__name__)
@@ -86,7 +87,14 @@ class Limits:
         return answer
 
 
+def of_push(authorization: str) -> Limit:
+    """That of pushes by whoever shows this."""
+    return Limit("push", authorization, settings.PUSHES_PER_MINUTE)
+
+
 def _limits(request: HttpRequest) -> list[Limit]:
+    if handed(request).is_counted:
+        return []
     if request.path.startswith(API):
         return [_of_the_api(request)]
     if request.method == "POST" and request.path == reverse("login"):
@@ -102,7 +110,7 @@ def _of_the_api(request: HttpRequest) -> Limit:
     if not (shown := _shown(request)):
         return _stranger(request)
     if request.path.endswith(PUSHES):
-        return Limit("push", shown, settings.PUSHES_PER_MINUTE)
+        return of_push(shown)
     return Limit("call", shown, settings.CALLS_PER_MINUTE)
 
 

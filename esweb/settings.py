@@ -40,6 +40,8 @@ DEBUG = env.flag("ESWEB_DEBUG")
 SECRET_KEY = env.secret("SECRET_KEY") or secret_key.kept_in(DATA_DIR)
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
+# Hosts of Ray dashboards that a cluster's config may name: the server sends them jobs, and tokens.
+RAY_HOSTS = env.words("ESWEB_RAY_HOSTS", "localhost,127.0.0.1,[::1]")
 HTTPS = env.flag("ESWEB_HTTPS")
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_SSL_REDIRECT = HTTPS
@@ -97,7 +99,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "esweb.static_files.StaticFiles",
-    "django.middleware.gzip.GZipMiddleware",
+    "esweb.compression.Compression",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "esweb.speaking.Speaking",
     "django.middleware.common.CommonMiddleware",
@@ -165,6 +167,7 @@ USE_TZ = True
 # Jobs: short, safe to repeat, never waiting for a run ----------------------------------------------------------------
 
 TICK_SECONDS = env.number("ESWEB_TICK_SECONDS", 2, at_least=1)
+SWEEP_RUNS = env.number("ESWEB_SWEEP_RUNS", 1000, at_least=1)
 CELERY_BROKER_URL = addresses.celery_broker(REDIS_URL)
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_IGNORE_RESULT = True

@@ -1,4 +1,4 @@
-"""The web server on a socket that its parent already listens on: `python -m esweb.web FD`."""
+"""The web server: `python -m esweb.web FD` on a socket that its parent already listens on, `… HOST:PORT` on its own."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import sys
 
 import uvicorn
 from django.conf import settings
+
+from esweb.supervisor.listening import listen
 
 
 def serve(listening: socket.socket) -> None:
@@ -26,5 +28,15 @@ def serve(listening: socket.socket) -> None:
     uvicorn.Server(config).run(sockets=[listening])
 
 
+def main(where: str) -> None:
+    """Serves on the socket of that number, or at that address. Raises CannotStart where it is taken."""
+    if where.isdecimal():
+        serve(socket.socket(fileno=int(where)))
+        return
+    host, _, port = where.rpartition(":")
+    with listen(host.strip("[]"), int(port)) as listening:
+        serve(listening)
+
+
 if __name__ == "__main__":
-    serve(socket.socket(fileno=int(sys.argv[1])))
+    main(sys.argv[1])

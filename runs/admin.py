@@ -21,7 +21,8 @@ class ClusterForm(forms.ModelForm):  # type: ignore[type-arg]
         help_texts = {  # noqa: RUF012
             "config": "Of this machine: cores, gpus, waits, and task_paths: the folders in which tasks of users' own "
             "may lie. Who can write there can run code on the cluster. Of Slurm: partition, account, qos, constraint, "
-            "gpu_type, time_limit_seconds, modules, env, python, project, slurm_conf, waits, task_paths."
+            "gpu_type, time_limit_seconds, modules, env, python, project, slurm_conf, waits, task_paths. Of Ray: "
+            "dashboard, token_file, resources, start_seconds, env, python, project, waits, task_paths."
         }
 
     def clean_config(self) -> Any:

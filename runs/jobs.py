@@ -12,9 +12,10 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q, QuerySet
+from django.utils import timezone
 
 from runs import ingest, launch, reconcile, shelving
-from runs.models import Attempt, Cluster, Experiment, Job, Rebuild, Run
+from runs.models import Attempt, Cluster, Experiment, Job, Rebuild, Run, Sweep
 from workers.executors.states import OPEN_STATES, State
 
 log = logging.getLogger(__name__)
@@ -92,6 +93,64 @@ def launch_run(**what: Any) -> Run:
     return run
 
 
+def launch_sweep(new: launch.NewSweep, experiment: Experiment, person: User) -> Sweep:
+    """`launch.create_sweep`; its first runs start as soon as it is committed. Raises ConfigError."""
+    with transaction.atomic():
+        sweep = launch.create_sweep(new, experiment, person)
+        _tick_soon(sweep)
+    return sweep
+
+
+def extend_sweep(sweep: Sweep, person: User, **more: Any) -> list[Run]:
+    """`launch.extend_sweep`; what it adds starts when there is room. Raises ConfigError."""
+    with transaction.atomic():
+        made = launch.extend_sweep(sweep, person, **more)
+        _tick_soon(sweep)
+    return made
+
+
+def unpause_sweep(sweep: Sweep) -> bool:
+    """Lets a paused sweep go on. False where it was not paused."""
+    with transaction.atomic():
+        _tick_soon(sweep)
+        return launch.unpause_sweep(sweep)
+
+
+def change_at_once(sweep: Sweep, at_once: int) -> None:
+    """So many of its runs at a time, from now on. Raises ConfigError."""
+    with transaction.atomic():
+        launch.change_at_once(sweep, at_once)
+        _tick_soon(sweep)
+
+
+def cancel_sweep(sweep: Sweep, person: User) -> int:
+    """Asks for the end of all of its runs that have not ended; how many those were."""
+    now = timezone.now()
+    with transaction.atomic():
+        stopped = cancel_runs(sweep.runs.all(), person)
+        if stopped:
+            # The first of several cancels is kept: an undo is one of all of them.
+            Sweep.objects.filter(pk=sweep.pk, cancelled_at=None).update(cancelled_at=now)
+    return stopped
+
+
+def uncancel_sweep(sweep: Sweep, person: User) -> int:
+    """Lets those of its runs go on that its cancel has ended; how many those are. What still stops is left."""
+    since = Sweep.objects.values_list("cancelled_at", flat=True).get(pk=sweep.pk)
+    if since is None:
+        return 0
+    with transaction.atomic():
+        asked = sweep.runs.filter(deleted_at__isnull=True, attempts__cancel_requested_at__gte=since).distinct()
+        ended = list(asked.filter(state=State.CANCELLED).order_by("pk"))
+        for run in ended:
+            resume_run(run, person)
+        stopping = Attempt.objects.open().filter(run__sweep=sweep, cancel_requested_at__gte=since)
+        if not stopping.exists():
+            Sweep.objects.filter(pk=sweep.pk).update(cancelled_at=None)
+        _tick_soon(sweep)
+    return len(ended)
+
+
 def cancel_run(run: Run, person: User | None = None) -> None:
     """Asks for the run's end, and passes that on as soon as it is committed. Does nothing where it has ended."""
     with transaction.atomic():
@@ -104,6 +163,26 @@ def resume_run(run: Run, person: User | None = None) -> Attempt:
         attempt = launch.resume(run, person)
         _on_commit(submit_attempt, attempt)
     return attempt
+
+
+def hold_run(run: Run, person: User) -> None:
+    """Keeps a run that waits from its cluster. Raises launch.CannotMove."""
+    with transaction.atomic():
+        _see_to(launch.hold(run, person))
+
+
+def release_run(run: Run, person: User) -> None:
+    """Lets a run go that somebody holds. Raises launch.CannotMove."""
+    with transaction.atomic():
+        attempt = launch.release(run, person)
+        if attempt.cluster_id is not None:
+            _enqueue_on_commit(tick_cluster, attempt.cluster_id)
+
+
+def move_run(run: Run, cluster: str, person: User) -> None:
+    """Moves a run that waits to another cluster. Raises launch.CannotMove, ConfigError."""
+    with transaction.atomic():
+        _see_to(launch.move_to(run, cluster, person))
 
 
 def rebuild_checkpoint(run: Run, step: int, person: User) -> Rebuild:
@@ -152,22 +231,36 @@ def stop_rebuild(rebuild: Rebuild) -> None:
         _on_commit(cancel_rebuild, rebuild)
 
 
+def _see_to(attempt: Attempt) -> None:
+    """Passes on, as soon as it is committed, that an attempt shall leave its cluster."""
+    _on_commit(cancel_attempt, attempt)
+
+
+def _tick_soon(sweep: Sweep) -> None:
+    """The clusters that runs of it wait for see to them at once, instead of with their next tick."""
+    places = Attempt.objects.held().filter(run__sweep=sweep).order_by().values_list("cluster", flat=True).distinct()
+    for cluster in Cluster.objects.filter(pk__in=list(places)):
+        _enqueue_on_commit(tick_cluster, cluster.pk)
+
+
 def _tick(job: Job) -> None:
     reconcile.tick(job.cluster)
 
 
 def _not_at_rest(runs: QuerySet[Run]) -> QuerySet[Run]:
     """Runs that have not ended, or will start again by themselves."""
-    waiting = Attempt.objects.filter(restart_at__isnull=False).values("run")
+    waiting = Attempt.objects.filter(Q(restart_at__isnull=False) | Q(moves_to__isnull=False)).values("run")
     return runs.filter(Q(state__in=OPEN_STATES) | Q(pk__in=waiting))
 
 
 def _on_commit(queued: Any, job: Job | None) -> None:
-    if job is None:
-        return
+    if job is not None:
+        _enqueue_on_commit(queued, job.pk)
 
+
+def _enqueue_on_commit(queued: Any, pk: int) -> None:
     def enqueue() -> None:
-        queued.delay(job.pk)
+        queued.delay(pk)
 
     # Robust: a queue that is away is logged and costs time until the next tick, never the run.
     transaction.on_commit(enqueue, robust=True)

@@ -8,6 +8,7 @@ from runs.views.bin import bin, run_restore
 from runs.views.bulk import runs_bulk, runs_undo
 from runs.views.checkpoints import run_checkpoint, run_checkpoints, run_rebuild_stop
 from runs.views.compare import compare, compare_chart, compare_section
+from runs.views.costs import costs, limit_remove, limit_set
 from runs.views.experiment import experiment, experiment_chart, experiment_runs
 from runs.views.experiment_edit import experiment_edit, experiment_shelve
 from runs.views.experiments import experiments
@@ -17,11 +18,15 @@ from runs.views.launch import launch, launch_check
 from runs.views.lifecycle import experiment_resume, run_cancel, run_resume
 from runs.views.log import attempt_log_file, run_log, run_log_file
 from runs.views.palette import palette
+from runs.views.queue import queue, queue_change, queue_standing
+from runs.views.ran_on import attempt_code, attempt_packages
 from runs.views.responses import run_responses
 from runs.views.run import run, run_chart, run_curves, run_past, run_state
 from runs.views.saved_views import saved_view, saved_view_change, saved_views
+from runs.views.services import services
 from runs.views.share import share
 from runs.views.shared import shared, shared_chart, shared_section
+from runs.views.sweep import sweep, sweep_change, sweep_extend, sweep_standing
 
 experiment_urls = [
     path("", experiment, name="experiment"),
@@ -50,8 +55,17 @@ run_urls = [
     path("checkpoints/<int:step>/", run_checkpoint, name="run-checkpoint"),
     path("checkpoints/<int:step>/stop/", run_rebuild_stop, name="run-rebuild-stop"),
     path("attempts/<int:n>/log.txt", attempt_log_file, name="attempt-log-file"),
+    path("attempts/<int:n>/requirements.txt", attempt_packages, name="attempt-packages"),
+    path("attempts/<int:n>/code.pyz", attempt_code, name="attempt-code"),
     path("log/", run_log, name="run-log"),
     path("log.txt", run_log_file, name="run-log-file"),
+]
+
+sweep_urls = [
+    path("", sweep, name="sweep"),
+    path("standing/", sweep_standing, name="sweep-standing"),
+    path("change/", sweep_change, name="sweep-change"),
+    path("extend/", sweep_extend, name="sweep-extend"),
 ]
 
 compare_urls = [
@@ -71,15 +85,23 @@ urlpatterns = [
     path("", home, name="home"),
     path("standing/", home_standing, name="home-standing"),
     path("experiments/", experiments, name="experiments"),
+    path("queue/", queue, name="queue"),
+    path("queue/standing/", queue_standing, name="queue-standing"),
+    path("queue/<slug:uid>/", queue_change, name="queue-change"),
+    path("costs/", costs, name="costs"),
+    path("costs/limits/", limit_set, name="limit-set"),
+    path("costs/limits/<int:pk>/remove/", limit_remove, name="limit-remove"),
     path("bin/", bin, name="bin"),
     path("import/", import_files, name="import"),
     path("import/undo/", import_undo, name="import-undo"),
     path("views/", saved_views, name="saved-views"),
     path("views/<int:pk>/", saved_view, name="saved-view"),
     path("views/<int:pk>/change/", saved_view_change, name="saved-view-change"),
+    path("services/", services, name="services"),
     path("palette/", palette, name="palette"),
     path("experiments/<int:pk>/", include(experiment_urls)),
     path("runs/<slug:uid>/", include(run_urls)),
+    path("sweeps/<int:pk>/", include(sweep_urls)),
     path("compare/", include(compare_urls)),
     path("share/", share, name="share"),
     path("shared/<str:text>/", include(shared_urls)),

@@ -1,6 +1,6 @@
 """Runs one training: reads run.json, loads the model, hands over to the engine, writes records into a directory.
 
-    python -m workers.train run.json --out DIR [--epoch N] [--resume CHECKPOINT]
+    python -m workers.train run.json --out DIR [--epoch N] [--resume CHECKPOINT] [--code FINGERPRINT]
 
 Exit codes: 0 done; 75 stopped by SIGTERM or SIGUSR1, a checkpoint saved where there was anything to save, start it
 again to go on; 1 failed, the last record says why; 2 the config or the checkpoint cannot be used, every problem is
@@ -19,17 +19,21 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workers import tasks
-from workers.client import pushing, sampling
+from workers import code, tasks
+from workers.client import environment, pushing, sampling
 from workers.config import ConfigError, RunConfig
 from workers.engines.resuming import NotResumable
 from workers.engines.stopping import Interrupted, Stop
-from workers.records import RecordWriter, Status, next_epoch
+from workers.records import Alert, RecordWriter, Status, next_epoch
 
 if TYPE_CHECKING:
     from workers.engines.context import Context
 
 DONE, FAILED, BAD_CONFIG, STOPPED = 0, 1, 2, 75
+
+
+class OtherCode(Exception):
+    """The code here is not what the run was launched with."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -55,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return FAILED
     tracking = config.tracking
     with records, pushing(tracking, arguments.out, epoch), sampling(records, tracking.system_seconds):
-        return _reported(config, records, stop, arguments.resume)
+        return _reported(config, records, stop, arguments)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -64,6 +68,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--out", type=Path, required=True, help="directory for records and checkpoints")
     parser.add_argument("--epoch", type=int, help="number of this start within the attempt; default: the next free one")
     parser.add_argument("--resume", type=Path, help="checkpoint to go on from; default: the latest under --out")
+    parser.add_argument("--code", default="", help="fingerprint of the code that is to run, as workers.code prints it")
+    parser.add_argument("--other-code", choices=("warn", "refuse"), default="warn", help="what to do where it differs")
     return parser
 
 
@@ -75,15 +81,16 @@ def _stop_on_signals() -> Stop:
     return stop
 
 
-def _reported(config: RunConfig, records: RecordWriter, stop: Stop, resume: Path | None) -> int:
+def _reported(config: RunConfig, records: RecordWriter, stop: Stop, arguments: argparse.Namespace) -> int:
     """Trains, and turns each way to end into a record and an exit code."""
     try:
+        _introduce(records, arguments.code, arguments.other_code)
         records.write(Status("loading", "importing the libraries"))
-        stopped = _train(config, records, stop, resume)
+        stopped = _train(config, records, stop, arguments.resume)
     except Interrupted:
         records.write(Status("saving", "stopped before there was anything to save; the run can be started again"))
         return STOPPED
-    except (ConfigError, NotResumable) as error:
+    except (ConfigError, NotResumable, OtherCode) as error:
         print(error, file=sys.stderr)
         return _failed(records, str(error), BAD_CONFIG)
     except (Exception, KeyboardInterrupt) as error:
@@ -94,6 +101,18 @@ def _reported(config: RunConfig, records: RecordWriter, stop: Stop, resume: Path
         return STOPPED
     records.write(Status("done", progress=1.0))
     return DONE
+
+
+def _introduce(records: RecordWriter, pinned: str, other_code: str) -> None:
+    """Records what this runs on, and whether it is the code that was pinned. Raises OtherCode where that is refused."""
+    here = code.fingerprint()
+    records.write(environment(here))
+    if pinned in ("", here):
+        return
+    said = f"this is not the code that the run was launched with: that was {pinned[:12]}, here lies {here[:12]}"
+    if other_code == "refuse":
+        raise OtherCode(f"{said}; put it back, or set other_code to warn in the cluster's config")
+    records.write(Alert("warning", said))
 
 
 def _failed(records: RecordWriter, why: str, code: int) -> int:

@@ -1,4 +1,4 @@
-"""`esweb launch`, `cancel` and `resume`."""
+"""`esweb launch`, `cancel`, `resume`, `hold` and `release`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from esweb.cli.server import Server
 from esweb.cli.watching import watch_one
 
 
-def add_launch(command: argparse.ArgumentParser) -> None:
-    """The arguments of `launch`."""
+def add_config(command: argparse.ArgumentParser) -> None:
+    """The arguments that a run and a sweep have in common."""
     command.add_argument("experiment", help="its id, or its name: yours, made where it is new")
     command.add_argument("--preset", default="", help="config to start from (`esweb ls presets`)")
     command.add_argument("--config", metavar="FILE", help="JSON laid over the preset; - reads standard input")
@@ -28,7 +28,12 @@ def add_launch(command: argparse.ArgumentParser) -> None:
         help="one knob, such as es.sigma=0.01; may be repeated",
     )
     command.add_argument("--cluster", metavar="NAME", help="where it runs, such as local (compute.cluster)")
-    command.add_argument("--name", default="", help="of the run")
+    command.add_argument("--name", default="", help="what to call it")
+
+
+def add_launch(command: argparse.ArgumentParser) -> None:
+    """The arguments of `launch`."""
+    add_config(command)
     seeds = command.add_mutually_exclusive_group()
     seeds.add_argument("--seed", type=int, help="of the run")
     seeds.add_argument("--seeds", metavar="LIST", help="one run for each, such as 0-4 or 1,3,5")
@@ -37,7 +42,7 @@ def add_launch(command: argparse.ArgumentParser) -> None:
 
 
 def add_runs(command: argparse.ArgumentParser, what: str) -> None:
-    """The arguments of `cancel` and `resume`."""
+    """The arguments of `cancel`, `resume`, `hold` and `release`."""
     command.add_argument("run_uids", nargs="+", metavar="RUN", help="uid of a run")
     command.set_defaults(run=lambda asked: change(asked, what))
 
@@ -57,7 +62,7 @@ def launch(asked: argparse.Namespace) -> int:
 
 
 def change(asked: argparse.Namespace, what: str) -> int:
-    """Cancels or resumes each run; stops at the first that refuses."""
+    """Cancels, resumes, holds or releases each run; stops at the first that refuses."""
     server = Server(account())
     for uid in asked.run_uids:
         run = server.post(f"runs/{uid}/{what}")
@@ -68,14 +73,19 @@ def change(asked: argparse.Namespace, what: str) -> int:
     return 0
 
 
-def _body(asked: argparse.Namespace) -> dict[str, Any]:
+def what(asked: argparse.Namespace) -> dict[str, Any]:
+    """Experiment, preset, name and config, as the API takes them. Raises Failure."""
     where = "experiment" if asked.experiment.isdecimal() else "experiment_name"
-    body: dict[str, Any] = {where: int(asked.experiment) if where == "experiment" else asked.experiment}
-    body |= {"preset": asked.preset, "name": asked.name, "config": _config(asked)}
+    place = {where: int(asked.experiment) if where == "experiment" else asked.experiment}
+    return {**place, "preset": asked.preset, "name": asked.name, "config": _config(asked)}
+
+
+def _body(asked: argparse.Namespace) -> dict[str, Any]:
+    body = what(asked)
     if asked.seed is not None:
         body["seed"] = asked.seed
     if asked.seeds is not None:
-        body["seeds"] = _seeds(asked.seeds)
+        body["seeds"] = seeds_of(asked.seeds)
     if asked.watch and len(body.get("seeds", [0])) > 1:
         raise Failure(BAD_INPUT, "--watch follows one run: launch the seeds, then `esweb watch RUN`")
     return body
@@ -93,7 +103,7 @@ def _config(asked: argparse.Namespace) -> dict[str, Any]:
             place = place.setdefault(section, {})
             if not isinstance(place, dict):
                 raise Failure(BAD_INPUT, f"--set {key}: {section} is a value there, not a section")
-        place[name] = _value(value)
+        place[name] = value_of(value)
     if asked.cluster:
         config["compute"] = {**_section(config, "compute"), "cluster": asked.cluster}
     return config
@@ -118,7 +128,7 @@ def _read(file: str) -> dict[str, Any]:
     return config
 
 
-def _value(text: str) -> Any:
+def value_of(text: str) -> Any:
     """JSON where it is that, else the text itself: --set es.noise=full needs no quotes."""
     try:
         return json.loads(text)
@@ -126,8 +136,8 @@ def _value(text: str) -> Any:
         return text
 
 
-def _seeds(text: str) -> list[int]:
-    """1,3,5 or 0-4, or both."""
+def seeds_of(text: str) -> list[int]:
+    """1,3,5 or 0-4, or both. Raises Failure."""
     seeds: list[int] = []
     for part in text.split(","):
         first, dash, last = part.partition("-")

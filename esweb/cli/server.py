@@ -61,6 +61,10 @@ class Server:
         found = self._call("POST", self._address(path), json.dumps(body or {}).encode(), headers)
         return found[1] if found else None
 
+    def delete(self, path: str) -> None:
+        """Removes what is at an address. Raises Failure."""
+        self._call("DELETE", self._address(path))
+
     def pages(self, path: str, query: Query, most: int | None = None) -> Iterator[Any]:
         """The items of a list, page after page, at most so many of them."""
         left = most

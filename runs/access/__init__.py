@@ -12,6 +12,7 @@ from runs.access.rights import (
     may_change_run,
     may_launch,
     may_make,
+    may_manage_clusters,
     may_manage_people,
     may_rebuild,
     may_resume,
@@ -29,6 +30,7 @@ from runs.access.tokens import (
     revoke,
     verify,
 )
+from runs.access.writers import WRITER, writer
 
 __all__ = [
     "DAYS",
@@ -36,6 +38,7 @@ __all__ = [
     "MAX_DAYS",
     "PREFIX",
     "USED_EVERY",
+    "WRITER",
     "CannotChangeRole",
     "CannotIssue",
     "Role",
@@ -48,6 +51,7 @@ __all__ = [
     "may_change_run",
     "may_launch",
     "may_make",
+    "may_manage_clusters",
     "may_manage_people",
     "may_rebuild",
     "may_resume",
@@ -56,4 +60,5 @@ __all__ = [
     "revoke",
     "role_of",
     "verify",
+    "writer",
 ]

@@ -58,6 +58,11 @@ def may_manage_people(person: Person) -> bool:
     return _is_admin(person)
 
 
+def may_manage_clusters(person: Person) -> bool:
+    """True where the person may add, change and test clusters: admins."""
+    return _is_admin(person)
+
+
 def _is_admin(person: Person) -> bool:
     return _is_active(person) and role_of(person) == Role.ADMIN
 

@@ -3,6 +3,7 @@
 read     sees what the person sees
 ingest   writes the records of the one run that it is bound to, and nothing else
 launch   read, and launches, cancels, resumes and rebuilds
+serve    registers services of the person's, and nothing else
 admin    all that the person may do
 """
 
@@ -30,6 +31,7 @@ GRANTS = {
     "read": ("read", "launch", "admin"),
     "ingest": ("ingest", "admin"),
     "launch": ("launch", "admin"),
+    "serve": ("serve", "admin"),
     "admin": ("admin",),
 }
 
@@ -60,7 +62,7 @@ def issue(user: User, scope: str, *, days: int = DAYS, name: str = "", run: Run 
     text = PREFIX + secrets.token_urlsafe(32)
     expires_at = timezone.now() + timedelta(days=days)
     token = ApiToken.objects.create(
-        user=user, scope=scope, name=name, run=run, digest=_digest(text), expires_at=expires_at
+        user=user, scope=scope, name=name, run=run, digest=digest(text), expires_at=expires_at
     )
     note(user, token, f"Made a token of scope {scope}, good for {days} days")
     return token, text
@@ -76,7 +78,7 @@ def verify(text: str) -> ApiToken | None:
     """The token with this text; None where it is unknown or expired, or its person may not sign in."""
     now = timezone.now()
     known = ApiToken.objects.select_related("user").filter(expires_at__gt=now, user__is_active=True)
-    token = known.filter(digest=_digest(text)).first()
+    token = known.filter(digest=digest(text)).first()
     if token is not None and (token.last_used_at is None or token.last_used_at < now - USED_EVERY):
         # At most once a minute, so that reading is not writing.
         ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
@@ -88,5 +90,6 @@ def includes(scope: str, needed: str) -> bool:
     return scope in GRANTS[needed]
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
+    """What is kept of a token's text."""
     return sha256(text.encode()).hexdigest()

@@ -8,6 +8,7 @@ from runs.api.auth import ApiRequest, needs
 from runs.api.routes import router
 from runs.api.seeing import Key, Uid, the_run
 from runs.api.shapes import AttemptDetail, AttemptOut, AttemptsOut, EventOut
+from runs.compare import ran_on
 from runs.models import Attempt, Run
 
 
@@ -28,5 +29,9 @@ def read_attempt(request: ApiRequest, key: Key) -> AttemptDetail:
     if attempt is None:
         raise Http404(f"There is no attempt {key} that you may see")
     events = [EventOut.from_orm(event) for event in attempt.events.order_by("at", "pk")]
-    shown: AttemptDetail = AttemptDetail.of(attempt, run=attempt.run.uid, events=events)
+    (ran,) = ran_on([attempt])
+    told = {**ran.told, "packages": ran.packages} if ran.told else None
+    shown: AttemptDetail = AttemptDetail.of(
+        attempt, run=attempt.run.uid, events=events, code=attempt.code, environment=told
+    )
     return shown

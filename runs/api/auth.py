@@ -96,5 +96,5 @@ def closed(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
 
 def _check_role(person: User, needed: str) -> None:
     """Raises HttpError where a viewer asks for more than to read. What a run of theirs still writes is taken."""
-    if needed in ("launch", "admin") and not access.may_make(person):
+    if needed in ("launch", "serve", "admin") and not access.may_make(person):
         raise HttpError(403, "Your role is viewer, which reads and changes nothing: ask an admin for the role member")

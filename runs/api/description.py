@@ -9,7 +9,7 @@ from django.conf import settings
 WORDS = """Launch, watch and read runs that fine-tune language models with Evolution Strategies and GRPO.
 
 **Coming in.** Send `Authorization: Bearer esw_…`: tokens are made under Settings, Tokens. A token acts for its person
-within its scope (`read`, `ingest`, `launch`, `admin`). What you may not see is answered 404.
+within its scope (`read`, `ingest`, `launch`, `serve`, `admin`). What you may not see is answered 404.
 
 **Refusals** are problem documents (RFC 9457); `problems` names everything that is wrong at once, each with its path.
 

@@ -15,7 +15,7 @@ from runs.api.reading import detail
 from runs.api.repeating import once
 from runs.api.routes import router
 from runs.api.seeing import Uid, check_owner, the_experiment, the_run
-from runs.api.shapes import CloneRun, NewRun, RunDetail, RunOut, RunsOut
+from runs.api.shapes import CloneRun, NewRun, NewSweep, RunDetail, RunOut, RunsOut
 from runs.forms import COPY, NAME_LENGTH
 from runs.launch import CannotResume
 from runs.models import Experiment, Run
@@ -43,7 +43,7 @@ def launch(request: ApiRequest, new: NewRun) -> tuple[int, RunOut | RunsOut]:
     """
     # Everything is checked and made before anything is submitted.
     with transaction.atomic():
-        experiment = _experiment(request.auth, new)
+        experiment = place_of(request.auth, new)
         seeds: Sequence[int | None] = new.seeds or [new.seed]
         runs = [_launched(request.auth, new, experiment, seed) for seed in seeds]
     shown = [RunOut.of(run) for run in runs]
@@ -126,7 +126,8 @@ def _launched(caller: Caller, new: NewRun, experiment: Experiment, seed: int | N
     return run
 
 
-def _experiment(caller: Caller, new: NewRun) -> Experiment:
+def place_of(caller: Caller, new: NewRun | NewSweep) -> Experiment:
+    """The experiment that is asked for, which is the caller's own. Raises Http404, HttpError."""
     if new.experiment is None:
         return _of_that_name(caller.person, new.experiment_name or "")
     experiment = the_experiment(caller, new.experiment)

@@ -76,7 +76,7 @@ def push(
     """
     attempt = the_attempt(request.auth, key)
     body = _body(request)
-    pushed = ingest.read_columns(body) if request.content_type == COLUMNAR else _lines(body)
+    pushed = ingest.read_columns(body) if request.content_type == COLUMNAR else read_lines(body)
     kept = ingest.push(attempt, epoch, pushed)
     return KeptOut(kept=kept.new, next_seq=kept.next_seq)
 
@@ -88,13 +88,14 @@ def _body(request: HttpRequest) -> bytes:
     if encoding not in ("identity", "gzip"):
         raise HttpError(415, f"Content-Encoding must be gzip or identity, not {encoding[:40]!r}")
     if encoding == "gzip" and len(data) <= MAX_BYTES:
-        data = _inflated(data)
+        data = inflated(data)
     if len(data) > MAX_BYTES:
         raise HttpError(413, f"A push holds at most {MAX_BYTES} bytes, inflated: send fewer lines at a time")
     return data
 
 
-def _inflated(data: bytes) -> bytes:
+def inflated(data: bytes) -> bytes:
+    """What gzip holds, one byte more than the limit at most. Raises HttpError where it is none."""
     stream = zlib.decompressobj(zlib.MAX_WBITS | 16)
     try:
         out = stream.decompress(data, MAX_BYTES + 1)
@@ -105,7 +106,7 @@ def _inflated(data: bytes) -> bytes:
     return out
 
 
-def _lines(data: bytes) -> list[Line]:
+def read_lines(data: bytes) -> list[Line]:
     """The records of a body. Raises Invalid naming each line that is none."""
     lines: list[Line] = []
     problems: list[Problem] = []

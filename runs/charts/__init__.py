@@ -1,7 +1,7 @@
 """Rows -> figures: plain dicts of plotly JSON, each with its words and its table. No Plotly is imported here."""
 
 from runs.charts.chart import Chart, Table
-from runs.charts.comparison import MEASURES, Look, compare
+from runs.charts.comparison import CHARTS, MEASURES, Look, compare, keys_of
 from runs.charts.groups import Group, groups_of, label
 from runs.charts.marks import Mark, marks
 from runs.charts.overlay import MAIN_KEYS, How, overlay
@@ -11,6 +11,7 @@ from runs.charts.single import Spec, drawn
 from runs.charts.words import number, share
 
 __all__ = [
+    "CHARTS",
     "MAIN_KEYS",
     "MEASURES",
     "SYSTEM",
@@ -26,6 +27,7 @@ __all__ = [
     "compare",
     "drawn",
     "groups_of",
+    "keys_of",
     "label",
     "marks",
     "number",

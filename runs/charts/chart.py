@@ -5,15 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import numpy as np
 from django.utils.text import slugify
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
+from numpy.typing import NDArray
 
+Floats: TypeAlias = NDArray[np.float64]
 Cell: TypeAlias = str | float | int | None
 HEADS = (
     _("band"), _("group"), _("high"), _("key"), _("letter"), _("low"), _("max"), _("mean"), _("min"), _("overwritten"),
@@ -21,6 +23,11 @@ HEADS = (
     _("value"),
 )  # fmt: skip
 """Columns whose names are words, not keys."""
+SIGNIFICANT = 7
+POWERS = np.array([float(f"1e{power}") for power in range(23)])
+"""All powers of ten that a float64 holds exactly."""
+SMALLEST, LARGEST = 1e-15, 1e28
+"""Between them seven digits are a whole number times or by one of POWERS."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +85,24 @@ class Chart:
 
 def numbers(values: Iterable[float]) -> list[float | None]:
     """Values as strict JSON: what is not finite becomes a gap. Seven digits draw any line to the pixel."""
-    return [float(f"{v:.7g}") if math.isfinite(v) else None for v in values]
+    column = values if isinstance(values, np.ndarray) else np.fromiter(values, np.float64)
+    rounded: list[float | None] = _shortened(column).tolist()
+    for place in np.flatnonzero(~np.isfinite(column)).tolist():
+        rounded[place] = None
+    return rounded
+
+
+def _shortened(values: Floats) -> Floats:
+    """Seven significant digits: the float64 that is nearest to a whole number of seven digits times a power of ten."""
+    size = np.abs(values)
+    ordinary = (size > SMALLEST) & (size < LARGEST)
+    usual, size = np.where(ordinary, values, 0.0), np.where(ordinary, size, 1.0)
+    places = SIGNIFICANT - 1 - np.floor(np.log10(size)).astype(np.int64)
+    scale = POWERS[np.abs(places)]
+    short: Floats = np.where(places >= 0, np.rint(usual * scale) / scale, np.rint(usual / scale) * scale)
+    for place in np.flatnonzero(~ordinary & (values != 0)).tolist():
+        short[place] = float(f"{values[place]:.{SIGNIFICANT}g}")
+    return short
 
 
 def _inert(cell: Cell) -> Cell:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
+from numpy.typing import NDArray
 
 from runs.charts import style
 from runs.charts.chart import Cell, Chart, Table, numbers
@@ -16,10 +17,11 @@ from runs.charts.groups import Curves, Group, line, look
 from runs.charts.tradeoff import KL, REWARD, tradeoff
 from runs.charts.words import X_WORDS, change, number, share, spoken
 from runs.series import Curve, Span, m4
-from workers.analysis.bands import AUTO, Band, band
+from workers.analysis.bands import AUTO, Band, Ints, band
 from workers.analysis.middles import MIDDLES, Floats
 
 ACCURACY = "accuracy/contains"
+GAP = np.array([np.nan])
 
 
 @dataclass(frozen=True)
@@ -71,28 +73,43 @@ class Look:
 
 
 AS_USUAL = Look()
+TRADEOFF = "tradeoff"
+KEYS = {measure.name: (measure.key,) for measure in MEASURES} | {TRADEOFF: (REWARD, KL)}
+CHARTS = tuple(KEYS)
+"""The names of the charts of an experiment, in order."""
+
+
+def keys_of(name: str) -> tuple[str, ...]:
+    """The keys that the chart of this name is drawn from; none where there is no such chart."""
+    return KEYS.get(name, ())
 
 
 def compare(
-    groups: Sequence[Group], shown: Iterable[int], curves: Iterable[Curve], how: Look = AS_USUAL
+    groups: Sequence[Group],
+    shown: Iterable[int],
+    curves: Iterable[Curve],
+    how: Look = AS_USUAL,
+    names: Collection[str] = CHARTS,
 ) -> list[Chart]:
-    """The experiment's charts: each measure along `x`, then reward against KL. A table has what is drawn: every point
-    where no width is given.
+    """The experiment's charts of these names: each measure along `x`, then reward against KL. A table has what is drawn
+    of the means: every point where no width is given.
 
     `groups` hold all seeds that a mean is taken over; `shown` are the ids of the runs that get a line of their own:
     a mean never depends on what else is shown. `curves` are those of all runs in `groups`.
     """
     kept = {(c.run_id, c.key): c for c in curves}
     seen = set(shown)
-    return [*(_along(m.spoken(), groups, seen, kept, how) for m in MEASURES), tradeoff(groups, seen, kept, how.log_kl)]
+    charts = [_along(m.spoken(), groups, seen, kept, how) for m in MEASURES if m.name in names]
+    return charts + ([tradeoff(groups, seen, kept, how.log_kl)] if TRADEOFF in names else [])
 
 
 def _along(measure: Measure, groups: Sequence[Group], shown: set[int], curves: Curves, how: Look) -> Chart:
     x, log_y = how.x, how.log_kl and measure.key == KL
     bands = [(g, _band(g, measure.key, curves, how)) for g in groups]
     bands = [(g, b) for g, b in bands if b.most]
-    drawn = [(g, _thinned(b, how)) for g, b in bands]
-    data = [t for g, b in drawn for t in _traces(g, b, measure.key, shown, curves, how)]
+    means = [(g, _thinned(b, how)) for g, b in bands]
+    drawn = zip(bands, means, strict=True)
+    data = [t for (g, b), (_, mean) in drawn for t in _traces(g, b, mean, measure.key, shown, curves, how)]
     if log_y:
         data = [style.without_nonpositive(trace, "y") for trace in data]
     thinned = how.px is not None and any(len(b.x) > 2 * how.px for _, b in bands)
@@ -101,7 +118,7 @@ def _along(measure: Measure, groups: Sequence[Group], shown: set[int], curves: C
         layout["yaxis"] |= {"tickformat": ".0%", **style.room(_all_means(bands), is_share=True)}
     words = _words(bands, share if measure.is_share else number)
     return Chart(
-        measure.name, measure.title, words, {"data": data, "layout": layout}, _table(drawn, x),
+        measure.name, measure.title, words, {"data": data, "layout": layout}, _table(means, how),
         keys=(measure.key,), help=measure.help,
     )  # fmt: skip
 
@@ -111,26 +128,31 @@ def _band(group: Group, key: str, curves: Curves, how: Look) -> Band:
     return band(lines, how.center, how.spread)
 
 
+def _corners(x: Floats, y: Floats, how: Look, pieces: Ints | None = None) -> Ints:
+    """Which points of a line are drawn."""
+    return m4(x, y, how.px, pieces=pieces, zoom=how.zoom) if how.px and len(x) else np.arange(len(x))
+
+
 def _thinned(whole: Band, how: Look) -> Band:
-    """The band on pixel columns, with the corners of all three of its lines."""
-    px = how.px
-    if px is None:
-        return whole
-    corners = [m4(whole.x, y, px, zoom=how.zoom) for y in (whole.middle, whole.low, whole.high)]
-    kept = np.unique(np.concatenate(corners))
+    """The band at the corners of its middle line."""
+    kept = _corners(whole.x, whole.middle, how)
     x, middle, low, high = (column[kept] for column in (whole.x, whole.middle, whole.low, whole.high))
     return replace(whole, x=x, middle=middle, low=low, high=high, n=whole.n[kept])
 
 
-def _traces(group: Group, spread: Band, key: str, shown: set[int], curves: Curves, how: Look) -> list[dict[str, Any]]:
-    several = spread.most > 1
+def _traces(
+    group: Group, whole: Band, mean: Band, key: str, shown: set[int], curves: Curves, how: Look
+) -> list[dict[str, Any]]:
+    several = whole.most > 1
     mine = [(run, line(curves[run.pk, key])) for run in group.runs if run.pk in shown and (run.pk, key) in curves]
-    kept = [m4(x, y, how.px, zoom=how.zoom) if how.px and len(x) else slice(None) for _, (x, y) in mine]
+    kept = [_corners(x, y, how) for _, (x, y) in mine]
     seeds = [
         _seed(group, run.uid, run.name, key, (x[seen], y[seen]), several)
         for (run, (x, y)), seen in zip(mine, kept, strict=True)
     ]
-    return [*(_area(group, spread) if several else []), *seeds, *([_middle(group, spread)] if several else [])]
+    if not several:
+        return seeds
+    return [_area(group, whole, how), *seeds, _middle(group, mean)]
 
 
 def _seed(group: Group, uid: str, name: str, key: str, points: tuple[Floats, Floats], thin: bool) -> dict[str, Any]:
@@ -159,17 +181,35 @@ def _middle(group: Group, spread: Band) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _area(group: Group, spread: Band) -> list[dict[str, Any]]:
+def _area(group: Group, spread: Band, how: Look) -> dict[str, Any]:
     """The band; where one seed is alone there is none, and it falls into pieces."""
-    wide = np.flatnonzero(np.isfinite(spread.low) & np.isfinite(spread.high))
-    pieces = [part for part in np.split(wide, np.flatnonzero(np.diff(wide) > 1) + 1) if len(part)]
-    x = [v for part in pieces for v in (*numbers(spread.x[part]), *numbers(spread.x[part][::-1]), None)][:-1]
-    y = [v for part in pieces for v in (*numbers(spread.high[part]), *numbers(spread.low[part][::-1]), None)][:-1]
-    return [{
+    x, y = _outline(spread, how)
+    return {
         **look(group), "mode": "lines", "name": f"{group.name}, {spoken(spread.kind)}", "hoverinfo": "skip",
-        "meta": {"colour": group.colour, "alpha": 0.13}, "x": x, "y": y, "fill": "toself",
+        "meta": {"colour": group.colour, "alpha": 0.13}, "x": numbers(x), "y": numbers(y), "fill": "toself",
         "fillcolor": style.paint(group.colour, 0.13), "line": {"width": 0, "color": style.paint(group.colour, 0)},
-    }]  # fmt: skip
+    }  # fmt: skip
+
+
+def _outline(spread: Band, how: Look) -> tuple[Floats, Floats]:
+    """(x, y) around each piece of the band, along its upper edge and back along its lower one; a gap between two."""
+    wide = np.isfinite(spread.low) & np.isfinite(spread.high)
+    upper, lower = (_pieces(spread.x, edge, wide, how) for edge in (spread.high, spread.low))
+    around = []
+    for above, below in zip(upper, lower, strict=True):
+        back = below[::-1]
+        around += [(spread.x[above], spread.high[above]), (spread.x[back], spread.low[back]), (GAP, GAP)]
+    x, y = (np.concatenate(column)[:-1] for column in zip(*around, strict=True))
+    return x, y
+
+
+def _pieces(x: Floats, edge: Floats, wide: NDArray[np.bool_], how: Look) -> list[Ints]:
+    """Which points of an edge are drawn, a list for each piece of the band, which is where it is `wide`."""
+    if wide.all():
+        return [_corners(x, edge, how)]
+    there, piece = np.flatnonzero(wide), np.cumsum(~wide, dtype=np.int64)
+    kept = there[_corners(x[there], edge[there], how, piece[there])]
+    return np.split(kept, np.flatnonzero(np.diff(piece[kept])) + 1)
 
 
 def _count(spread: Band) -> str:
@@ -188,16 +228,15 @@ def _words(bands: Sequence[tuple[Group, Band]], written: Callable[[float], str])
     """From where to where each group came, as far as all of its seeds did."""
     said = []
     for g, b in bands:
-        whole = b.middle[b.n == b.most]
-        said.append(f"{g.name} {change(whole[0], whole[-1], written)} ({_count(b)})")
+        whole = np.flatnonzero(b.n == b.most)
+        said.append(f"{g.name} {change(b.middle[whole[0]], b.middle[whole[-1]], written)} ({_count(b)})")
     return f"{'; '.join(said)}." if said else gettext("No evaluation yet.")
 
 
-def _table(bands: Sequence[tuple[Group, Band]], x: str) -> Table:
+def _table(means: Sequence[tuple[Group, Band]], how: Look) -> Table:
     out: list[tuple[Cell, ...]] = []
-    for g, b in bands:
+    for g, b in means:
         points = zip(b.n.tolist(), *(numbers(column) for column in (b.x, b.middle, b.low, b.high)), strict=True)
         name, kind = g.name, b.kind
         out += [(name, *point, kind) for point in points]
-    center = MIDDLES[bands[0][1].center] if bands else "mean"
-    return Table(("group", "n", x, center, "low", "high", "band"), tuple(out))
+    return Table(("group", "n", how.x, MIDDLES[how.center], "low", "high", "band"), tuple(out))

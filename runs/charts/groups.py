@@ -84,7 +84,7 @@ def groups_of(runs: Iterable[Run]) -> list[Group]:
     out = []
     for (method, name, _), members in ordered:
         base = first.setdefault((method, name), members[0])
-        full = name if base is members[0] else f"{name}, {_differences(base.config, members[0].config)}"
+        full = name if base is members[0] else f"{name}, {_differences(_knobs(base.config), _knobs(members[0].config))}"
         out.append(Group(method, full, variants[method], tuple(members)))
         variants[method] += 1
     return out
@@ -92,6 +92,8 @@ def groups_of(runs: Iterable[Run]) -> list[Group]:
 
 def line(curve: Curve) -> tuple[Floats, Floats]:
     """(x, y) of a curve without what a resume has overwritten."""
+    if not curve.overwritten.any():
+        return curve.x, curve.y
     kept = ~curve.overwritten
     return curve.x[kept], curve.y[kept]
 
@@ -103,30 +105,33 @@ def look(group: Group) -> dict[str, Any]:
 
 def label(run: Run) -> str:
     """The preset that a run was made from, and what was changed in it."""
-    base = _preset_config(run.preset)
-    changed = _differences(base, run.config) if base else ""
+    base = _preset_leaves(run.preset)
+    changed = _differences(base, _knobs(run.config)) if base else ""
     return f"{run.preset or gettext('own settings')}{', ' if changed else ''}{changed}"
 
 
 @cache
-def _preset_config(name: str) -> dict[str, Any] | None:
-    """A preset with its defaults written out; None where there is none of that name, or none any more."""
+def _preset_leaves(name: str) -> Mapping[str, Any] | None:
+    """A preset's knobs with its defaults written out; None where there is none of that name, or none any more."""
     preset = presets().get(name)
-    return RunConfig.from_json(preset.config).to_json() if preset else None
+    return _knobs(RunConfig.from_json(preset.config).to_json()) if preset else None
 
 
 def _setting(run: Run) -> str:
     return json.dumps({k: v for k, v in run.config.items() if k not in BESIDES}, sort_keys=True)
 
 
-def _differences(base: Mapping[str, Any], other: Mapping[str, Any]) -> str:
-    """The knobs of `other` that are not as in `base`."""
-    one, two = dict(_leaves(base)), dict(_leaves(other))
+def _differences(one: Mapping[str, Any], two: Mapping[str, Any]) -> str:
+    """The knobs of `two` that are not as in `one`."""
     differing = sorted(k for k in {*one, *two} if one.get(k) != two.get(k))
     changed = [f"{k.rsplit('.', 1)[-1]} {two.get(k, gettext('unset'))}" for k in differing]
     more = len(changed) - DIFFERENCES_AT_MOST
     said = ", ".join(changed[:DIFFERENCES_AT_MOST])
     return gettext("%(some)s and %(n)s more") % {"some": said, "n": more} if more > 0 else said
+
+
+def _knobs(config: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(_leaves(config))
 
 
 def _leaves(config: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:

@@ -50,12 +50,12 @@ def overlay(key: str, marks: Sequence[Mark], curves: Mapping[tuple[int, str], Cu
     lines = [drawn for drawn in lines if len(drawn.x)]
     log_y = how.log_y and any((drawn.y > 0).any() for drawn in lines)
     shown = _thinned(lines, how)
-    labels = ends(lines, log_y)
+    labels = ends(shown, log_y)
     data = [trace for drawn in shown for trace in _traces(drawn, key, how)] + _letters(labels, how)
     data = [style.without_nonpositive(trace, "y") for trace in data] if log_y else data
     said = share if measure.is_share else number
     summary = f"{_words(lines, said)}{_log_words(lines, how, log_y)}"
-    layout = _layout(measure, lines, how, log_y)
+    layout = _layout(measure, shown, how, log_y)
     layout["meta"]["thinned"] = sum(len(drawn.x) for drawn in shown) < sum(len(drawn.x) for drawn in lines)
     layout["margin"] = {**layout["margin"], "r": 16 + 7 * max((len(end.text) for end in labels), default=0)}
     figure = {"data": data, "layout": layout}
@@ -69,8 +69,10 @@ def _measure(key: str) -> Measure:
 
 def _drawn(mark: Mark, curve: Curve, how: How) -> Drawn:
     x, y = line(curve)
-    order = np.argsort(x, kind="stable")
-    return Drawn(mark, x[order], y[order], smooth(x[order], y[order], how.smoothing) if how.smoothing else y[order])
+    if (x[1:] < x[:-1]).any():
+        order = np.argsort(x, kind="stable")
+        x, y = x[order], y[order]
+    return Drawn(mark, x, y, smooth(x, y, how.smoothing) if how.smoothing else y)
 
 
 def _thinned(lines: Sequence[Drawn], how: How) -> list[Drawn]:
@@ -81,7 +83,8 @@ def _thinned(lines: Sequence[Drawn], how: How) -> list[Drawn]:
     span = min(float(d.x[0]) for d in lines), max(float(d.x[-1]) for d in lines)
     out = []
     for d in lines:
-        kept = np.union1d(*(m4(d.x, y, px, span, zoom=how.zoom) for y in (d.y, d.smoothed)))
+        seen = (d.y, d.smoothed) if how.smoothing else (d.y,)
+        kept = np.unique(np.concatenate([m4(d.x, y, px, span, zoom=how.zoom) for y in seen]))
         out.append(Drawn(d.mark, d.x[kept], d.y[kept], d.smoothed[kept]))
     return out
 
@@ -129,7 +132,7 @@ def _places(x: Floats, how: How) -> list[float]:
     return [round(1000 * v) for v in x.tolist()] if how.x == "wall" else [float(f"{v:.10g}") for v in x.tolist()]
 
 
-def _layout(measure: Measure, lines: Sequence[Drawn], how: How, log_y: bool) -> dict[str, Any]:
+def _layout(measure: Measure, shown: Sequence[Drawn], how: How, log_y: bool) -> dict[str, Any]:
     layout = style.layout(spoken(X_WORDS[how.x]), measure.unit, log_y=log_y, meta={"x": how.x})
     # The nearest point, however far: a cursor that another chart shares seldom falls on a point of this one.
     layout["hoverdistance"] = -1
@@ -137,14 +140,14 @@ def _layout(measure: Measure, lines: Sequence[Drawn], how: How, log_y: bool) -> 
         layout["xaxis"] |= {"type": "date", "exponentformat": "none"}
     if measure.is_share:
         layout["yaxis"]["tickformat"] = ".0%"
-    if lines and not log_y:
-        layout["yaxis"] |= style.room(np.concatenate([drawn.y for drawn in lines]), measure.is_share)
+    if shown and not log_y:
+        layout["yaxis"] |= style.room(np.concatenate([drawn.y for drawn in shown]), measure.is_share)
     return layout
 
 
 def _words(lines: Sequence[Drawn], said: Callable[[float], str]) -> str:
     """Where each line came from and got to; from four lines on, the range in which each group ends."""
-    ends = [(drawn.mark, drawn.y[np.isfinite(drawn.y)]) for drawn in lines]
+    ends = [(drawn.mark, _finite(drawn.y)) for drawn in lines]
     ends = [(mark, y) for mark, y in ends if len(y)]
     if not ends:
         return gettext("No run has measured this yet.")
@@ -154,6 +157,11 @@ def _words(lines: Sequence[Drawn], said: Callable[[float], str]) -> str:
     for mark, y in ends:
         last.setdefault(mark.group.name, []).append(float(y[-1]))
     return "; ".join(f"{name} {_range(values, said)}" for name, values in last.items()) + "."
+
+
+def _finite(y: Floats) -> Floats:
+    good = np.isfinite(y)
+    return y if good.all() else y[good]
 
 
 def _range(values: Sequence[float], said: Callable[[float], str]) -> str:

@@ -17,24 +17,26 @@ from runs.models import Attempt, Checkpoint, Run, checkpoint_folder
 class Saved:
     """A checkpoint on disk: the `n` of the attempt that saved it, its step, its folder, its record where that is read.
 
-    The trainer gives a folder its name when it is whole; its recorded size tells of what was deleted later.
+    The trainer gives a folder its name when it is whole; its recorded size tells of what was deleted later. Of one that
+    is on a cluster's own disk, there is the record and no folder here.
     """
 
     attempt: int
     step: int
     folder: Path
     record: Checkpoint | None
+    is_far: bool = False
 
     @property
     def is_whole(self) -> bool:
         """False where files are missing."""
-        return self.record is None or size_of(self.folder) >= self.record.bytes
+        return self.is_far or self.record is None or size_of(self.folder) >= self.record.bytes
 
 
 def newest(run: Run) -> Saved | None:
     """What the run goes on from: the furthest checkpoint of the last attempt that has left one."""
     # By attempt before step: where an attempt went back and took another path, what earlier ones saved is history.
-    return next((saved for saved in _saved(run) if saved.is_whole), None)
+    return next((saved for saved in _saved(run, with_far=True) if saved.is_whole), None)
 
 
 def by_step(run: Run) -> dict[int, Saved]:
@@ -56,14 +58,18 @@ def size_of(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def _saved(run: Run) -> Iterator[Saved]:
+def _saved(run: Run, *, with_far: bool = False) -> Iterator[Saved]:
     """All of them, the newest attempt's first, of each the last step first."""
     rows = run.checkpoint_set.order_by("epoch", "seq")
     records = {(row.attempt_id, row.step): row for row in rows}
-    for attempt in run.attempts.order_by("-n"):
-        for step in sorted(_steps(attempt), reverse=True):
+    for attempt in run.attempts.select_related("cluster").order_by("-n"):
+        is_far = attempt.cluster is not None and attempt.cluster.is_far
+        if is_far and not with_far:
+            continue
+        steps = [step for pk, step in records if pk == attempt.pk] if is_far else _steps(attempt)
+        for step in sorted(steps, reverse=True):
             folder = checkpoint_folder(attempt.directory, step)
-            yield Saved(attempt.n, step, folder, records.get((attempt.pk, step)))
+            yield Saved(attempt.n, step, folder, records.get((attempt.pk, step)), is_far)
 
 
 def _steps(attempt: Attempt) -> Iterator[int]:

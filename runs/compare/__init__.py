@@ -2,6 +2,7 @@
 
 from runs.compare.cautions import cautions
 from runs.compare.config_diff import ConfigDiff, config_diff
+from runs.compare.environments import Difference, RanOn, differences, in_words, newest_of, ran_on
 from runs.compare.finals import OUTCOMES, Final, Outcome, finals
 from runs.compare.standings import Cell, Setting, Standing, standings
 
@@ -9,12 +10,18 @@ __all__ = [
     "OUTCOMES",
     "Cell",
     "ConfigDiff",
+    "Difference",
     "Final",
     "Outcome",
+    "RanOn",
     "Setting",
     "Standing",
     "cautions",
     "config_diff",
+    "differences",
     "finals",
+    "in_words",
+    "newest_of",
+    "ran_on",
     "standings",
 ]

@@ -1,9 +1,24 @@
 """Records -> rows: the only writer of series, responses, populations and checkpoints. Safe to repeat."""
 
-from runs.ingest.columns import BadColumns, read_columns
+from runs.ingest.at_once import push_at_once
+from runs.ingest.columns import BadColumns, Columns, as_columns, read_columns
 from runs.ingest.compacting import compact, loose_runs
 from runs.ingest.draining import close_files
 from runs.ingest.limits import refusal
-from runs.ingest.once import Gap, ingest, push
+from runs.ingest.once import Gap, Kept, ingest, push
 
-__all__ = ["BadColumns", "Gap", "close_files", "compact", "ingest", "loose_runs", "push", "read_columns", "refusal"]
+__all__ = [
+    "BadColumns",
+    "Columns",
+    "Gap",
+    "Kept",
+    "as_columns",
+    "close_files",
+    "compact",
+    "ingest",
+    "loose_runs",
+    "push",
+    "push_at_once",
+    "read_columns",
+    "refusal",
+]

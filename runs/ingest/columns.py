@@ -7,7 +7,7 @@ Row i is the record seq + i; null says that it does not hold that key.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import NoneType
 from typing import Any
@@ -17,9 +17,10 @@ import orjson
 from numpy.typing import NDArray
 
 from runs.ingest.limits import BIG, MAX_KEYS, key_refusal
-from runs.series import AXES, Block
+from runs.series import AXES, Block, block
 from runs.series.packing import Floats, Ints
 from workers.config import Problem
+from workers.records import Line, Metric
 from workers.records.lines import UNSAYABLE
 
 FIELDS = ("seq", "t", "step", "axes", "values")
@@ -76,6 +77,15 @@ def read_columns(data: bytes) -> Columns:
     if problems:
         raise BadColumns(*problems[:MAX_PROBLEMS])
     return Columns(body["seq"], _block(np.array(steps, np.int64), np.array(t, np.float64), cells))
+
+
+def as_columns(lines: Sequence[Line]) -> Columns | None:
+    """Records that came as lines, where they are metrics and each follows the one before; None where they are not."""
+    metrics = [(line.t, line.record) for line in lines if isinstance(line.record, Metric)]
+    first = lines[0].seq if lines else 0
+    if len(metrics) < len(lines) or any(line.seq != seq for seq, line in enumerate(lines, first)):
+        return None
+    return Columns(first, block(metrics))
 
 
 def _wrong_shape(body: Any) -> Iterator[Problem]:

@@ -11,11 +11,11 @@ from itertools import groupby
 
 import numpy as np
 from django.db import transaction
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Max, Q, Sum
 from django.db.models.functions import Length
 
 from runs.ingest.locking import lock
-from runs.models import Batch, Chunk
+from runs.models import Batch, Chunk, Run, Series
 from runs.series import Column, unpack
 from runs.series.chunks import POINTS, columns_of, join, pack_chunk, unpack_chunk
 from workers.executors.states import OPEN_STATES
@@ -47,7 +47,15 @@ def compact(run_id: int) -> int:
         for writer, written in groupby(by_writer, _writer):
             _compact_writer(run_id, writer, list(written))
         Batch.objects.filter(pk__in=[batch.pk for batch in batches]).delete()
+        if batches and not Batch.objects.filter(run=run_id).exists():
+            keep_last_step(run_id)
     return len(batches)
+
+
+def keep_last_step(run_id: int) -> None:
+    """Keeps the newest step of a run without batches, for tables. Not at each flush: that would write to its run."""
+    newest = Series.objects.filter(run=run_id).aggregate(newest=Max("last_step"))["newest"]
+    Run.objects.filter(pk=run_id).exclude(last_step=newest or 0).update(last_step=newest or 0)
 
 
 def _writer(batch: Batch) -> Writer:

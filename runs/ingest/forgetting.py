@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import transaction
 
+from runs.ingest.compacting import keep_last_step
 from runs.ingest.locking import lock
 from runs.models import Run
 
@@ -14,3 +15,4 @@ def forget(run: Run) -> None:
         lock(run.pk, durable=True)
         run.attempts.all().delete()
         run.series.all().delete()
+        keep_last_step(run.pk)

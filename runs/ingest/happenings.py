@@ -1,13 +1,17 @@
-"""What a run says about itself, and what went wrong with its records: the attempt's phase and its events."""
+"""What a run says about itself, and what went wrong with its records: the attempt's phase, machine and events."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from django.db.models import Q
 
 from runs.ingest.texts import storable
-from runs.models import Attempt, AttemptEvent
+from runs.models import Attempt, AttemptEvent, PackageSet
 from workers import records
-from workers.records import Broken, Line, Status
+from workers.records import Broken, Environment, Line, Status
 
 
 def keep_status(attempt: Attempt, lines: Sequence[Line]) -> None:
@@ -25,6 +29,15 @@ def keep_alerts(attempt: Attempt, lines: Sequence[Line]) -> None:
         for alert in (line.record for line in lines)
         if isinstance(alert, records.Alert)
     )
+
+
+def keep_environment(attempt: Attempt, epoch: int, lines: Sequence[Line]) -> None:
+    """What the attempt runs on since its newest start."""
+    newest = [line.record for line in lines if isinstance(line.record, Environment)][-1]
+    is_no_news = Q(environment__epoch__gt=epoch)
+    told = {"epoch": epoch, **_storable(asdict(newest))}
+    told["packages"] = PackageSet.objects.keep(told["packages"])
+    Attempt.objects.filter(Q(pk=attempt.pk), Q(environment__isnull=True) | ~is_no_news).update(environment=told)
 
 
 def warn_of_broken(attempt: Attempt, epoch: int, broken: Sequence[Broken]) -> None:
@@ -54,6 +67,14 @@ def warn_of_gaps(attempt: Attempt, epoch: int, gaps: Sequence[tuple[int, int]], 
 def _sentence(alert: records.Alert) -> str:
     text = storable(alert.message)
     return text if alert.step is None else f"Step {alert.step}: {text}"
+
+
+def _storable(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {storable(name): _storable(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_storable(item) for item in value]
+    return storable(value) if isinstance(value, str) else value
 
 
 def _warn(attempt: Attempt, why: str) -> None:

@@ -8,13 +8,16 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from workers.records import Alert, Checkpoint, Line, Metric, Record, Response, Status
+from workers.records import Alert, Checkpoint, Environment, Line, Metric, Record, Response, Status
 
 MAX_KEYS = 10_000
 MAX_KEY = 250
 MAX_PATH = 1_000
 MAX_SPLIT = 20
 MAX_PHASE = 40
+MAX_PACKAGES = 5_000
+MAX_GPUS = 64
+MAX_TOLD = 300
 LEVELS = ("info", "warning", "error")
 BIG = 2**63
 SMALL = 2**31
@@ -45,6 +48,8 @@ def _of_kind(record: Record) -> Iterator[str]:
         yield from _checkpoint(record)
     elif isinstance(record, Status) and len(record.phase) > MAX_PHASE:
         yield f"phase has {len(record.phase)} characters; at most {MAX_PHASE} are kept"
+    elif isinstance(record, Environment):
+        yield from _environment(record)
     elif isinstance(record, Alert) and record.level not in LEVELS:
         yield f"level must be one of {', '.join(LEVELS)}, not {record.level!r}"[:200]
 
@@ -73,6 +78,19 @@ def _response(record: Response) -> Iterator[str]:
     for name, value in (("sample", record.sample), ("tokens", record.tokens)):
         if not 0 <= value < SMALL:
             yield f"{name} must lie between 0 and {SMALL - 1}, not {value}"
+
+
+def _environment(record: Environment) -> Iterator[str]:
+    for many, most, what in ((record.packages, MAX_PACKAGES, "packages"), (record.gpus, MAX_GPUS, "GPUs")):
+        if len(many) > most:
+            yield f"an environment names {len(many)} {what}; at most {most} are kept"
+    told = [value for value in vars(record).values() if isinstance(value, str)]
+    parts = [text for gpu in record.gpus for text in (gpu.name, gpu.uuid)]
+    if any(len(text) > MAX_TOLD for text in (*told, *parts, *record.packages, *record.packages.values())):
+        yield f"the texts of an environment must have at most {MAX_TOLD} characters"
+    numbers = (record.cores, record.memory_mb, *(gpu.memory_mb for gpu in record.gpus))
+    if not all(0 <= number < BIG for number in numbers):
+        yield f"cores and memory_mb must lie between 0 and {BIG - 1}"
 
 
 def _checkpoint(record: Checkpoint) -> Iterator[str]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from django.db import connection
+from numpy.typing import NDArray
 
 from runs import series
 from runs.models import Attempt, Batch, RecordFile
@@ -17,15 +19,17 @@ from workers.records import Metric
 # Keys come sorted, so that two writers never take the same rows in opposite orders.
 SUMMARISE = """
 INSERT INTO runs_series (run_id, key, points, last_step, last_value, min_value, max_value)
-SELECT %(run)s, * FROM unnest(%(keys)s::text[], %(points)s::bigint[], %(steps)s::bigint[],
-                              %(lasts)s::float8[], %(lows)s::float8[], %(highs)s::float8[])
+SELECT {run}, summary.* FROM {source} unnest(
+    %(keys)s::text[], %(points)s::bigint[], %(steps)s::bigint[], %(lasts)s::float8[], %(lows)s::float8[],
+    %(highs)s::float8[]) AS summary
 ON CONFLICT (run_id, key) DO UPDATE SET
     points = runs_series.points + EXCLUDED.points,
-    last_step = CASE WHEN %(newest)s THEN EXCLUDED.last_step ELSE runs_series.last_step END,
-    last_value = CASE WHEN %(newest)s THEN EXCLUDED.last_value ELSE runs_series.last_value END,
+    last_step = CASE WHEN {newest} THEN EXCLUDED.last_step ELSE runs_series.last_step END,
+    last_value = CASE WHEN {newest} THEN EXCLUDED.last_value ELSE runs_series.last_value END,
     min_value = LEAST(runs_series.min_value, EXCLUDED.min_value),
     max_value = GREATEST(runs_series.max_value, EXCLUDED.max_value)
 """
+SUMMARISE_ONE = SUMMARISE.format(run="%(run)s", source="", newest="%(newest)s")
 
 # The run's newest batch, and whether a later process of the run has written already: then what comes is late, and no
 # longer the last.
@@ -44,6 +48,7 @@ class Stored:
     cursor: int
     previous: int
     points: Block
+    data: bytes
 
 
 def keep_metrics(attempt: Attempt, file: RecordFile, metrics: Sequence[tuple[int, float, Metric]]) -> Stored | None:
@@ -57,6 +62,7 @@ def keep_metrics(attempt: Attempt, file: RecordFile, metrics: Sequence[tuple[int
 def keep_points(attempt: Attempt, epoch: int, seqs: tuple[int, int], points: Block) -> Stored:
     """Stores the points of the records from the first to the last of `seqs`. The caller holds the run's lock."""
     previous, is_late = _standing(attempt, epoch)
+    data = series.pack(points)
     batch = Batch.objects.create(
         run_id=attempt.run_id,
         attempt=attempt,
@@ -64,11 +70,11 @@ def keep_points(attempt: Attempt, epoch: int, seqs: tuple[int, int], points: Blo
         first_seq=seqs[0],
         last_seq=seqs[1],
         keys=list(points.keys),
-        data=series.pack(points),
+        data=data,
     )
     if points.cells:
         _summarise(attempt.run_id, points, newest=not is_late)
-    return Stored(batch.pk, previous, points)
+    return Stored(batch.pk, previous, points, data)
 
 
 def _standing(attempt: Attempt, epoch: int) -> tuple[int, bool]:
@@ -78,22 +84,28 @@ def _standing(attempt: Attempt, epoch: int) -> tuple[int, bool]:
     return previous, is_late
 
 
-def _summarise(run_id: int, points: Block, newest: bool) -> None:
+def summary(points: Block) -> dict[str, Any]:
+    """What SUMMARISE adds up, key by key: keys, points, and the rest as PostgreSQL's array literals."""
     starts, last = points.cuts[:-1], points.cuts[1:] - 1
-    parameters = {
-        "run": run_id,
+    return {
         "keys": list(points.keys),
-        "points": np.diff(points.cuts).tolist(),
-        "steps": points.steps[points.rows[last]].tolist(),
-        "lasts": points.values[last].tolist(),
+        "points": _literal(np.diff(points.cuts)),
+        "steps": _literal(points.steps[points.rows[last]]),
+        "lasts": _literal(points.values[last]),
         "lows": _known(np.fmin.reduceat(points.values, starts)),
         "highs": _known(np.fmax.reduceat(points.values, starts)),
-        "newest": newest,
     }
+
+
+def _summarise(run_id: int, points: Block, newest: bool) -> None:
     with connection.cursor() as sql:
-        sql.execute(SUMMARISE, parameters)
+        sql.execute(SUMMARISE_ONE, summary(points) | {"run": run_id, "newest": newest})
 
 
-def _known(values: Floats) -> list[float | None]:
+def _literal(values: NDArray[Any]) -> str:
+    return f"{{{','.join(map(repr, values.tolist()))}}}"
+
+
+def _known(values: Floats) -> str:
     """NaN (every value was NaN) as NULL: LEAST and GREATEST pass over NULL, but take NaN for the greatest number."""
-    return [None if np.isnan(value) else float(value) for value in values]
+    return _literal(values).replace("nan", "NULL")

@@ -11,12 +11,19 @@ from django.db import transaction
 from runs import live
 from runs.ingest.answers import keep_checkpoints, keep_populations, keep_responses
 from runs.ingest.columns import Columns
-from runs.ingest.happenings import keep_alerts, keep_status, warn_of_broken, warn_of_gaps, warn_of_refused
+from runs.ingest.happenings import (
+    keep_alerts,
+    keep_environment,
+    keep_status,
+    warn_of_broken,
+    warn_of_gaps,
+    warn_of_refused,
+)
 from runs.ingest.limits import refusal
 from runs.ingest.locking import lock
 from runs.ingest.metrics import Stored, keep_metrics, keep_points
 from runs.models import Attempt, RecordFile
-from workers.records import Alert, Broken, Checkpoint, Line, Metric, Population, Response, Status
+from workers.records import Alert, Broken, Checkpoint, Environment, Line, Metric, Population, Response, Status
 
 # What a page is told to fetch again when records of a kind came in. Points travel by themselves.
 TOLD = {Response: "responses", Population: "population", Checkpoint: "checkpoints", Status: "state", Alert: "state"}
@@ -118,6 +125,8 @@ def _keep(attempt: Attempt, file: RecordFile, lines: Sequence[Line]) -> Stored |
         keep_alerts(attempt, lines)
     if Status in kinds:
         keep_status(attempt, lines)
+    if Environment in kinds:
+        keep_environment(attempt, file.epoch, lines)
     return keep_metrics(attempt, file, [(n.seq, n.t, n.record) for n in lines if isinstance(n.record, Metric)])
 
 
@@ -136,6 +145,6 @@ def _kinds(lines: Sequence[Line], warned: bool) -> list[str]:
 
 def _tell(run_uid: str, stored: Stored | None, changed: Sequence[str]) -> None:
     if stored:
-        live.publish_points(run_uid, stored.cursor, stored.points, previous=stored.previous)
+        live.publish_points(run_uid, stored.cursor, stored.points, stored.data, previous=stored.previous)
     for what in changed:
         live.publish_changed(run_uid, what)

@@ -3,11 +3,14 @@
 Nothing here enqueues a job: whoever calls it does, on commit.
 """
 
-from runs.launch.cancelling import cancel, request_cancel, wish_to_end
+from runs.launch.cancelling import cancel, end_what_is_left, request_cancel, wish_to_end
 from runs.launch.changes import mark, move, since
 from runs.launch.clusters import EXECUTORS, Waits, executor_for, waits_of
-from runs.launch.creating import check, create_run, new_attempt
+from runs.launch.creating import check, check_hours, create_run, new_attempt
 from runs.launch.fencing import shut_out
+from runs.launch.moving import CannotMove, arrive, hold, move_to, release
+from runs.launch.pinning import kept_bundle
+from runs.launch.places import place_of
 from runs.launch.rebuilding import (
     KEPT_A_RUN,
     CannotRebuild,
@@ -22,28 +25,56 @@ from runs.launch.restarting import budget, calls_for_restart, plan_restart, rest
 from runs.launch.resuming import CannotResume, resume
 from runs.launch.resuming import refusal as resume_refusal
 from runs.launch.submitting import submit
+from runs.launch.sweeping import (
+    AT_ONCE,
+    NewSweep,
+    change_at_once,
+    create_sweep,
+    extend_sweep,
+    let_go,
+    pause_sweep,
+    plan_sweep,
+    unpause_sweep,
+)
 
 __all__ = [
+    "AT_ONCE",
     "EXECUTORS",
     "KEPT_A_RUN",
+    "CannotMove",
     "CannotRebuild",
     "CannotResume",
+    "NewSweep",
     "Waits",
+    "arrive",
     "budget",
     "calls_for_restart",
     "cancel",
+    "change_at_once",
     "check",
+    "check_hours",
     "checkpoint_at",
     "create_run",
+    "create_sweep",
+    "end_what_is_left",
     "executor_for",
+    "extend_sweep",
+    "hold",
     "is_ready",
+    "kept_bundle",
     "last_step",
+    "let_go",
     "mark",
     "move",
+    "move_to",
     "new_attempt",
+    "pause_sweep",
+    "place_of",
     "plan_restart",
+    "plan_sweep",
     "rebuild",
     "rebuild_refusal",
+    "release",
     "request_cancel",
     "restart_due",
     "restarts_made",
@@ -53,6 +84,7 @@ __all__ = [
     "since",
     "submit",
     "throw_away_old",
+    "unpause_sweep",
     "waits_of",
     "wish_to_end",
 ]

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from runs.launch.cluster_limits import limit_complaints
 from runs.launch.clusters import Waits
+from runs.launch.pinning import OTHER_CODE
+from runs.launch.ray_config import RAY_EXAMPLE, RAY_KEYS, ray_complaints
 from runs.launch.slurm_config import SLURM_EXAMPLE, SLURM_KEYS, slurm_complaints
 
-COMMON = ("waits", "task_paths")
-KEYS = {"local": ("cores", "gpus", *COMMON), "slurm": (*SLURM_KEYS, *COMMON)}
+COMMON = ("waits", "task_paths", "other_code", "limits")
+KEYS = {
+    "local": ("cores", "gpus", *COMMON),
+    "slurm": (*SLURM_KEYS, *COMMON),
+    "ray": (*RAY_KEYS, *COMMON),
+}
 EXAMPLES = {
     "local": '{"cores": 4, "gpus": ["0", "1"], "task_paths": ["/srv/esweb-tasks"]}',
     "slurm": SLURM_EXAMPLE,
+    "ray": RAY_EXAMPLE,
 }
 
 
@@ -26,9 +34,12 @@ def complaints(config: Any, kind: str = "local") -> Iterator[str]:
         return
     for key in sorted(config.keys() - set(KEYS[kind])):
         yield f"{key!r} is not a known key; the keys are {', '.join(KEYS[kind])}"
-    yield from slurm_complaints(config) if kind == "slurm" else _machine(config)
+    yield from OF_KIND[kind](config)
     yield from _waits(config.get("waits", {}))
     yield from _folders(config.get("task_paths", []))
+    yield from limit_complaints(config.get("limits", {}))
+    if (chosen := config.get("other_code", OTHER_CODE[0])) not in OTHER_CODE:
+        yield f"other_code must be one of {', '.join(OTHER_CODE)}, not {chosen!r}"
 
 
 def _machine(config: dict[str, Any]) -> Iterator[str]:
@@ -37,6 +48,13 @@ def _machine(config: dict[str, Any]) -> Iterator[str]:
     gpus = config.get("gpus", [])
     if not isinstance(gpus, list) or not all(isinstance(gpu, str) for gpu in gpus):
         yield f'gpus must be a list of device names such as ["0", "1"], not {gpus!r}'
+
+
+OF_KIND: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
+    "local": _machine,
+    "slurm": slurm_complaints,
+    "ray": ray_complaints,
+}
 
 
 def _is_count(value: Any) -> bool:

@@ -10,10 +10,13 @@ from typing import Any
 
 from django.conf import settings
 
+from runs.launch.places import place_of, site_of
 from runs.models import Cluster
 from workers.executors.base import Executor
 from workers.executors.local import Local
-from workers.executors.slurm import Site, Slurm
+from workers.executors.ray import Ray
+from workers.executors.ray import Site as RaySite
+from workers.executors.slurm import Slurm
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,8 @@ BY_KIND = {
     "slurm": Waits(
         beat=15.0, settle=60.0, exit_record=90.0, ambiguous=120.0, gone=300.0, beat_stale=90.0, restart=15.0
     ),
+    # A dashboard answers from what its head knows: "no such job" is true as soon as it is said.
+    "ray": Waits(beat=15.0, settle=60.0, exit_record=90.0, ambiguous=60.0, gone=300.0, beat_stale=90.0, restart=15.0),
 }
 
 
@@ -71,14 +76,22 @@ def _local(cluster: Cluster) -> Local:
     )
 
 
+def _said(cluster: Cluster, site: type[RaySite]) -> dict[str, Any]:
+    """What its config says of a site of that kind."""
+    names = [field.name for field in dataclasses.fields(site)]
+    return {name: cluster.config[name] for name in names if name in cluster.config}
+
+
 def _slurm(cluster: Cluster) -> Slurm:
-    said = {
-        field.name: cluster.config[field.name] for field in dataclasses.fields(Site) if field.name in cluster.config
-    }
-    return Slurm(Site(**said), settings.DATA_DIR / "queue" / cluster.name, waits_of(cluster).beat)
+    queue = settings.DATA_DIR / "queue" / cluster.name
+    return Slurm(site_of(cluster), queue, waits_of(cluster).beat, place_of(cluster))
 
 
-EXECUTORS: dict[str, Callable[[Cluster], Executor]] = {"local": _local, "slurm": _slurm}
+def _ray(cluster: Cluster) -> Ray:
+    return Ray(RaySite(**_said(cluster, RaySite)), settings.DATA_DIR / "queue" / cluster.name, waits_of(cluster).beat)
+
+
+EXECUTORS: dict[str, Callable[[Cluster], Executor]] = {"local": _local, "slurm": _slurm, "ray": _ray}
 """Kind of cluster -> what makes its executor."""
 
 

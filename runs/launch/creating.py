@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -9,13 +10,16 @@ from django.db import transaction
 
 from runs import checkpoints
 from runs.checkpoints import Saved
+from runs.costs import Demand, Estimator, check_limits
 from runs.launch.changes import tell
+from runs.launch.cluster_limits import check_fits
 from runs.launch.own_tasks import check_own_task
-from runs.models import Attempt, Cluster, Experiment, Origin, Run, key_of
+from runs.models import Attempt, Cluster, Experiment, Hold, Origin, Run, key_of
 from workers.config import ConfigError, Problem, RunConfig, preset
 from workers.executors.states import State
 
 NAME_LENGTH = 200
+ITS_TURN = "waits for its turn in its sweep"
 
 
 def create_run(
@@ -27,25 +31,45 @@ def create_run(
     """
     decoded = RunConfig.from_json(config)
     cluster = check(decoded)
-    _check_words(name, preset)
+    check_words(name, preset)
     with transaction.atomic():
-        run = Run.objects.create(
-            experiment=experiment,
-            name=name or f"{preset or decoded.method}, seed {decoded.seed}",
-            preset=preset,
-            method=decoded.method,
-            seed=decoded.seed,
-            config=decoded.to_json(),
-            created_by=person,
-        )
+        (demand,) = check_hours(person, experiment, [decoded], preset)
+        run = run_of(experiment, person, demand, name, preset)
+        run.save()
         attempt = _attempt(run, 1, cluster)
         attempt.note(f"created, to run on {cluster.name}", after=State.CREATED)
     return run
 
 
+def run_of(experiment: Experiment, person: User, demand: Demand, name: str, preset: str) -> Run:
+    """The row of a run, not yet saved."""
+    config = demand.config
+    return Run(
+        experiment=experiment,
+        name=name or f"{preset or config.method}, seed {config.seed}",
+        preset=preset,
+        method=config.method,
+        seed=config.seed,
+        config=config.to_json(),
+        created_by=person,
+        estimated_seconds=demand.seconds,
+    )
+
+
+def check_hours(person: User, experiment: Experiment | None, configs: Sequence[RunConfig], preset: str) -> list[Demand]:
+    """What these runs are estimated to take, in order. Raises ConfigError where that is beyond a limit."""
+    estimator = Estimator(person)
+    found = [(config, estimator.estimate(config, preset)) for config in configs]
+    demands = [Demand(config, estimate.median if estimate else None) for config, estimate in found]
+    with transaction.atomic():
+        check_limits(person, experiment, demands)
+    return demands
+
+
 def check(config: RunConfig) -> Cluster:
     """Where a run of this config would run. Raises ConfigError with what only the clusters' own settings forbid."""
     cluster = cluster_of(config)
+    check_fits(config, cluster)
     check_own_task(config, cluster)
     return cluster
 
@@ -62,11 +86,17 @@ def new_attempt(run: Run, why: str = "created", origin: Origin = Origin.RESUME) 
         if newest is not None and not State(newest.state).is_final:
             return newest
         run.attempts.filter(restart_at__isnull=False).update(restart_at=None)
+        forget_moves(run)
         start = checkpoints.newest(run)
         attempt = _attempt(run, newest.n + 1 if newest else 1, cluster, start, origin)
         attempt.note(f"{why}, to run on {cluster.name}; {_from_where(start)}", after=State.CREATED)
         tell(attempt)
     return attempt
+
+
+def forget_moves(run: Run) -> bool:
+    """Nothing follows an attempt that was to be moved or held. False where none was."""
+    return bool(run.attempts.filter(moves_to__isnull=False).update(moves_to=None, moves_held=False))
 
 
 def cluster_of(config: RunConfig) -> Cluster:
@@ -81,11 +111,16 @@ def cluster_of(config: RunConfig) -> Cluster:
 
 def _attempt(run: Run, n: int, cluster: Cluster, start: Saved | None = None, origin: Origin = Origin.LAUNCH) -> Attempt:
     attempt = Attempt.objects.create(
-        run=run, n=n, key=key_of(run, n), cluster=cluster, origin=origin,
+        run=run, n=n, key=key_of(run, n), cluster=cluster, origin=origin, **held_by_sweep(run),
         resumed_attempt=start.attempt if start else None, resumed_step=start.step if start else None,
     )  # fmt: skip
     Run.objects.filter(pk=run.pk).update(state=attempt.state)
     return attempt
+
+
+def held_by_sweep(run: Run) -> dict[str, str]:
+    """Fields of an attempt whose run belongs to a sweep: that lets it go when its turn has come."""
+    return {"hold": Hold.SWEEP.value, "reason": ITS_TURN} if run.sweep_id else {}
 
 
 def _from_where(start: Saved | None) -> str:
@@ -94,7 +129,8 @@ def _from_where(start: Saved | None) -> str:
     return f"it goes on from step {start.step}, saved by attempt {start.attempt}"
 
 
-def _check_words(name: str, preset_name: str) -> None:
+def check_words(name: str, preset_name: str) -> None:
+    """Raises ConfigError for a name that is too long, and for a preset that there is not."""
     if len(name) > NAME_LENGTH or "\x00" in name:
         raise ConfigError([Problem("name", f"must be text of at most {NAME_LENGTH} characters")])
     if preset_name:

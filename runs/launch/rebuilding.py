@@ -29,6 +29,9 @@ def refusal(run: Run) -> str:
     """Why the run's checkpoints cannot be rebuilt; empty where they can."""
     if run.is_imported:
         return gettext("It was imported: its checkpoints and its replay log are where it ran.")
+    if (newest := run.newest_attempt()) is not None and newest.cluster is not None and newest.cluster.is_far:
+        said = gettext("Its checkpoints and its replay log lie on %(cluster)s, whose disk is not seen from here.")
+        return said % {"cluster": newest.cluster.name}
     if run.method == "es":
         return ""
     return gettext(

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from runs.launch.ssh_config import FILES, SSH_KEYS, ssh_complaints
 from workers.executors.slurm.site import SECRET, VARIABLE, WORD
 
 WORDS = ("partition", "account", "qos", "constraint", "gpu_type")
-PATHS = ("python", "project", "slurm_conf")
-SLURM_KEYS = (*WORDS, "time_limit_seconds", "modules", "env", *PATHS)
+PATHS = ("python", "project", "slurm_conf", "folder", *FILES)
+SLURM_KEYS = (*WORDS, "time_limit_seconds", "modules", "env", "python", "project", "slurm_conf", *SSH_KEYS)
 SLURM_EXAMPLE = '{"partition": "gpu", "account": "lab", "modules": ["cuda/12.4"], "env": {"HF_HOME": "/shared/hf"}}'
 LETTERS = "letters, digits and _ . , : / + @ = -, beginning with a letter, a digit or _"
 
 
 def slurm_complaints(config: dict[str, Any]) -> Iterator[str]:
     """Everything that is wrong with what a Slurm cluster has beyond other kinds."""
+    yield from ssh_complaints(config)
     for key in WORDS:
         if key in config and not _is_word(config[key]):
             yield f"{key} must be one word of {LETTERS}, not {config[key]!r}"
@@ -26,11 +28,12 @@ def slurm_complaints(config: dict[str, Any]) -> Iterator[str]:
     modules = config.get("modules", [])
     if not isinstance(modules, list) or not all(_is_word(module) for module in modules):
         yield f'modules must be a list such as ["cuda/12.4"], each one word of {LETTERS}, not {modules!r}'
-    yield from _variables(config.get("env", {}))
-    yield from _paths(config)
+    yield from variable_complaints(config.get("env", {}))
+    yield from path_complaints(config, PATHS)
 
 
-def _variables(env: Any) -> Iterator[str]:
+def variable_complaints(env: Any) -> Iterator[str]:
+    """What is wrong with the variables that jobs are given."""
     if not isinstance(env, dict):
         yield f'env must be an object such as {{"HF_HOME": "/shared/hf"}}, not {env!r}'
         return
@@ -43,8 +46,9 @@ def _variables(env: Any) -> Iterator[str]:
             yield f"env: {name} must be text of one line, not {value!r}"
 
 
-def _paths(config: dict[str, Any]) -> Iterator[str]:
-    for key in PATHS:
+def path_complaints(config: dict[str, Any], keys: Iterable[str]) -> Iterator[str]:
+    """What is wrong with those of these that are there."""
+    for key in keys:
         path = config.get(key, "/")
         if (
             not isinstance(path, str)

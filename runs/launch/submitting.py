@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from datetime import timedelta
 
-from django.conf import settings
 from django.db.models import F
 from django.utils import timezone
 
@@ -17,6 +16,8 @@ from runs.launch.changes import mark, move, since
 from runs.launch.clusters import executor_for, python_of, waits_of
 from runs.launch.fencing import shut_out
 from runs.launch.own_tasks import task_folders
+from runs.launch.pinning import code_arguments, code_environment, pin, ship
+from runs.launch.places import cache_of
 from runs.models import Attempt, Job, Rebuild
 from workers.attempt import write_json
 from workers.executors.base import Ambiguous, Executor, Rejected, Spec, Unreachable
@@ -28,6 +29,8 @@ def submit(job: Job) -> bool:
 
     False where the cluster did not answer: then it will hardly answer about the next job either.
     """
+    if isinstance(job, Attempt) and job.hold:
+        return True
     if job.state == State.CREATED.value and not move(job, State.SUBMITTING, "on its way to the cluster"):
         return True
     if job.state != State.SUBMITTING.value:
@@ -52,11 +55,13 @@ def submit(job: Job) -> bool:
 def spec_of(job: Job) -> Spec:
     """What the cluster is asked for. No secret stands in it."""
     compute = job.run.run_config.compute
-    env = {"ESWEB_CACHE": str(settings.CACHE_DIR)}
+    env = {"ESWEB_CACHE": cache_of(job.cluster)}
     if "HF_HUB_OFFLINE" in os.environ:
         env["HF_HUB_OFFLINE"] = os.environ["HF_HUB_OFFLINE"]
     if folders := task_folders(job.cluster):
         env["ESWEB_TASK_PATHS"] = os.pathsep.join(folders)
+    if isinstance(job, Attempt):
+        env |= code_environment(job)
     return Spec(
         key=job.key,
         directory=job.directory,
@@ -72,7 +77,10 @@ def spec_of(job: Job) -> Spec:
 
 def _training(job: Job) -> tuple[str, ...]:
     checkpoint = job.resumed_from if isinstance(job, Attempt) else None
-    return ("workers.train", "run.json", "--out", ".", *(("--resume", str(checkpoint)) if checkpoint else ()))
+    # Seen from its own directory, since the cluster may call the folder of all runs by another name.
+    start = ("--resume", os.path.relpath(checkpoint, job.directory)) if checkpoint else ()
+    pinned = code_arguments(job) if isinstance(job, Attempt) else ()
+    return ("workers.train", "run.json", "--out", ".", *pinned, *start)
 
 
 def _rebuilding(rebuild: Rebuild) -> tuple[str, ...]:
@@ -82,11 +90,12 @@ def _rebuilding(rebuild: Rebuild) -> tuple[str, ...]:
 
 
 def _prepare(job: Job) -> None:
-    """Everything on disk that must be so before the cluster is asked. Raises OSError."""
+    """Everything on disk that must be so before the cluster is asked. Raises OSError and Unreachable."""
     job.directory.mkdir(parents=True, exist_ok=True)
     if isinstance(job, Attempt):
-        for earlier in job.run.attempts.filter(n__lt=job.n):
-            shut_out(earlier)
+        shut_out(*job.run.attempts.filter(n__lt=job.n).select_related("run", "cluster"))
+        pin(job)
+        ship(job)
         write_json(job.directory / "run.json", job.run.config, sync=True)
 
 

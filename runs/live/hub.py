@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections import deque
 from collections.abc import AsyncIterator
@@ -15,7 +14,7 @@ import redis
 import redis.asyncio
 from django.conf import settings
 
-from runs.live.publishing import CHANGES, CHANNEL, News
+from runs.live.publishing import CHANGES, CHANNEL, News, news
 
 log = logging.getLogger(__name__)
 
@@ -114,9 +113,9 @@ class Hub:
             run = message["channel"].decode().removeprefix(CHANNEL)
             watching = [box for box in self._boxes if run in box.runs]
             if watching:
-                news = News(run, **json.loads(message["data"]))
+                told = news(run, message["data"])
                 for box in watching:
-                    box.put(news)
+                    box.put(told)
 
 
 async def _messages(url: str) -> AsyncIterator[dict[str, Any]]:

@@ -13,7 +13,7 @@ from django.conf import settings
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from runs.series import Block, Points, wire
+from runs.series import Block, Points, unpack, wire
 
 log = logging.getLogger(__name__)
 
@@ -35,10 +35,14 @@ class News:
     changed: str = ""
 
 
-def publish_points(run_uid: str, cursor: int, points: Block, *, previous: int = 0) -> None:
-    """Sends the points of a committed batch. `previous` is the run's batch before it, so that readers see a gap."""
-    sent = wire(points) if points.cells <= MAX_CELLS else None
-    _publish(run_uid, {"cursor": cursor, "previous": previous, "points": sent})
+def publish_points(run_uid: str, cursor: int, points: Block, data: bytes, *, previous: int = 0) -> None:
+    """Sends the points of a committed batch, and those packed. `previous` is the run's batch before it, so that readers
+    see a gap."""
+    told: dict[str, Any] = {"cursor": cursor, "previous": previous}
+    if points.cells <= MAX_CELLS:
+        _publish(run_uid, told | {"keys": points.keys}, data)
+    else:
+        _publish(run_uid, told)
 
 
 def publish_changed(run_uid: str, what: str) -> None:
@@ -48,13 +52,22 @@ def publish_changed(run_uid: str, what: str) -> None:
     _publish(run_uid, {"changed": what})
 
 
+def news(run_uid: str, message: bytes) -> News:
+    """What was published."""
+    head, _, data = message.partition(b"\n")
+    told = orjson.loads(head)
+    keys = told.pop("keys", None)
+    # Unpacked here, where somebody looks at the run, and not by those who write it.
+    return News(run_uid, **told, points=None if keys is None else wire(unpack(keys, data)))
+
+
 @cache
 def _client(url: str) -> redis.Redis:
     return redis.Redis.from_url(url, socket_connect_timeout=1, socket_timeout=5, retry=Retry(NoBackoff(), 1))
 
 
-def _publish(run_uid: str, body: dict[str, Any]) -> None:
+def _publish(run_uid: str, told: dict[str, Any], data: bytes = b"") -> None:
     try:
-        _client(settings.REDIS_URL).publish(CHANNEL + run_uid, orjson.dumps(body))
+        _client(settings.REDIS_URL).publish(CHANNEL + run_uid, orjson.dumps(told) + b"\n" + data)
     except redis.RedisError as error:
         log.warning("Open pages of run %s were not told of news, and catch up later: %s", run_uid, error)

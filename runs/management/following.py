@@ -20,6 +20,7 @@ from kombu.exceptions import OperationalError as BrokerAway
 from runs import jobs, live
 from runs.ingest import close_files, ingest
 from runs.models import Attempt, RecordFile
+from workers.executors.mirror import mirrored
 from workers.executors.states import State
 from workers.records import read, records_path
 
@@ -139,6 +140,9 @@ def _tell_of_end(attempt: Attempt, progress: Progress) -> None:
 def _is_over(attempt: Attempt, progress: Progress) -> bool:
     """True where nothing more will be written. The state was read before the files were."""
     if not State(attempt.state).is_final:
+        return False
+    copy = mirrored(attempt.directory)
+    if copy is not None and not (copy.is_settled or (attempt.directory / "exit.json").exists()):
         return False
     if not attempt.directory.exists() or (attempt.directory / "exit.json").exists():
         return True

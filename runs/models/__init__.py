@@ -5,10 +5,14 @@ from runs.models.experiment import Experiment, Run
 from runs.models.imported import Import
 from runs.models.job import Cluster, Job
 from runs.models.kept_answer import KeptAnswer
+from runs.models.knob import Knob
+from runs.models.limit import Limit
+from runs.models.package_set import PackageSet
 from runs.models.rebuild import Rebuild
 from runs.models.response import Checkpoint, Population, Prompt, Response
 from runs.models.saved_view import SavedView
 from runs.models.series import Batch, Chunk, RecordFile, Series
+from runs.models.service import Service
 from runs.models.sweep import Sweep
 from runs.models.token import ApiToken
 
@@ -25,7 +29,10 @@ __all__ = [
     "Import",
     "Job",
     "KeptAnswer",
+    "Knob",
+    "Limit",
     "Origin",
+    "PackageSet",
     "Population",
     "Prompt",
     "Rebuild",
@@ -34,6 +41,7 @@ __all__ = [
     "Run",
     "SavedView",
     "Series",
+    "Service",
     "Sweep",
     "checkpoint_folder",
     "key_of",

@@ -80,6 +80,14 @@ class Attempt(Job):
     drained_at = models.DateTimeField(null=True, blank=True)
     hold = models.CharField(max_length=10, choices=Hold.choices, blank=True)
     """Set while it is CREATED and no cluster shall be asked yet."""
+    moves_to = models.ForeignKey(Cluster, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    moves_held = models.BooleanField(default=False)
+    """Where the next attempt goes once this one has been cancelled, and whether it is held there."""
+    code = models.JSONField(null=True, blank=True)
+    """What it is to run, as `workers.code.Code` says it: pinned before it is submitted."""
+    environment = models.JSONField(null=True, blank=True)
+    """What it ran on, by its own word: the record `Environment` of its newest `epoch`, with that; `packages` is the
+    digest of a PackageSet, which attempts share."""
 
     objects = AttemptQuerySet.as_manager()
 
@@ -97,6 +105,7 @@ class Attempt(Job):
             models.Index(fields=["cluster", "state"]),
             models.Index(fields=["id"], condition=Q(drained_at__isnull=True), name="attempt_undrained"),
             models.Index(fields=["cluster"], condition=~Q(hold=""), name="attempt_held"),
+            models.Index(fields=["moves_to"], condition=Q(moves_to__isnull=False), name="attempt_moving"),
             models.Index(fields=["restart_at"], condition=Q(restart_at__isnull=False), name="attempt_to_restart"),
         )
 

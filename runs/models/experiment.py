@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -10,7 +11,7 @@ from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
-from django.db.models import F, Func, Q
+from django.db.models import F, Func, Q, Value
 from django.urls import reverse
 from django.utils.functional import cached_property
 
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
     from runs.models.attempt import Attempt
 
 Person = AbstractBaseUser | AnonymousUser
+NARROW = (
+    "archived_at", "deleted_at", "state", "method", "preset", "seed", "name", "created_by", "recipe", "last_step",
+    "time_taken", "created_at",
+)  # fmt: skip
+"""What tables ask of all runs of an experiment: from the index alone, since rows are wide with their configs."""
 UID_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 
 
@@ -89,7 +95,8 @@ class Run(Shelved):
     """One training. Its state is that of its newest attempt, kept here so that a table can sort by it."""
 
     uid = models.CharField(max_length=10, unique=True, default=new_uid, editable=False)
-    experiment = models.ForeignKey(Experiment, on_delete=models.CASCADE, related_name="runs")
+    # Every index on it begins with the experiment, or is for another question.
+    experiment = models.ForeignKey(Experiment, on_delete=models.CASCADE, related_name="runs", db_index=False)
     name = models.CharField(max_length=200)
     preset = models.CharField(max_length=100, blank=True)
     method = models.CharField(max_length=20)
@@ -109,17 +116,28 @@ class Run(Shelved):
     """How long it was to take when it was launched; empty where there was no run to tell it from."""
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="runs")
     created_at = models.DateTimeField(auto_now_add=True)
+    last_step = models.BigIntegerField(default=0, db_default=0, editable=False)
+    """The newest step of its series, as far as they are compacted: true while the run has no batch (`Batch`)."""
+    time_taken = models.DurationField(default=timedelta, db_default=Value(timedelta()), editable=False)
+    """How long its attempts that have ended took together. The database keeps it itself, whoever writes an attempt."""
 
     objects = RunQuerySet.as_manager()
 
     class Meta:
         indexes = (
-            models.Index(fields=["experiment", "state"]),
-            models.Index(fields=["experiment", "-id"], name="run_newest_first"),
+            models.Index(
+                fields=["experiment", "state"],
+                include=["archived_at", "id"],
+                condition=Q(deleted_at=None),
+                name="run_by_state",
+            ),
+            models.Index(fields=["experiment", "-id"], include=NARROW, name="run_newest_first"),
             models.Index(fields=["experiment", "recipe"], name="run_by_recipe"),
             models.Index(fields=["deleted_at"], condition=Q(deleted_at__isnull=False), name="run_in_bin"),
             GinIndex(fields=["config"], opclasses=["jsonb_path_ops"], name="run_by_config"),
             GinIndex(fields=["tags"], name="run_by_tag"),
+            models.Index(fields=["id"], condition=~Q(tags=[]), name="run_tagged"),
+            models.Index(fields=["id"], condition=~Q(note=""), name="run_noted"),
         )
 
     def __str__(self) -> str:

@@ -19,7 +19,7 @@ JobT = TypeVar("JobT", bound="Job")
 class Cluster(models.Model):
     """A place where runs run. `config` holds what its executor needs; `local` is this machine."""
 
-    KINDS: ClassVar = [("local", "This machine"), ("slurm", "Slurm")]
+    KINDS: ClassVar = [("local", "This machine"), ("slurm", "Slurm"), ("ray", "Ray")]
 
     name = models.SlugField(max_length=50, unique=True)
     kind = models.CharField(max_length=20, choices=KINDS)
@@ -29,6 +29,11 @@ class Cluster(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_far(self) -> bool:
+        """True where this machine does not see its disk: what is there is brought here, over SSH."""
+        return bool(self.config.get("address"))
 
 
 class JobQuerySet(models.QuerySet[JobT]):

@@ -7,7 +7,7 @@ from django.db import models
 
 from runs.models.experiment import Run
 
-SCOPES = ("read", "ingest", "launch", "admin")
+SCOPES = ("read", "ingest", "launch", "serve", "admin")
 
 
 class ApiToken(models.Model):

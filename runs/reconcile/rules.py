@@ -111,8 +111,10 @@ def _failure(ending: Ending) -> str:
 
 def _unrecorded(known: Known, seen: Observation) -> Verdict | None:
     """The cluster says that it has ended, and nothing was written down. Files may lag behind."""
+    if known.traces.is_behind:
+        return None
     never_began = not known.traces.is_claimed and seen.state in (State.CANCELLED, State.FAILED)
-    is_certain = never_began or seen.state == State.INTERRUPTED
+    is_certain = (never_began and not _failed_to_launch(known, seen)) or seen.state == State.INTERRUPTED
     if not is_certain and not known.has_passed(known.job.final_since_at, known.waits.exit_record):
         return None
     why = seen.reason or seen.native
@@ -120,9 +122,19 @@ def _unrecorded(known: Known, seen: Observation) -> Verdict | None:
         return Verdict(State.CANCELLED, why)
     if seen.state == State.SUCCEEDED:
         return Verdict(State.FAILED, "the cluster calls it done, but it left no exit record")
+    if _failed_to_launch(known, seen):
+        return Verdict(State.NODE_LOST, f"its node did not start it: {why}")
     if seen.state == State.CANCELLED:
         return Verdict(State.CANCELLED, f"cancelled from outside: {why}")
     return Verdict(seen.state, why)
+
+
+def _failed_to_launch(known: Known, seen: Observation) -> bool:
+    """True where it was cancelled with a place on a node, and its agent never began.
+
+    A node that cannot launch a job gives it back to the queue, or cancels it where the job must not be requeued.
+    """
+    return seen.state == State.CANCELLED and bool(seen.nodes) and not known.traces.is_claimed
 
 
 def _going_on(known: Known, seen: Observation) -> Verdict | None:

@@ -43,8 +43,9 @@ def tick(cluster: Cluster) -> bool:
 
 
 def open_jobs(cluster: Cluster) -> list[Job]:
-    """The cluster's jobs that have not ended: attempts first, of each kind the oldest."""
-    kinds = (Attempt.objects.open(), Rebuild.objects.open())
+    """The cluster's jobs that have not ended, without attempts that are held back: attempts first, of each kind the
+    oldest."""
+    kinds = (Attempt.objects.to_clusters(), Rebuild.objects.open())
     mine = (jobs.filter(cluster=cluster).select_related("run", "cluster").order_by("pk") for jobs in kinds)
     return [*chain.from_iterable(mine)]
 
@@ -55,6 +56,9 @@ def settle(jobs: Sequence[Job], seen: Mapping[str, Observation | None], trust_ru
     for job in jobs:
         try:
             _settle(job, seen.get(job.key), trust_running, timezone.now())
+        except Unreachable as error:
+            # It cannot be shut out now, so it stays as it is until it can.
+            log.warning("%s cannot be brought into its next state: %s", job.key, error)
         except (OSError, ValueError, KeyError, TypeError) as error:
             log.exception("The files of %s cannot be read", job.key)
             errors.append(error)
@@ -64,18 +68,21 @@ def settle(jobs: Sequence[Job], seen: Mapping[str, Observation | None], trust_ru
 
 def _tick(cluster: Cluster) -> None:
     launch.restart_due(cluster)
+    launch.arrive(cluster)
+    launch.let_go(cluster)
     jobs = open_jobs(cluster)
     cluster.refresh_from_db(fields=["ticked_at"])
     _count_only_what_was_watched(jobs, cluster.ticked_at)
     was_silent = not all(_passed_on(job) for job in jobs)
     known = [j for j in jobs if j.state not in NOT_SUBMITTED and not State(j.state).is_final]
     executor = executor_for(cluster)
+    asked = [job.key for job in known] + _still_to_be_brought(cluster)
     try:
-        seen = executor.poll([job.key for job in known]) if known else {}
+        seen = executor.poll(asked) if asked else {}
     except Unreachable as error:
         _note_silence(cluster, known, str(error))
         return
-    if was_silent and not known:
+    if was_silent and not asked:
         _note_silence(cluster, known, "see the jobs that are to be submitted")
         return
     Cluster.objects.filter(pk=cluster.pk).update(ticked_at=timezone.now(), unreachable_since_at=None)
@@ -86,6 +93,14 @@ def _passed_on(job: Job) -> bool:
     """Submits and cancels what is to be. False where the cluster is silent: it takes half a minute to say so, and one
     job that waits for that in a tick is enough."""
     return (job.state not in NOT_SUBMITTED or submit(job)) and cancel(job)
+
+
+def _still_to_be_brought(cluster: Cluster) -> list[str]:
+    """Keys of attempts that have ended, but have left records on a disk that only the cluster sees."""
+    if not cluster.is_far:
+        return []
+    ended = Attempt.objects.undrained().exclude(pk__in=Attempt.objects.open())
+    return list(ended.filter(cluster=cluster, submits__gt=0).values_list("key", flat=True))
 
 
 def _count_only_what_was_watched(jobs: Sequence[Job], ticked_at: datetime | None) -> None:
@@ -130,6 +145,8 @@ def _apply(job: Job, verdict: Verdict, seen: Observation | None) -> None:
         return
     if verdict.must_fence:
         launch.shut_out(job)
+        if seen is not None and not seen.state.is_final:
+            launch.end_what_is_left(job)
     why = verdict.why
     if verdict.state == State.FAILED and verdict.facts.get("exit_code"):
         why = f"{why}: {last_words(job.directory)}"

@@ -10,6 +10,7 @@ from typing import Any
 from workers import records
 from workers.attempt import claim_path, read_json
 from workers.executors.diagnosis import diagnose
+from workers.executors.mirror import mirrored
 from workers.records import Status
 
 TAIL_BYTES = 64 * 1024
@@ -42,11 +43,12 @@ class Ending:
 
 @dataclass(frozen=True)
 class Traces:
-    """One look at the directory. `beat` is the heartbeat's counter."""
+    """One look at the directory. `beat` is the heartbeat's counter; `is_behind`: there is more on a far disk."""
 
     ending: Ending | None = None
     beat: int | None = None
     is_claimed: bool = False
+    is_behind: bool = False
 
 
 def traces(directory: Path) -> Traces:
@@ -57,6 +59,7 @@ def traces(directory: Path) -> Traces:
         ending=Ending.of(ending) if ending else None,
         beat=int(heart["n"]) if heart else None,
         is_claimed=claim_path(directory).exists(),
+        is_behind=(copy := mirrored(directory)) is not None and copy.is_behind,
     )
 
 

@@ -6,10 +6,21 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from runs.series.columns import decode_floats, decode_ints, encode_floats, encode_ints
+from runs.series.columns import (
+    Data,
+    Progression,
+    decode_floats,
+    decode_ints,
+    encode_floats,
+    encode_ints,
+    progression,
+    progression_of,
+)
 from runs.series.packing import Block, Floats, Ints
 
 POINTS = 4096
@@ -33,6 +44,11 @@ class Column:
 
     def __getitem__(self, part: slice) -> Column:
         return Column(self.records[part], self.steps[part], self.values[part])
+
+    @property
+    def line(self) -> Progression | None:
+        """The steps, where they are a progression."""
+        return progression_of(self.steps)
 
     def cut(self) -> Iterator[Column]:
         """The points as chunks, all but the last of them full."""
@@ -70,12 +86,47 @@ def pack_chunk(points: Column) -> bytes:
 def unpack_chunk(data: bytes) -> Column:
     """The column that `pack_chunk` was given. Raises ValueError where the bytes are not one."""
     try:
+        packed = Packed.open(data)
+        return Column(packed.records, packed.steps, packed.values.astype(np.float64, copy=False))
+    except (struct.error, zlib.error, IndexError) as error:
+        raise ValueError(f"not a chunk: {error}") from error
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A chunk of `n` points, of which a column is unpacked when it is asked for: few charts need all three."""
+
+    data: memoryview
+    n: int
+    steps_at: int
+    values_at: int
+
+    @classmethod
+    def open(cls, data: Data) -> Packed:
+        """Raises ValueError where it is of another version, struct.error where it is no chunk at all."""
         version, n, of_records, of_steps = HEADER.unpack_from(data)
         if version != VERSION:
             raise ValueError(f"a chunk of version {version}; only {VERSION} is known")
         steps_at = HEADER.size + of_records
-        values_at = steps_at + of_steps
-        records = decode_ints(data[HEADER.size : steps_at], n)
-        return Column(records, decode_ints(data[steps_at:values_at], n), decode_floats(data[values_at:], n))
-    except (struct.error, zlib.error, IndexError) as error:
-        raise ValueError(f"not a chunk: {error}") from error
+        return cls(memoryview(data), n, steps_at, steps_at + of_steps)
+
+    def __len__(self) -> int:
+        return self.n
+
+    @property
+    def records(self) -> Ints:
+        return decode_ints(self.data[HEADER.size : self.steps_at], self.n)
+
+    @property
+    def steps(self) -> Ints:
+        return decode_ints(self.data[self.steps_at : self.values_at], self.n)
+
+    @property
+    def line(self) -> Progression | None:
+        """The steps, where they are a progression."""
+        return progression(self.data[self.steps_at : self.values_at], self.n)
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """In as many bits as they lie there."""
+        return decode_floats(self.data[self.values_at :], self.n)

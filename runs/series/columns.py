@@ -8,35 +8,78 @@ from __future__ import annotations
 
 import struct
 import zlib
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from runs.series.packing import Floats, Ints, differences, shuffled, unshuffled
 
+Data: TypeAlias = bytes | memoryview
+
 PROGRESSION, INTEGERS, SINGLES, DOUBLES, DEFLATED = range(5)
 LINE = struct.Struct("<qq")
+WRAPS_AT = 2**63
 WORTH_DEFLATING = 0.5
 """Of the size as it is: deflating less than this away costs more in reading than it saves on the disk."""
 
 
+class Progression(NamedTuple):
+    """`n` integers of 64 bits that go up or down by `step`, from `first` on: nothing to read, and nothing to look
+    through."""
+
+    first: int
+    step: int
+    n: int
+
+    @property
+    def ascends(self) -> bool:
+        """True where each is above the one before, as steps of nearly all runs are."""
+        return self.n == 1 or (self.step > 0 and self.first + self.step * (self.n - 1) < WRAPS_AT)
+
+    def joined(self, other: Progression) -> Progression | None:
+        """Both, one after the other, where that is one progression. A single integer has no step of its own."""
+        step = other.first - self.first if self.n == 1 else self.step
+        fits = other.first == self.first + step * self.n and (other.step == step or other.n == 1)
+        return Progression(self.first, step, self.n + other.n) if fits and -WRAPS_AT < step < WRAPS_AT else None
+
+    def written_out(self) -> Ints:
+        """int64[n]."""
+        # In place: charts read thousands of these, and most of what they cost is memory.
+        line: Ints = np.arange(self.n, dtype=np.int64)
+        if self.step != 1:
+            line *= self.step
+        line += self.first
+        return line
+
+
+def progression_of(column: Ints) -> Progression | None:
+    """int64[n], n ≥ 1, where it is one."""
+    apart = np.diff(column)
+    if len(apart) and not (apart == apart[0]).all():
+        return None
+    return Progression(int(column[0]), int(apart[0]) if len(apart) else 0, len(column))
+
+
 def encode_ints(column: Ints) -> bytes:
     """int64[n], n ≥ 1. Steps and sequence numbers mostly go up evenly: two numbers say them all."""
-    apart = np.diff(column)
-    if not len(apart) or (apart == apart[0]).all():
-        return bytes([PROGRESSION]) + LINE.pack(column[0], apart[0] if len(apart) else 0)
+    if line := progression_of(column):
+        return bytes([PROGRESSION]) + LINE.pack(line.first, line.step)
     return bytes([INTEGERS]) + zlib.compress(shuffled(differences(column)), 1)
 
 
-def decode_ints(data: bytes, n: int) -> Ints:
+def progression(data: Data, n: int) -> Progression | None:
+    """What `encode_ints` was given, where that was a progression and is known without writing it out."""
+    if data[0] != PROGRESSION:
+        return None
+    first, step = LINE.unpack_from(data, 1)
+    return Progression(first, step, n)
+
+
+def decode_ints(data: Data, n: int) -> Ints:
     """What `encode_ints` was given. Raises ValueError where the bytes are not that."""
-    if data[0] == PROGRESSION:
-        first, step = LINE.unpack_from(data, 1)
-        # In place: charts read thousands of these, and most of what they cost is memory.
-        line: Ints = np.arange(n, dtype=np.int64)
-        if step != 1:
-            line *= step
-        line += first
-        return line
+    if line := progression(data, n):
+        return line.written_out()
     if data[0] != INTEGERS:
         raise ValueError(f"{data[0]} is no way to write integers")
     return np.cumsum(unshuffled(zlib.decompress(data[1:]), "<i8"), dtype=np.int64)
@@ -54,12 +97,13 @@ def encode_floats(column: Floats) -> bytes:
     return bytes([SINGLES if is_exact else DOUBLES]) + plain
 
 
-def decode_floats(data: bytes, n: int) -> Floats:
-    """What `encode_floats` was given. Raises ValueError where the bytes are not that."""
+def decode_floats(data: Data, n: int) -> NDArray[Any]:
+    """What `encode_floats` was given, in as many bits as it lies there: whoever copies it widens it on the way. Raises
+    ValueError where the bytes are not that."""
     if data[0] == DOUBLES:
         return np.frombuffer(data, "<f8", n, 1)
     if data[0] == SINGLES:
-        return np.frombuffer(data, "<f4", n, 1).astype(np.float64)
+        return np.frombuffer(data, "<f4", n, 1)
     if data[0] != DEFLATED:
         raise ValueError(f"{data[0]} is no way to write floats")
     return np.cumsum(unshuffled(zlib.decompress(data[1:]), "<i8"), dtype=np.int64).view(np.float64)

@@ -47,9 +47,11 @@ def _m4(x: Floats, y: Floats, px: int, span: Span | None, pieces: NDArray[Any] |
     if len(x) <= 2 * px:
         return np.arange(len(x))
     span = span or (float(x.min()), float(x.max()))
-    gap, is_one = np.isnan(y), pieces is None or not _changes(pieces).any()
-    if is_one and not gap.any():
-        return _corners_of_one_line(x, y, px, span)
+    if pieces is None or not _changes(pieces).any():
+        solid = _corners_of_one_line(x, y, px, span)
+        if solid is not None:
+            return solid
+    gap = np.isnan(y)
     column = _columns(x, px, span)
     line = np.cumsum(gap) + (0 if pieces is None else _changes(pieces).cumsum())
     solid = np.flatnonzero(~gap)
@@ -63,25 +65,39 @@ def _columns(x: Floats, px: int, span: Span) -> Ints:
     return np.clip((x - low) / width * px, 0, px - 1).astype(np.int64)
 
 
-def _corners_of_one_line(x: Floats, y: Floats, px: int, span: Span) -> Ints:
-    """The same corners, where nothing breaks the line: of a million points hardly any is touched one by one."""
+def _corners_of_one_line(x: Floats, y: Floats, px: int, span: Span) -> Ints | None:
+    """The same corners, where nothing breaks the line: of a million points hardly any is touched one by one. None where
+    a gap does: numpy takes a NaN for the lowest of all."""
     starts = _starts(x, px, span)
     ends = np.append(starts[1:], len(x))
-    parts = [(start, y[start:end]) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
-    lowest = [start + int(part.argmin()) for start, part in parts]
-    highest = [start + int(part.argmax()) for start, part in parts]
+    # Both at once, while a column lies in the cache.
+    columns = zip(starts.tolist(), ends.tolist(), strict=True)
+    extremes = [((part := y[start:end]).argmin(), part.argmax()) for start, end in columns]
+    lowest, highest = starts + np.array(extremes, np.int64).T
+    if np.isnan(y[lowest]).any():
+        return None
     return np.unique(np.concatenate([starts, ends - 1, lowest, highest]))
 
 
 def _starts(x: Floats, px: int, span: Span) -> Ints:
-    """Where each column that holds points begins. x ascends: all columns are looked up at once, by halving."""
+    """Where each column that holds points begins. x ascends: that is looked up where the column's edge is, and by
+    halving where rounding puts a point on the other side of it."""
     wanted = np.arange(px)
+    begins = np.searchsorted(x, span[0] + (span[1] - span[0]) / px * wanted)
+    right = (begins == 0) | (_columns(x[begins - 1], px, span) < wanted)
+    right &= (begins == len(x)) | (_columns(x[np.minimum(begins, len(x) - 1)], px, span) >= wanted)
+    if not right.all():
+        begins = _halved(x, px, span, wanted)
+    return np.unique(begins[begins < len(x)])
+
+
+def _halved(x: Floats, px: int, span: Span, wanted: Ints) -> Ints:
     low, high = np.zeros(px, np.int64), np.full(px, len(x), np.int64)
     while (searching := low < high).any():
         middle = (low + high) // 2
         before = searching & (_columns(x[np.minimum(middle, len(x) - 1)], px, span) < wanted)
         low, high = np.where(before, middle + 1, low), np.where(searching & ~before, middle, high)
-    return np.unique(low[low < len(x)])
+    return low
 
 
 def _changes(values: NDArray[Any]) -> NDArray[np.bool_]:

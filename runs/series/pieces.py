@@ -6,60 +6,80 @@ One statement sees the database at one moment, so that points which move into a 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter, itemgetter
+from typing import NamedTuple, TypeAlias
 
-import numpy as np
 from django.db import connection
 from psycopg import Cursor
-from psycopg.pq import Format
 
 from runs.models import Batch, Chunk
-from runs.series.chunks import TIMES, Column, columns_of, join, unpack_chunk
-from runs.series.packing import Floats, Ints, unpack
+from runs.series.chunks import POINTS, TIMES, Packed, columns_of
+from runs.series.packing import unpack
+from runs.series.written import Part, Written
 
 PIECES = """
-SELECT c.run_id, a.n, c.epoch, c.first_seq, c.cursor, c.key, NULL::text[], c.data
-FROM runs_chunk c JOIN runs_attempt a ON a.id = c.attempt_id WHERE c.run_id = ANY(%(runs)s) AND c.key = ANY(%(keys)s)
-UNION ALL
-SELECT b.run_id, a.n, b.epoch, b.first_seq, b.id, NULL, b.keys, b.data
-FROM runs_batch b JOIN runs_attempt a ON a.id = b.attempt_id WHERE b.run_id = ANY(%(runs)s) AND b.keys && %(keys)s
+COPY (
+    SELECT c.run_id, a.n, c.epoch, max(c.cursor), c.key, NULL::text[], array_agg(c.first_seq ORDER BY c.first_seq),
+        array_agg(length(c.data) ORDER BY c.first_seq), string_agg(c.data, '' ORDER BY c.first_seq)
+    FROM runs_chunk c JOIN runs_attempt a ON a.id = c.attempt_id
+    WHERE c.run_id = ANY(%(runs)s) AND c.key = ANY(%(keys)s)
+    GROUP BY c.run_id, a.n, c.epoch, c.key, c.first_seq / %(together)s
+    UNION ALL
+    SELECT b.run_id, a.n, b.epoch, b.id, NULL, b.keys, ARRAY[b.first_seq], ARRAY[length(b.data)], b.data
+    FROM runs_batch b JOIN runs_attempt a ON a.id = b.attempt_id
+    WHERE b.run_id = ANY(%(runs)s) AND b.keys && %(keys)s
+    ORDER BY 1
+) TO STDOUT (FORMAT BINARY)
 """
+TYPES = ("int8", "int4", "int4", "int8", "text", "text[]", "int8[]", "int4[]", "bytea")
+TOGETHER = 16 * POINTS
+"""Records whose chunks come as one row: what a row costs, a chunk of it does not."""
+
+Place: TypeAlias = tuple[int, int, int]
+"""Number of the attempt, epoch, first record."""
 
 
-@dataclass(frozen=True)
-class Written:
-    """All points of one key of one run, in the order of the processes that wrote them; `segments` int64[n] numbers
-    those processes (attempt and epoch), ascending. cursor: the newest batch that the points come from."""
+class Row(NamedTuple):
+    """Chunks of one key, one after the other in `data`; or a batch, which has no `key` and `names` of its own."""
 
-    segments: Ints
-    points: Column
+    run_id: int
+    attempt: int
+    epoch: int
     cursor: int
+    key: str | None
+    names: list[str] | None
+    first_seqs: list[int]
+    sizes: list[int]
+    data: bytes
 
-    def at(self, other: Written) -> Floats:
-        """The value here of the record of each of the other's points, float64[n]; NaN where that record has none."""
-        out = np.full(len(other.segments), np.nan)
-        for segment in np.unique(other.segments):
-            mine, theirs = _part(self.segments, segment), _part(other.segments, segment)
-            records, wanted = self.points.records[mine], other.points.records[theirs]
-            places = np.searchsorted(records, wanted)
-            has = places < len(records)
-            has[has] = records[places[has]] == wanted[has]
-            out[theirs][has] = self.points.values[mine][places[has]]
-        return out
+    def parts(self, keys: Sequence[str]) -> Iterator[tuple[Place, str, Part]]:
+        """(where it belongs, key, points) of these keys."""
+        end = 0
+        for first_seq, size in zip(self.first_seqs, self.sizes, strict=True):
+            start, end = end, end + size
+            place = (self.attempt, self.epoch, first_seq)
+            if self.key is not None:
+                yield place, self.key, Packed.open(memoryview(self.data)[start:end])
+            else:
+                columns = columns_of(unpack(self.names or (), self.data), first_seq, keys)
+                yield from ((place, name, points) for name, points in columns)
 
 
-def written(runs: Sequence[int], keys: Sequence[str]) -> dict[tuple[int, str], Written]:
-    """(run id, key) -> its points, of those that have any. Key `TIMES` gives the times, Unix seconds."""
-    parts: dict[tuple[int, str], list[tuple[int, int, Column]]] = defaultdict(list)
-    segments: dict[tuple[int, int, int], int] = {}
-    for run_id, n, epoch, first_seq, cursor, key, names, data in sorted(_rows(runs, keys), key=lambda row: row[:4]):
-        segment = segments.setdefault((run_id, n, epoch), len(segments))
-        found = columns_of(unpack(names, data), first_seq, keys) if key is None else [(key, unpack_chunk(data))]
-        for name, points in found:
-            parts[run_id, name].append((segment, cursor, points))
-    return {pair: _joined(found) for pair, found in parts.items()}
+def written(runs: Sequence[int], keys: Sequence[str]) -> Iterator[tuple[int, dict[str, Written]]]:
+    """(run id, key -> its points) of the runs that have any, by id. Key `TIMES` gives the times, Unix seconds.
+
+    Run after run, as they come: who keeps only what is made of one has room for the next where the last one lay. The
+    connection is busy until the last has come.
+    """
+    for run_id, rows in groupby(_rows(runs, keys), key=attrgetter("run_id")):
+        found = sorted(((*part, row.cursor) for row in rows for part in row.parts(keys)), key=itemgetter(0))
+        parts: dict[str, list[tuple[int, int, Part]]] = defaultdict(list)
+        segments: dict[tuple[int, int], int] = {}
+        for (attempt, epoch, _), key, points, cursor in found:
+            parts[key].append((segments.setdefault((attempt, epoch), len(segments)), cursor, points))
+        yield run_id, {key: Written.of(own) for key, own in parts.items()}
 
 
 def first_times(runs: Sequence[int]) -> dict[int, float]:
@@ -70,19 +90,10 @@ def first_times(runs: Sequence[int]) -> dict[int, float]:
     return loose | {run_id: time for run_id, time in chunks.values_list("run_id", "min_value") if time is not None}
 
 
-def _rows(runs: Sequence[int], keys: Sequence[str]) -> list[Any]:
-    """The rows of PIECES, over a cursor of their own: Django's know results as text alone, two bytes for each."""
+def _rows(runs: Sequence[int], keys: Sequence[str]) -> Iterator[Row]:
+    """The rows of PIECES as they come: a copy neither gathers the answer, tens of megabytes, nor makes text of it."""
     connection.ensure_connection()
-    with Cursor(connection.connection) as sql:
-        sql.format = Format.BINARY
-        return sql.execute(PIECES, {"runs": list(runs), "keys": list(keys)}).fetchall()
-
-
-def _joined(parts: Sequence[tuple[int, int, Column]]) -> Written:
-    counts = [len(points) for _, _, points in parts]
-    segments = np.repeat(np.array([segment for segment, _, _ in parts], np.int64), counts)
-    return Written(segments, join([points for _, _, points in parts]), max(cursor for _, cursor, _ in parts))
-
-
-def _part(segments: Ints, segment: int) -> slice:
-    return slice(*np.searchsorted(segments, [segment, segment + 1]).tolist())
+    asked = {"runs": list(runs), "keys": list(keys), "together": TOGETHER}
+    with Cursor(connection.connection) as sql, sql.copy(PIECES, asked) as answer:
+        answer.set_types(TYPES)
+        yield from (Row(*row) for row in answer.rows())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from django.db.models import Max, Sum
@@ -12,14 +13,18 @@ from numpy.typing import NDArray
 
 from runs.models import Batch, Chunk, Run, Series
 from runs.series.chunks import TIMES
+from runs.series.columns import Progression
 from runs.series.downsample import Span, m4
 from runs.series.overwriting import overwritten
 from runs.series.packing import AXES, Block, Floats, Ints, unpack
-from runs.series.pieces import Written, first_times, written
+from runs.series.pieces import first_times, written
+from runs.series.written import Written
 
 COUNTERS = ("tokens", "samples", "gpu_seconds")
 BY_THE_CLOCK = "system/"
 """Such keys are measured by the clock, often several times a step: one does not say again what another has said."""
+AXIS_KEYS = {"step": None, "wall": TIMES, "relative": TIMES}
+"""Where what an axis says of a record is kept; a counter has a key of its own."""
 X_AXES = ("step", "wall", "relative", *COUNTERS)
 
 
@@ -40,6 +45,11 @@ class Curve:
     cursor: int = 0
 
 
+Lines: TypeAlias = dict[Progression, Floats]
+Drawable: TypeAlias = tuple[Curve, Ints | None]
+"""A curve, and the piece of line that each point belongs to; None where all is one line."""
+
+
 def read(
     runs: Sequence[Run], keys: Sequence[str], x: str = "step", px: int | None = None, zoom: Span | None = None
 ) -> list[Curve]:
@@ -54,13 +64,15 @@ def read(
     if x not in X_AXES:
         raise ValueError(f"x must be one of {', '.join(X_AXES)}, not {x!r}")
     order, wanted = list(dict.fromkeys(run.pk for run in runs)), list(dict.fromkeys(keys))
-    axis = {"step": [], "wall": [TIMES], "relative": [TIMES]}.get(x, [AXES + x])
-    found = written(order, list(dict.fromkeys([*wanted, *axis])))
+    axis = AXIS_KEYS.get(x, AXES + x)
     zero = first_times(order) if x == "relative" else {}
-    pairs = [(run_id, key) for run_id in order for key in wanted if (run_id, key) in found]
-    placed = [_places(found[pair], pair[0], found, axis) - zero.get(pair[0], 0.0) for pair in pairs]
-    whole = [_whole(*pair, found[pair], places) for pair, places in zip(pairs, placed, strict=True)]
-    curves = [(curve, segments) for curve, segments in whole if curve.points]
+    asked = list(dict.fromkeys([*wanted, *([] if axis is None else [axis])]))
+    lines: Lines = {}
+    found = {
+        run_id: [_drawable(run_id, key, points, axis, zero.get(run_id, 0.0), lines) for key in wanted if key in points]
+        for run_id, points in written(order, asked)
+    }
+    curves = [drawable for run_id in order for drawable in found.get(run_id, ()) if drawable[0].points]
     return _drawn(curves, px, zoom) if px else [curve for curve, _ in curves]
 
 
@@ -116,23 +128,39 @@ def latest(runs: Sequence[Run]) -> dict[int, dict[str, float]]:
     return out
 
 
-def _places(points: Written, run_id: int, found: Mapping[tuple[int, str], Written], axis: Sequence[str]) -> Floats:
-    """Where each point stands: at its step, or where its record is on the axis; NaN where it is not on it."""
-    if not axis:
-        return points.points.steps.astype(np.float64)
-    across = found.get((run_id, axis[0]))
-    return np.full(len(points.segments), np.nan) if across is None else across.at(points)
+def _drawable(
+    run_id: int, key: str, points: Mapping[str, Written], axis: str | None, zero: float, lines: Lines
+) -> Drawable:
+    """The curve of a key along its steps, or along an axis from `zero` on: where the record of each point stands on it,
+    NaN where that is not on it."""
+    if axis is None:
+        return _by_step(run_id, key, points[key], lines)
+    across = points.get(axis)
+    places = np.full(len(points[key]), np.nan) if across is None else across.at(points[key]) - zero
+    return _whole(run_id, key, points[key], places)
 
 
-def _whole(run_id: int, key: str, found: Written, x: Floats) -> tuple[Curve, Ints]:
-    """A curve with all its points, and the segment of each."""
-    segments, steps, y = found.segments, found.points.steps, found.points.values
+def _by_step(run_id: int, key: str, points: Written, lines: Lines) -> Drawable:
+    """A curve along its steps. Where those simply go up there is nothing to look for, and runs share their x."""
+    line = points.line
+    if line is None or not line.ascends:
+        return _whole(run_id, key, points, points.steps.astype(np.float64))
+    if line not in lines:
+        lines[line] = line.written_out().astype(np.float64)
+        lines[line].flags.writeable = False
+    grey = np.zeros(line.n, bool)
+    return Curve(run_id, key, lines[line], points.values, grey, line.n, points.cursor), None
+
+
+def _whole(run_id: int, key: str, found: Written, x: Floats) -> Drawable:
+    """A curve with all its points, and the piece of line that each belongs to."""
+    segments, steps, y = found.segments, found.steps, found.values
     grey = np.zeros(len(steps), bool) if key.startswith(BY_THE_CLOCK) else overwritten(steps, segments)
     if not _ascends(x, segments):
         placed = np.flatnonzero(~np.isnan(x))
         order = placed[np.lexsort((x[placed], segments[placed]))]
         x, y, grey, segments = x[order], y[order], grey[order], segments[order]
-    return Curve(run_id, key, x, y, grey, len(x), found.cursor), segments
+    return Curve(run_id, key, x, y, grey, len(x), found.cursor), 2 * segments + grey
 
 
 def _ascends(x: Floats, segments: Ints) -> bool:
@@ -140,15 +168,15 @@ def _ascends(x: Floats, segments: Ints) -> bool:
     return bool(((x[1:] >= x[:-1]) | (segments[1:] != segments[:-1])).all()) and not np.isnan(x).any()
 
 
-def _drawn(curves: list[tuple[Curve, Ints]], px: int, zoom: Span | None) -> list[Curve]:
+def _drawn(curves: list[Drawable], px: int, zoom: Span | None) -> list[Curve]:
     """All curves on the pixel columns of one chart."""
     if not curves:
         return []
     span = min(float(c.x.min()) for c, _ in curves), max(float(c.x.max()) for c, _ in curves)
-    return [_thinned(curve, segments, px, span, zoom) for curve, segments in curves]
+    return [_thinned(curve, pieces, px, span, zoom) for curve, pieces in curves]
 
 
-def _thinned(curve: Curve, segments: Ints, px: int, span: Span, zoom: Span | None) -> Curve:
-    kept = m4(curve.x, curve.y, px, span, 2 * segments + curve.overwritten, zoom)
+def _thinned(curve: Curve, pieces: Ints | None, px: int, span: Span, zoom: Span | None) -> Curve:
+    kept = m4(curve.x, curve.y, px, span, pieces, zoom)
     x, y, grey = curve.x[kept], curve.y[kept], curve.overwritten[kept]
     return Curve(curve.run_id, curve.key, x, y, grey, curve.points, curve.cursor)

@@ -1,16 +1,17 @@
 """Tables of runs: asked in one line, sorted, paged and grouped by any key, for pages and the API alike."""
 
 from runs.tables.columns import DEFAULTS, NAME, Column, Kind, Vocabulary, config_keys, vocabulary
-from runs.tables.conditions import matching
+from runs.tables.conditions import bounding, matching
 from runs.tables.grouping import GroupRow, Spread, grouped, is_averaged
 from runs.tables.language import OPERATORS, Problem, QueryError, Term, parse, quoted, without, written
 from runs.tables.naming import exactly
-from runs.tables.paging import NotACursor, Order, Place, page
+from runs.tables.paging import SORTED, NotACursor, Order, Place, page
 
 __all__ = [
     "DEFAULTS",
     "NAME",
     "OPERATORS",
+    "SORTED",
     "Column",
     "GroupRow",
     "Kind",
@@ -22,6 +23,7 @@ __all__ = [
     "Spread",
     "Term",
     "Vocabulary",
+    "bounding",
     "config_keys",
     "exactly",
     "grouped",

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import reduce
+from operator import and_
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext
 
 from runs.models import Run, Series
 from runs.tables.columns import Column, Kind, Vocabulary
 from runs.tables.expressions import STORED, annotated
-from runs.tables.in_config import in_config
+from runs.tables.in_config import in_config, numbers_of
 from runs.tables.language import Problem, QueryError, Range, Term
-from runs.tables.values import Unfit, any_of, compared, moment, number, only, whole, words
+from runs.tables.values import LOOKUPS, Unfit, any_of, compared, moment, number, only, whole, words
 
 COMPUTED = ("step", "time")
 
@@ -51,7 +53,10 @@ def _name(column: Column) -> str:
 def _text(column: Column, term: Term) -> Q:
     only(term, ":", "~")
     lookup = "icontains" if term.operator == "~" else "iexact"
-    return any_of([Q(**{f"{STORED[column.key]}__{lookup}": word}) for word in words(term)])
+    found = any_of([Q(**{f"{STORED[column.key]}__{lookup}": word}) for word in words(term)])
+    if column.key == "note" and all(words(term)):
+        return _among_those(~Q(note=""), found)
+    return found
 
 
 def _choice(column: Column, term: Term) -> Q:
@@ -75,9 +80,16 @@ def _archived(column: Column, term: Term) -> Q:
 
 def _tags(column: Column, term: Term) -> Q:
     only(term, ":", "~")
+    tagged = ~Q(tags=[])
     if term.operator == "~":
-        return any_of([Q(tags__icontains=word) for word in words(term)])
-    return any_of([Q(tags=[]) if word == "none" else Q(tags__contains=[word]) for word in words(term)])
+        return _among_those(tagged, any_of([Q(tags__icontains=word) for word in words(term)]))
+    none = ~_among_those(tagged, Q())
+    return any_of([none if word == "none" else _among_those(Q(tags__contains=[word]), Q()) for word in words(term)])
+
+
+def _among_those(few: Q, found: Q) -> Q:
+    """Those of a few runs that an index knows: rows are wide, and all others need not be read."""
+    return Q(Exists(Run.objects.filter(few, found, pk=OuterRef("pk"))))
 
 
 def _number(column: Column, term: Term) -> Q:
@@ -89,15 +101,30 @@ def _moment(column: Column, term: Term) -> Q:
 
 
 def _metric(column: Column, term: Term) -> Q:
-    of_key = Series.objects.filter(key=column.metric)
+    of_key = Series.objects.filter(run=OuterRef("pk"), key=column.metric)
     if term.values in (("none",), ("any",)):
-        has = Q(pk__in=of_key.values("run"))
-        return has if term.values == ("any",) else ~has
+        return Q(Exists(of_key)) if term.values == ("any",) else ~Q(Exists(of_key))
     rows = of_key.filter(compared(term, column.summary, number))
-    if term.operator != ":" or any(isinstance(value, Range) for value in term.values):
+    if _has_order(term):
         # To PostgreSQL NaN is above every number.
         rows = rows.filter(**{f"{column.summary}__lt": math.nan})
-    return Q(pk__in=rows.values("run"))
+    return Q(Exists(rows))
+
+
+def bounding(terms: Iterable[Term], column: Column, vocabulary: Vocabulary, name: str) -> Q | None:
+    """What terms say of a metric's or knob's own value, as `name`, so that a sorted index is read from there on.
+
+    None where they say nothing of it. It follows from `matching`, which has found nothing wrong with the terms.
+    """
+    compare = {Kind.METRIC: lambda term: compared(term, name, number), Kind.CONFIG: lambda term: numbers_of(term, name)}
+    own = [term for term in terms if _has_order(term) and not term.negated and vocabulary.column(term.key) == column]
+    if column.kind not in compare or not own:
+        return None
+    return reduce(and_, map(compare[column.kind], own))
+
+
+def _has_order(term: Term) -> bool:
+    return term.operator in LOOKUPS or any(isinstance(value, Range) for value in term.values)
 
 
 CONDITIONS: Mapping[Kind, Callable[[Column, Term], Q]] = {

@@ -6,23 +6,24 @@ from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
 from django.db.models import (
+    BigIntegerField,
+    Case,
+    DurationField,
     F,
     FilteredRelation,
     FloatField,
     Func,
     JSONField,
-    Max,
-    OuterRef,
     Q,
     QuerySet,
-    Subquery,
-    Sum,
     TextField,
     Value,
+    When,
 )
-from django.db.models.functions import Coalesce, Extract, Now
+from django.db.models.functions import Extract
 
-from runs.models import Attempt, Run, Series
+from runs.models import Batch, Run
+from runs.models.job import OPEN
 from runs.tables.columns import Column, Kind
 
 NAN = float("nan")
@@ -30,6 +31,8 @@ STORED = {
     "name": "name", "state": "state", "method": "method", "preset": "preset", "seed": "seed", "created": "pk",
     "by": "created_by__username", "note": "note", "recipe": "recipe",
 }  # fmt: skip
+KEPT = {Kind.METRIC: "series", Kind.CONFIG: "knobs"}
+"""Values that are rows of their own, in the order of an index."""
 
 
 class ConfigValue(Func):
@@ -46,18 +49,27 @@ class ConfigValue(Func):
 def annotated(runs: QuerySet[Run], column: Column, name: str) -> QuerySet[Run]:
     """The runs with the column's value as `name`, for filtering and sorting; NULL where a run has none.
 
-    PostgreSQL takes NaN for the greatest of numbers; here it is no value, so that no table has it at its top.
+    PostgreSQL takes NaN for the greatest of numbers; here it is no value, so that no table has it at its top. Of a
+    config's long text the beginning is compared (`Knob`).
     """
-    if column.kind is not Kind.METRIC:
+    kept = KEPT.get(column.kind)
+    if kept is None:
         return runs.annotate(**{name: expression(column)})
-    relation = f"{name}_series"
-    known = Q(series__key=column.metric) & Q(**{f"series__{column.summary}__lt": NAN})
-    runs = runs.annotate(**{relation: FilteredRelation("series", condition=known)})
-    return runs.annotate(**{name: F(f"{relation}__{column.summary}")})
+    relation, field = relation_of(name), column.summary or "value"
+    known = Q(**{f"{kept}__key": column.metric if column.kind is Kind.METRIC else column.key})
+    if column.kind is Kind.METRIC:
+        known &= Q(**{f"{kept}__{field}__lt": NAN})
+    runs = runs.annotate(**{relation: FilteredRelation(kept, condition=known)})
+    return runs.annotate(**{name: F(f"{relation}__{field}")})
+
+
+def relation_of(name: str) -> str:
+    """The join that a value of this name comes from, where it is kept in rows of its own."""
+    return f"{name}_row"
 
 
 def expression(column: Column) -> Any:
-    """The column's value of a run, for every kind but metrics, which need a join."""
+    """The column's value of a run, for every kind but metrics, which need a join. A config's value is whole."""
     if column.kind is Kind.CONFIG:
         return ConfigValue(column.path)
     if column.key == "step":
@@ -67,14 +79,18 @@ def expression(column: Column) -> Any:
     return F(STORED[column.key])
 
 
-def _step() -> Coalesce:
-    newest = Series.objects.filter(run=OuterRef("pk")).order_by().values("run").annotate(newest=Max("last_step"))
-    return Coalesce(Subquery(newest.values("newest")), Value(0))
+def _step() -> Case:
+    """Kept with the run once all its batches are compacted, which is nearly always."""
+    now = Func(F("pk"), function="runs_newest_step", output_field=BigIntegerField())
+    return Case(When(pk__in=Batch.objects.values("run"), then=now), default=F("last_step"))
 
 
-def _seconds() -> Coalesce:
-    """Seconds that a run's attempts have taken together."""
-    took = Sum(Coalesce(F("ended_at"), Now()) - F("started_at"))
-    begun = Attempt.objects.filter(run=OuterRef("pk"), started_at__isnull=False).order_by().values("run")
-    seconds = begun.annotate(took=Extract(took, "epoch", output_field=FloatField()))
-    return Coalesce(Subquery(seconds.values("took")), Value(0.0), output_field=FloatField())
+def _seconds() -> Case:
+    """Seconds that a run's attempts have taken together: those that have ended, and the one that goes on."""
+    going = Func(F("pk"), function="runs_time_going", output_field=DurationField())
+    ended = F("time_taken")
+    return Case(When(state__in=OPEN, then=_epoch(ended + going)), default=_epoch(ended))
+
+
+def _epoch(span: Any) -> Extract:
+    return Extract(span, "epoch", output_field=FloatField())

@@ -10,7 +10,7 @@ from django.db.models import Avg, Count, F, Max, QuerySet, StdDev
 
 from runs.models import Run
 from runs.tables.columns import Column, Kind
-from runs.tables.expressions import annotated
+from runs.tables.expressions import annotated, expression
 
 MOST_COLUMNS = 8
 
@@ -39,7 +39,9 @@ def grouped(
 ) -> tuple[list[GroupRow], int]:
     """The largest `size` groups, and how many groups there are. Two queries."""
     for i, column in enumerate(by):
-        runs = annotated(runs, column, f"by_{i}")
+        # Of a config's long text all is compared.
+        is_config = column.kind is Kind.CONFIG
+        runs = runs.annotate(**{f"by_{i}": expression(column)}) if is_config else annotated(runs, column, f"by_{i}")
     for i, column in enumerate(numbers[:MOST_COLUMNS]):
         runs = annotated(runs, column, f"number_{i}")
     names = [f"by_{i}" for i in range(len(by))]

@@ -12,14 +12,16 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import BooleanField, F, Func, IntegerField, JSONField, Q, QuerySet, Value
 
 from runs.models import Run
 from runs.tables.columns import Column, Kind
-from runs.tables.expressions import annotated
+from runs.tables.expressions import KEPT, annotated, relation_of
 
-SORTED = "sort_value"
-LONGEST_PLACE = 1000
+SORTED, SORTED_RUN = "sort_value", "sort_run"
+NOTHING = Value(None, output_field=IntegerField())
+TRUTH = BooleanField()
+LONGEST_PLACE = 2000
 
 
 class NotACursor(ValueError):
@@ -38,6 +40,13 @@ class Order:
         """As an address has it."""
         return f"-{self.column.key}" if self.descending else self.column.key
 
+    def place(self, text: str) -> Place:
+        """Where a page in this order ended, as its address says. Raises NotACursor."""
+        found = Place.read(text)
+        if not _fits(self.column, found.value):
+            raise NotACursor(text)
+        return found
+
 
 @dataclass(frozen=True)
 class Place:
@@ -47,59 +56,94 @@ class Place:
     pk: int
 
     def __str__(self) -> str:
-        return urlsafe_b64encode(json.dumps([self.value, self.pk]).encode()).decode().rstrip("=")
+        return urlsafe_b64encode(json.dumps([self.value, self.pk], ensure_ascii=False).encode()).decode().rstrip("=")
 
     @classmethod
     def read(cls, text: str) -> Place:
         """Raises NotACursor."""
         try:
             value, pk = json.loads(urlsafe_b64decode(text[:LONGEST_PLACE] + "=" * (-len(text) % 4)))
+            written = json.dumps(value, ensure_ascii=False).encode()
         except (ValueError, TypeError, binascii.Error, RecursionError):
             raise NotACursor(text) from None
-        if type(pk) is not int or not 0 < pk < 2**63 or isinstance(value, bool | list):
+        if type(pk) is not int or not 0 < pk < 2**63 or rb"\u0000" in written:
             raise NotACursor(text)
         return cls(value, pk)
 
 
-def page(runs: QuerySet[Run], order: Order, after: Place | None, size: int) -> tuple[list[Run], Place | None]:
-    """The next `size` runs, and the place of the last of them where more follow. One query, two at the seam."""
-    found: list[Run] = []
+def page(
+    runs: QuerySet[Run], order: Order, after: Place | None, size: int, bounds: Q | None = None
+) -> tuple[list[Run], Place | None]:
+    """The next `size` runs, and the place of the last of them where more follow. Two queries, three at the seam.
+
+    First the keys alone are found, from indices: rows are wide. `bounds` is what is known of SORTED (`bounding`).
+    """
+    found: list[Place] = []
     if order.column.key == "created":
-        found = list(_by_key(runs, order.descending, after)[: size + 1])
+        found = _read(_by_key(runs, order.descending, after), size + 1)
     else:
         if after is None or after.value is not None:
-            found = list(_with_value(runs, order, after)[: size + 1])
-        if len(found) <= size:
+            found = _read(_with_value(runs, order, after, bounds or Q()), size + 1)
+        # Of what a query asks to be in bounds, all has a value.
+        if len(found) <= size and bounds is None and order.column.kind in KEPT:
             rest = after if after is not None and after.value is None else None
-            found += _without_value(runs, order, rest)[: size + 1 - len(found)]
+            found += _read(_without_value(runs, order, rest), size + 1 - len(found))
     shown = found[:size]
-    return shown, _place(shown[-1], order) if len(found) > size else None
+    rows = Run.objects.select_related("created_by").in_bulk([place.pk for place in shown])
+    return [rows[place.pk] for place in shown if place.pk in rows], shown[-1] if len(found) > size else None
+
+
+def _fits(column: Column, value: Any) -> bool:
+    if column.key == "created":
+        return value is None
+    if column.kind is Kind.CONFIG:
+        return _is_json(value)
+    if column.kind is Kind.METRIC and value is None:
+        return True
+    return type(value) in ((int, float) if column.is_number else (str,))
+
+
+def _is_json(value: Any) -> bool:
+    """False of what Python writes and reads beyond JSON: NaN and the infinities."""
+    try:
+        return bool(json.dumps(value, allow_nan=False))
+    except ValueError:
+        return False
+
+
+def _read(runs: QuerySet[Run], size: int) -> list[Place]:
+    return [Place(value, pk) for value, pk in runs.values_list(SORTED, "pk")[:size]]
 
 
 def _by_key(runs: QuerySet[Run], descending: bool, after: Place | None) -> QuerySet[Run]:
     if after is not None:
         runs = runs.filter(**{"pk__lt" if descending else "pk__gt": after.pk})
-    return runs.order_by("-pk" if descending else "pk")
+    return runs.annotate(**{SORTED: NOTHING}).order_by("-pk" if descending else "pk")
 
 
-def _with_value(runs: QuerySet[Run], order: Order, after: Place | None) -> QuerySet[Run]:
-    runs = annotated(runs, order.column, SORTED).filter(**{f"{SORTED}__isnull": False})
+def _with_value(runs: QuerySet[Run], order: Order, after: Place | None, bounds: Q) -> QuerySet[Run]:
+    runs, pk = annotated(runs, order.column, SORTED), "pk"
+    if order.column.kind in KEPT:
+        # The row's own key of its run: only then is the order that of an index.
+        runs, pk = runs.annotate(**{SORTED_RUN: F(f"{relation_of(SORTED)}__run")}), SORTED_RUN
+        runs = runs.filter(bounds, **{f"{SORTED}__isnull": False})
     if after is not None:
-        beyond = "lt" if order.descending else "gt"
-        later = Q(**{f"{SORTED}__{beyond}": after.value}) | Q(**{SORTED: after.value, f"pk__{beyond}": after.pk})
-        runs = runs.filter(later)
+        runs = runs.filter(_beyond(pk, after, order))
     if order.descending:
-        return runs.order_by(F(SORTED).desc(), "-pk")
-    return runs.order_by(F(SORTED).asc(), "pk")
+        return runs.order_by(F(SORTED).desc(), F(pk).desc())
+    return runs.order_by(F(SORTED).asc(), F(pk).asc())
+
+
+def _beyond(pk: str, after: Place, order: Order) -> Func:
+    """Compared as a row: PostgreSQL begins to read its index there."""
+    kind = JSONField() if order.column.kind is Kind.CONFIG else None
+    here = Func(F(SORTED), F(pk), function="ROW")
+    there = Func(Value(after.value, output_field=kind), Value(after.pk), function="ROW")
+    sign = " < " if order.descending else " > "
+    return Func(here, there, template="%(expressions)s", arg_joiner=sign, output_field=TRUTH)
 
 
 def _without_value(runs: QuerySet[Run], order: Order, after: Place | None) -> QuerySet[Run]:
-    if order.column.kind not in (Kind.METRIC, Kind.CONFIG):
-        return runs.none()
     if after is not None:
         runs = runs.filter(pk__lt=after.pk)
     return annotated(runs, order.column, SORTED).filter(**{f"{SORTED}__isnull": True}).order_by("-pk")
-
-
-def _place(run: Run, order: Order) -> Place:
-    return Place(None if order.column.key == "created" else getattr(run, SORTED), run.pk)

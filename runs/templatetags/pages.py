@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from json import dumps
 
+import orjson
 from django import template
 from django.template import Context
 from django.utils import timezone
@@ -34,6 +35,8 @@ SIGNS = {
     State.PAUSED: ("idle", "‖"),
 }
 DAY = 86400
+SCRIPT_ESCAPES = {"<": "\\u003C", ">": "\\u003E", "&": "\\u0026"}
+"""What could end a script element, or begin another."""
 
 
 @register.simple_tag(takes_context=True)
@@ -53,6 +56,16 @@ def number(value: float | None) -> str:
 def json(value: object) -> str:
     """A value as JSON, for an attribute that a script reads."""
     return dumps(value)
+
+
+@register.filter
+def figure(value: object) -> SafeString:
+    """A figure as JSON that a script reads, as Django's `json_script` writes it but ten times as quickly: most of a
+    large chart's page is its figure."""
+    said = orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY).decode()
+    for sign, escaped in SCRIPT_ESCAPES.items():
+        said = said.replace(sign, escaped)
+    return format_html('<script type="application/json">{}</script>', SafeString(said))
 
 
 @register.filter

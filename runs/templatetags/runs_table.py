@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
+from django.utils.translation import get_language, gettext
 
 from runs.charts import number, share
-from runs.tables import Kind, Spread
+from runs.tables import Column, Kind, Spread
 from runs.templatetags.pages import ago, duration, method_badge, state_badge
 from runs.views.runs_rows import Cell, Row
 from runs.views.runs_table import steps_of
@@ -26,14 +27,17 @@ MOST_LETTERS = 40
 @register.simple_tag
 def run_cell(row: Row, cell: Cell) -> SafeString:
     """One <td>, labelled for narrow screens, where rows are cards."""
-    column = cell.column
+    return format_html("{}{}</td>", _opening(cell.column, get_language()), _content(row, cell))
+
+
+@lru_cache(maxsize=1000)
+def _opening(column: Column, language: str | None) -> SafeString:
     look = "" if column.kind in (Kind.METRIC, Kind.CONFIG) else LOOKS.get(column.key, column.key)
     classes = f"{look} number".strip() if column.is_number and look != "how-far" else look
     return format_html(
-        '<td role="cell"{}{}>{}</td>',
+        '<td role="cell"{}{}>',
         format_html(' class="{}"', classes) if classes else "",
         format_html(' data-label="{}"', column.title) if column.key not in PLAIN else "",
-        _content(row, cell),
     )
 
 
@@ -62,7 +66,7 @@ def _content(row: Row, cell: Cell) -> Any:
     if cell.value is None:
         return "–"
     if cell.column.kind is Kind.METRIC:
-        address = row.run.get_absolute_url() + ANCHORS.get(cell.column.key, "")
+        address = row.address + ANCHORS.get(cell.column.key, "")
         return format_html('<a href="{}">{}</a>', address, _number(cell.column.key, cell.value))
     if cell.column.kind is Kind.CONFIG:
         return cell.value if isinstance(cell.value, str) else json.dumps(cell.value)

@@ -18,14 +18,16 @@ from runs.views.compare_keys import key_sections
 from runs.views.compare_page import CHART_PX, TABLE_PX, charts_of, page_context
 from runs.views.compare_settings import Settings, settings_of
 from runs.views.parameters import SignedIn
+from runs.views.ran_on import compared
 
 
 @require_safe
 def compare(request: SignedIn) -> HttpResponse:
     """The whole page; where nothing is chosen yet, runs to choose from."""
     choice, settings = choice_of(request), settings_of(request)
+    shown = page_context(choice.runs, settings, request.user)
     context = {
-        **page_context(choice.runs, settings, request.user), "choice": choice,
+        **shown, **compared(shown["marks"], settings.baseline), "choice": choice,
         "problems": (*choice.problems, *settings.problems), "offered": offered(request, choice.runs),
         "chosen_uids": {run.uid for run in choice.runs}, "kept": kept(request),
         "chart_url": reverse("compare-chart"), "section_url": reverse("compare-section"),

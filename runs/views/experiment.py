@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.http import Http404, HttpResponse
@@ -11,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from runs import series
 from runs.access import may_launch, may_make
-from runs.charts import MEASURES, Chart, Group, compare, groups_of
+from runs.charts import CHARTS, Chart, Group, compare, groups_of, keys_of
 from runs.models import Experiment, Run
 from runs.series import Span
 from runs.views.bulk import undo_of
@@ -24,8 +25,8 @@ from runs.views.visible import visible_experiment
 
 CHART_PX = 800
 DRAWN_AT_MOST = 10
+SWEEPS_NAMED = 20
 MEANS_OVER_AT_MOST = 100
-KEYS = [measure.key for measure in MEASURES]
 
 
 @require_safe
@@ -40,6 +41,7 @@ def experiment(request: SignedIn, pk: int) -> HttpResponse:
     context = {
         **_table_context(request, found, table), "groups": groups, "axes": along, "drawn": len(drawn),
         "may_launch": may_launch(request.user, found), "charts": _charts(groups, drawn, along),
+        "sweeps": found.sweeps.order_by("-pk")[:SWEEPS_NAMED],
         "averaged": sum(len(group.runs) for group in groups),
     }  # fmt: skip
     return TemplateResponse(request, "runs/experiment.html", context)
@@ -59,11 +61,11 @@ def experiment_chart(request: SignedIn, pk: int) -> HttpResponse:
     found = visible_experiment(request, pk)
     runs = runs_table(request, found).runs[:DRAWN_AT_MOST]
     px = None if request.GET.get("as") == "csv" else CHART_PX
-    charts = {c.name: c for c in _charts(_groups(found, runs), runs, axes(request), px, zoom_of(request))}
     name = request.GET.get("name", "")
-    if name not in charts:
-        raise Http404(f"name must be one of {', '.join(charts)}, not {name!r}")
-    return chart_response(request, charts[name], f"{found.name} {name}")
+    if name not in CHARTS:
+        raise Http404(f"name must be one of {', '.join(CHARTS)}, not {name!r}")
+    (chart,) = _charts(_groups(found, runs), runs, axes(request), px, zoom_of(request), [name])
+    return chart_response(request, chart, f"{found.name} {name}")
 
 
 def _table_context(request: SignedIn, experiment: Experiment, table: RunsTable) -> dict[str, Any]:
@@ -84,8 +86,14 @@ def _groups(experiment: Experiment, shown: list[Run]) -> list[Group]:
 
 
 def _charts(
-    groups: list[Group], shown: list[Run], along: Axes, px: int | None = CHART_PX, zoom: Span | None = None
+    groups: list[Group],
+    shown: list[Run],
+    along: Axes,
+    px: int | None = CHART_PX,
+    zoom: Span | None = None,
+    names: Sequence[str] = CHARTS,
 ) -> list[Chart]:
+    """The charts of these names; only what they are drawn from is read."""
     runs = [run for group in groups for run in group.runs]
-    curves = series.read(runs, KEYS, x=along.x)
-    return compare(groups, {run.pk for run in shown}, curves, along.look(px, zoom))
+    curves = series.read(runs, [key for name in names for key in keys_of(name)], x=along.x)
+    return compare(groups, {run.pk for run in shown}, curves, along.look(px, zoom), names)

@@ -18,10 +18,12 @@ from django.views.decorators.http import require_http_methods, require_POST
 from runs import jobs
 from runs import launch as runs_launch
 from runs.access import may_launch
+from runs.costs import Estimator, hours_of, total
 from runs.forms import LaunchForm, initial_from
-from runs.models import Experiment, Run
-from runs.views.estimate import Estimate, estimate
+from runs.models import Experiment, Run, Sweep
 from runs.views.parameters import SignedIn, choice
+from runs.views.sweep_form import SweepForm
+from runs.views.sweep_launch import launched, plan
 from runs.views.visible import visible_experiment, visible_run
 from workers.config import ConfigError, RunConfig, preset, presets
 
@@ -45,12 +47,11 @@ def launch(request: SignedIn, pk: int) -> HttpResponse:
     if not may_launch(request.user, experiment):
         raise PermissionDenied
     changed: list[Change] = []
+    swept = SweepForm()
     if request.method == "POST":
-        form = LaunchForm(request.POST)
-        if form.is_valid() and (runs := _launch(request, experiment, form)):
-            said = ngettext("Launched %(n)s run.", "Launched %(n)s runs.", len(runs))
-            messages.success(request, said % {"n": len(runs)})
-            return redirect(runs[0] if len(runs) == 1 else experiment)
+        form, swept = LaunchForm(request.POST), SweepForm(request.POST)
+        if _both_valid(form, swept) and (there := _launched(request, experiment, form, swept)):
+            return redirect(there)
     elif "clone" in request.GET:
         form = LaunchForm.cloning(visible_run(request, request.GET["clone"]))
         changed = _lay_over(request, form)
@@ -60,11 +61,12 @@ def launch(request: SignedIn, pk: int) -> HttpResponse:
     context = {
         "experiment": experiment,
         "form": form,
+        "swept": swept,
         "preset": presets().get(named),
         "clone": request.GET.get("clone"),
         "changed": changed,
     }
-    status = 400 if form.errors and request.method == "POST" else 200
+    status = 400 if (form.errors or swept.errors) and request.method == "POST" else 200
     return TemplateResponse(request, "runs/launch.html", context, status=status)
 
 
@@ -74,23 +76,48 @@ def launch_check(request: SignedIn, pk: int) -> HttpResponse:
     experiment = visible_experiment(request, pk)
     if not may_launch(request.user, experiment):
         raise PermissionDenied
-    form = LaunchForm(request.POST)
-    context = {"form": form, "estimate": _checked(request, form), "problems": _problems(form)}
+    form, swept = LaunchForm(request.POST), SweepForm(request.POST)
+    is_sweep = _both_valid(form, swept) and swept.is_asked
+    found = {"plan": plan(request.user, experiment, form, swept)} if is_sweep else _checked(request, experiment, form)
+    context = {"form": form, "swept": swept, "problems": [*_problems(form), *_problems(swept)], **found}
     return TemplateResponse(request, "runs/launch_check.html", context)
 
 
-def _checked(request: SignedIn, form: LaunchForm) -> Estimate | None:
-    if not form.is_valid():
+def _both_valid(form: LaunchForm, swept: SweepForm) -> bool:
+    # Both are asked: people should see every problem at once.
+    return all([form.is_valid(), swept.is_valid()])
+
+
+def _launched(
+    request: SignedIn, experiment: Experiment, form: LaunchForm, swept: SweepForm
+) -> Run | Sweep | Experiment | None:
+    """Where to go on: the run, the experiment with its runs, or the sweep. None where nothing was launched."""
+    if swept.is_asked:
+        return launched(request.user, experiment, form, swept)
+    if not (runs := _launch(request, experiment, form)):
         return None
-    config = RunConfig.from_json(form.configs[0])
+    said = ngettext("Launched %(n)s run.", "Launched %(n)s runs.", len(runs))
+    messages.success(request, said % {"n": len(runs)})
+    return runs[0] if len(runs) == 1 else experiment
+
+
+def _checked(request: SignedIn, experiment: Experiment, form: LaunchForm) -> dict[str, Any]:
+    """The estimate of one run, and the hours of all; every problem at its field."""
+    if not form.is_valid():
+        return {}
+    configs = [RunConfig.from_json(config) for config in form.configs]
+    preset_name = form.cleaned_data.get("preset", "")
     try:
-        runs_launch.check(config)
+        runs_launch.check(configs[0])
+        runs_launch.check_hours(request.user, experiment, configs, preset_name)
     except ConfigError as error:
         form.blame(error.problems)
-    return estimate(request.user, config, form.cleaned_data.get("preset", ""))
+    found = Estimator(request.user).estimate(configs[0], preset_name)
+    cost = total(hours_of(config, found.median) for config in configs) if found else None
+    return {"estimate": found, "cost": cost}
 
 
-def _problems(form: LaunchForm) -> list[tuple[BoundField | None, str]]:
+def _problems(form: LaunchForm | SweepForm) -> list[tuple[BoundField | None, str]]:
     """(field or None, what is wrong), in the order of the form."""
     found: list[tuple[BoundField | None, str]] = [(None, str(error)) for error in form.non_field_errors()]
     return found + [(field, str(error)) for field in form for error in field.errors]

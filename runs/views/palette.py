@@ -17,7 +17,7 @@ from runs.views.parameters import Row, SignedIn
 
 OF_EACH = 8
 WORDS_AT_MOST = 8
-PAGES = {"home": _("Home"), "experiments": _("Experiments"), "compare": _("Compare runs")}
+PAGES = {"home": _("Home"), "experiments": _("Experiments"), "compare": _("Compare runs"), "services": _("Services")}
 
 
 @dataclass(frozen=True)

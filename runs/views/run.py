@@ -21,6 +21,8 @@ from runs.views.config import config_sections
 from runs.views.log import log_context
 from runs.views.parameters import SignedIn, axes, zoom_of
 from runs.views.population import population
+from runs.views.ran_on import told
+from runs.views.record_ways import with_ways
 from runs.views.responses import responses_context
 from runs.views.run_curves import CHART_PX, curve_chart, curve_names, curve_sections
 from runs.views.runs_table import cursors
@@ -99,4 +101,4 @@ def _chart(request: SignedIn, run: Run, name: str, px: int | None) -> Chart:
 def _past_context(run: Run) -> dict[str, Any]:
     events = AttemptEvent.objects.order_by("at", "pk")
     attempts = run.attempts.select_related("cluster").prefetch_related(Prefetch("events", events)).order_by("-n")
-    return {"attempts": list(attempts)}
+    return {"attempts": told(with_ways(attempts))}

@@ -104,9 +104,10 @@ def asked_of(request: HttpRequest, experiment: Experiment, sent: QueryDict | Non
         terms, problems = [], error.problems
     columns = _columns(request, sent, vocabulary, "col", COLUMNS_AT_MOST) or _columns_of(vocabulary, tables.DEFAULTS)
     grouped_by = _columns(request, sent, vocabulary, "group", GROUPED_BY_AT_MOST)
+    order = _order(request, sent, vocabulary)
     return Asked(
-        line, tuple(terms), tuple(problems), _order(request, sent, vocabulary), tuple(columns),
-        tuple(column for column in grouped_by if column.is_groupable), _after(request, sent), vocabulary, sent,
+        line, tuple(terms), tuple(problems), order, tuple(columns),
+        tuple(column for column in grouped_by if column.is_groupable), _after(request, sent, order), vocabulary, sent,
     )  # fmt: skip
 
 
@@ -164,10 +165,10 @@ def _order_by(vocabulary: Vocabulary, word: str) -> Order:
     return Order(column, word.startswith("-"))
 
 
-def _after(request: HttpRequest, sent: QueryDict) -> Place | None:
+def _after(request: HttpRequest, sent: QueryDict, order: Order) -> Place | None:
     text = sent.get("after")
     try:
-        return Place.read(text) if text else None
+        return order.place(text) if text else None
     except tables.NotACursor:
         warn(request, gettext("That page is not known: showing the first."))
         return None

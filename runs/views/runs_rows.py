@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db.models import Max, Sum
 from django.db.models.functions import Coalesce, Now
+from django.utils.functional import cached_property
 from django.utils.translation import gettext
 
 from runs.charts import label
@@ -31,6 +32,11 @@ class Row:
     run: Run
     why: str
     cells: list[Cell]
+
+    @cached_property
+    def address(self) -> str:
+        """Where the run has its page: asked for in most of its cells."""
+        return self.run.get_absolute_url()
 
 
 @dataclass(frozen=True)

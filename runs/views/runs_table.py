@@ -78,7 +78,8 @@ def runs_table(request: HttpRequest, experiment: Experiment) -> RunsTable:
     runs, problems = fitting(kept, asked)
     if asked.group:
         return _of_groups(asked, runs, states, archived, problems)
-    shown, place = tables.page(runs, asked.order, asked.after, RUNS_A_PAGE)
+    bounds = tables.bounding(asked.terms, asked.order.column, asked.vocabulary, tables.SORTED)
+    shown, place = tables.page(runs, asked.order, asked.after, RUNS_A_PAGE, bounds)
     total = _total(asked, runs, states) if place or asked.after else len(shown)
     following = f"{asked.address()}&after={place}" if place else ""
     rows = rows_of(shown, asked.columns)
@@ -115,7 +116,7 @@ def _total(asked: Asked, runs: QuerySet[Run], states: Sequence[tuple[str, int]])
 def _by_state(runs: QuerySet[Run]) -> tuple[list[tuple[str, int]], int]:
     """(state, runs in it) of those that lists show, and how many were archived."""
     counted = runs.order_by("state").values_list("state")
-    rows = list(counted.annotate(all=Count("pk"), archived=Count("archived_at")))
+    rows = list(counted.annotate(all=Count("*"), archived=Count("archived_at")))
     return [(state, n - out) for state, n, out in rows if n > out], sum(out for _, _, out in rows)
 
 

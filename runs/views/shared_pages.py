@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any, Protocol
 
 from runs import series
 from runs.access.share_links import Scope, Share
-from runs.charts import MEASURES, SYSTEM, Chart, Look, compare, groups_of, marks
+from runs.charts import CHARTS, SYSTEM, Chart, Look, compare, groups_of, keys_of, marks
 from runs.models import Run
 from runs.views.compare_keys import key_sections
 from runs.views.compare_page import CHART_PX, charts_of, page_context, standings_context
@@ -117,15 +117,15 @@ class SharedExperiment:
         }  # fmt: skip
 
     def chart(self, name: str, settings: Settings, px: int | None) -> Chart | None:
-        return next((chart for chart in self._charts(settings, px) if chart.name == name), None)
+        return next(iter(self._charts(settings, px, [name])), None)
 
     def section(self, name: str, settings: Settings) -> dict[str, Any] | None:
         return None
 
-    def _charts(self, settings: Settings, px: int | None) -> list[Chart]:
-        curves = series.read(self.runs, [measure.key for measure in MEASURES], x=settings.x)
-        shown = {run.pk for run in self.runs[:LINES]}
-        return compare(groups_of(self.runs), shown, curves, Look(settings.x, settings.log_y, px=px, zoom=settings.zoom))
+    def _charts(self, settings: Settings, px: int | None, names: Sequence[str] = CHARTS) -> list[Chart]:
+        curves = series.read(self.runs, [key for name in names for key in keys_of(name)], x=settings.x)
+        shown, how = {run.pk for run in self.runs[:LINES]}, Look(settings.x, settings.log_y, px=px, zoom=settings.zoom)
+        return compare(groups_of(self.runs), shown, curves, how, names)
 
 
 def _public(runs: Iterable[Run]) -> list[Run]:

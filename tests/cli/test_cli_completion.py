@@ -19,7 +19,7 @@ def script(shell: str, capsys: pytest.CaptureFixture[str]) -> str:
     ("typed", "offered"),
     [
         (["la"], ["launch"]),
-        (["l"], ["login", "launch", "ls"]),
+        (["l"], ["login", "launch", "ls", "limits"]),
         (["launch", "Concise", "--pre"], ["--preset"]),
         (["export", "--format", ""], ["csv", "jsonl"]),
         (["ls", "exp"], ["experiments"]),

@@ -16,7 +16,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from esweb.cli import errors
 from esweb.cli.arguments import HELPS
-from runs.models import Cluster, Experiment, Run
+from runs.models import Attempt, Cluster, Experiment, Run, Sweep
 from runs.views.by_hand import esweb_command
 from tests.cli.conftest import Say
 from tests.runs.pages import a_bit_of_everything, make_run, record
@@ -24,6 +24,8 @@ from tests.runs.pages import a_bit_of_everything, make_run, record
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "guides" / "command-line.md").read_text(encoding="utf-8")
 TYPED = GUIDE.partition("```sh\n")[2].partition("```")[0].splitlines()
+HELD = {"hold": {}, "release": {"hold": "person"}, "move": {}}
+"""How a run stands that a command of the queue is for: created, and with these fields."""
 STATE_FOR = {"watch": "succeeded", "export": "succeeded", "cancel": "running", "resume": "interrupted"}
 
 
@@ -37,8 +39,10 @@ def runs(token: str, local: Cluster, experiment: Experiment, runs_dir: Path) -> 
 
 
 def test_every_command_of_the_guide_does_what_it_says(
-    say: Say, token: str, runs: dict[str, Run], live_server: LiveServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+    say: Say, token: str, runs: dict[str, Run], live_server: LiveServer, experiment: Experiment,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+) -> None:  # fmt: skip
+    Cluster.objects.create(name="gpus", kind="slurm")
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("ESWEB_TOKEN")
     monkeypatch.setattr(sys, "stdin", io.StringIO(f"{token}\n"))
@@ -48,7 +52,11 @@ def test_every_command_of_the_guide_does_what_it_says(
             line.partition(" >")[0].replace("https://esweb.example", live_server.url), True
         )
         uid = runs[STATE_FOR[command]].uid if command in STATE_FOR else ""
-        code, out, err = say(command, *(uid if argument == "k3m9x2p7qa" else argument for argument in arguments))
+        if command in HELD:
+            uid = make_run(experiment, "es-micro", state="created").uid
+            Attempt.objects.filter(run__uid=uid).update(**HELD[command])
+        there = {"k3m9x2p7qa": uid, "7": str(Sweep.objects.values_list("pk", flat=True).first())}
+        code, out, err = say(command, *(there.get(argument, argument) for argument in arguments))
         assert (code, err) == (0, ""), line
         assert out or "--out" in line, line
         typed.append(command)

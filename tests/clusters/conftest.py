@@ -1,4 +1,4 @@
-"""One Slurm for all tests that need one, and another with accounting; both are brought up when first asked for."""
+"""One Slurm for all tests that need one, another with accounting, one Ray; each is brought up when first asked for."""
 
 from __future__ import annotations
 
@@ -10,8 +10,14 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from runs import launch
+from tests.clusters import ray as our_ray
 from tests.clusters.far import Far, cluster_of
+from tests.clusters.on_ray import OnRay
+from tests.clusters.on_ray import cluster_of as cluster_on_ray
+from tests.clusters.ray import RayHead
 from tests.clusters.slurm import SlurmCluster, missing
+from tests.clusters.sshd import Sshd
+from tests.clusters.sshd import missing as sshd_missing
 
 
 def _up(accounting: bool) -> Iterator[SlurmCluster]:
@@ -45,11 +51,66 @@ def slurm(whole_slurm: SlurmCluster) -> Iterator[SlurmCluster]:
     whole_slurm.mend()
 
 
+@pytest.fixture(scope="session")
+def sshd() -> Iterator[Sshd]:
+    """The way to this machine as if it were another one."""
+    if why := sshd_missing():
+        pytest.skip(why)
+    server = Sshd(Path(tempfile.mkdtemp(prefix="esweb-sshd-")))
+    try:
+        server.up()
+        yield server
+    finally:
+        server.down()
+
+
+@pytest.fixture(params=["here", "ssh"])
+def reached(request: pytest.FixtureRequest, slurm: SlurmCluster, tmp_path: Path) -> dict[str, str]:
+    """What the cluster's config says of the way there: Slurm's commands here, and over SSH."""
+    if request.param == "here":
+        return {"slurm_conf": str(slurm.conf)}
+    sshd: Sshd = request.getfixturevalue("sshd")
+    return {"slurm_conf": str(slurm.conf), **sshd.config(tmp_path / "there")}
+
+
 @pytest.fixture
-def far(slurm: SlurmCluster, db: None, tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Far:
+def far(
+    slurm: SlurmCluster, reached: dict[str, str], db: None, tmp_path: Path, settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Far:  # fmt: skip
     """The executor that every call to the cluster `far` reaches. Set its `program` before launching."""
     settings.DATA_DIR, settings.RUNS_DIR = tmp_path, tmp_path / "runs"
-    cluster_of()
-    executor = Far(slurm.conf, tmp_path / "queue")
+    cluster = cluster_of(**reached)
+    executor = Far(slurm.conf, tmp_path / "queue", launch.place_of(cluster) if cluster.is_far else None)
     monkeypatch.setitem(launch.EXECUTORS, "slurm", lambda cluster: executor)
+    return executor
+
+
+@pytest.fixture(scope="session")
+def whole_ray() -> Iterator[RayHead]:
+    """A Ray head, up for the whole session."""
+    if why := our_ray.missing():
+        pytest.skip(why)
+    head = RayHead(Path(tempfile.mkdtemp(prefix="esweb-ray-")))
+    try:
+        head.up()
+        yield head
+    finally:
+        head.down()
+
+
+@pytest.fixture
+def ray(whole_ray: RayHead) -> Iterator[RayHead]:
+    """Empty of jobs that run, and with every part running, when a test begins."""
+    yield whole_ray
+    whole_ray.mend()
+
+
+@pytest.fixture
+def on_ray(ray: RayHead, db: None, tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> OnRay:
+    """The executor that every call to the cluster `far` reaches. Set its `program` before launching."""
+    settings.DATA_DIR, settings.RUNS_DIR = tmp_path, tmp_path / "runs"
+    cluster_on_ray(ray)
+    executor = OnRay(ray, tmp_path / "queue")
+    monkeypatch.setitem(launch.EXECUTORS, "ray", lambda cluster: executor)
     return executor

@@ -1,4 +1,7 @@
-"""A Slurm of our own as a cluster in the database: small programs in the trainer's place, patience of seconds."""
+"""A Slurm of our own as a cluster in the database: small programs in the trainer's place, patience of seconds.
+
+It is reached by this machine's own commands and disk, or over SSH, where `there` is a job's directory on its side.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from runs import launch, reconcile
-from runs.models import Attempt, Cluster, Experiment, Run
+from runs.models import Attempt, Cluster, Experiment, Job, Run
 from tests.runs.clusters import attempt_of
 from tests.workers.attempts import python, until
 from workers.config import preset
 from workers.executors.base import Spec
+from workers.executors.places import Place, SharedDisk
 from workers.executors.shell import Answer, LocalShell
 from workers.executors.slurm import Site, Slurm
 
@@ -49,9 +53,10 @@ class Far(Slurm):
     before_submit: Callable[[], None] = staticmethod(lambda: None)
     after_submit: Callable[[], None] = staticmethod(lambda: None)
 
-    def __init__(self, conf: Path, root: Path, **site: Any) -> None:
+    def __init__(self, conf: Path, root: Path, place: Place | None = None, **site: Any) -> None:
         asked.clear()
-        super().__init__(Site(**site), root, beat_seconds=QUICK.beat, shell=Counting({"SLURM_CONF": str(conf)}))
+        here = SharedDisk(Counting({"SLURM_CONF": str(conf)}))
+        super().__init__(Site(**site), root, beat_seconds=QUICK.beat, place=place or here)
         self.program, self.submitted = "pass", list[str]()
 
     def submit(self, spec: Spec) -> str:
@@ -63,10 +68,15 @@ class Far(Slurm):
         return native_id
 
 
-def cluster_of(**waits: float) -> Cluster:
+def there(job: Job) -> Path:
+    """The job's directory on its cluster, which is on this machine after all."""
+    return Path(launch.place_of(job.cluster).there(job.directory))
+
+
+def cluster_of(name: str = "far", **more: Any) -> Cluster:
     """Its row, quick."""
-    config = {"waits": asdict(replace(QUICK, **waits))}
-    return Cluster.objects.update_or_create(name="far", defaults={"kind": "slurm", "config": config})[0]
+    config = {"waits": asdict(QUICK), **more}
+    return Cluster.objects.update_or_create(name=name, defaults={"kind": "slurm", "config": config})[0]
 
 
 def run_far(experiment: Experiment, **compute: Any) -> Run:
@@ -90,5 +100,5 @@ def far_until(run: Run, *states: str, seconds: float = 30.0) -> Attempt:
 def started(run: Run) -> Attempt:
     """Ticks until it runs and its program has begun."""
     attempt = far_until(run, "running")
-    until((attempt.directory / "started").exists)
+    until((there(attempt) / "started").exists)
     return attempt

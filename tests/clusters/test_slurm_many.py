@@ -44,6 +44,7 @@ def queued(experiment: Experiment, person: User, slurm: SlurmCluster) -> list[At
     )
 
 
+@pytest.mark.parametrize("reached", ["here"], indirect=True)
 def test_a_tick_over_five_hundred_asks_once(experiment: Experiment, ada: User, far: Far, drained: SlurmCluster) -> None:
     queued(experiment, ada, drained)
     cluster = Cluster.objects.get(name="far")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from runs.models import Experiment
-from tests.clusters.far import Far, far_until, run_far
+from tests.clusters.far import Far, far_until, run_far, there
 from tests.clusters.slurm import SlurmCluster
 from tests.workers.attempts import python, until
 from workers.executors.base import Rejected, Spec
@@ -29,22 +29,28 @@ def test_a_planted_secret_never_reaches_a_job(
     far.program, far.site = SHOWS_ENV, Site(env={"HF_HOME": "/shared/hf"})
     ended = far_until(run_far(experiment, gpus=1), "succeeded", "failed")
     assert ended.state == State.SUCCEEDED.value
-    seen = (ended.directory / "env").read_text()
+    seen = (there(ended) / "env").read_text()
     assert "sown-in" not in seen and "DJANGO_SECRET" not in seen
     assert "'HF_HOME': '/shared/hf'" in seen and "'CUDA_VISIBLE_DEVICES': '" in seen
     assert "'SLURM_JOB_PARTITION': 'main'" in seen
-    for file in ended.directory.rglob("*"):
+    for file in there(ended).rglob("*"):
         assert not file.is_file() or b"sown-in" not in file.read_bytes()
     assert "sown-in" not in slurm.ask("scontrol", "show", "job", ended.native_id)
 
 
-@pytest.mark.parametrize("field", ["partition", "account", "qos", "constraint", "gpu_type"])
+@pytest.mark.parametrize(
+    ("reached", "field"),
+    [*(("here", field) for field in ("partition", "account", "qos", "constraint", "gpu_type")), ("ssh", "qos")],
+    indirect=["reached"],
+)
 def test_a_hostile_word_is_refused_by_slurm_and_read_by_no_shell(
     far: Far, slurm: SlurmCluster, tmp_path: Path, field: str
 ) -> None:
     # What an administrator's form refuses, had it come in by another way.
-    hostile = Far(slurm.conf, tmp_path / "queue", **{field: f"main;touch${{IFS}}{tmp_path}/x $(touch {tmp_path}/x)"})
-    spec = Spec("esweb-h-a1", tmp_path / "job", tuple(python("pass")), gpus=1)
+    hostile = Far(
+        slurm.conf, tmp_path / "queue", far.place, **{field: f"main;touch${{IFS}}{tmp_path}/x $(touch {tmp_path}/x)"}
+    )
+    spec = Spec(f"esweb-{tmp_path.name}-a1", tmp_path / "runs" / "job", tuple(python("pass")), gpus=1)
     try:
         hostile.submit(spec)
     except Rejected as refused:
@@ -57,13 +63,14 @@ def test_hostile_modules_variables_and_folders_are_words_to_the_job(
 ) -> None:
     bad = f"$(touch {tmp_path}/x);`touch {tmp_path}/x`"
     far.site, far.program = Site(env={"NOTE": bad}), SHOWS_ENV
-    spec = Spec("esweb-h-a1", tmp_path / "a %j $(touch x) b", tuple(python("pass")))
+    spec = Spec(f"esweb-{tmp_path.name}-a1", tmp_path / "runs" / "a %j $(touch x) b", tuple(python("pass")))
+    directory = Path(far.place.there(spec.directory))
     far.submit(spec)
     until(lambda: (seen := far.find(spec.key)) and seen.state == State.SUCCEEDED)
-    assert repr(bad) in (spec.directory / "env").read_text()
-    assert (spec.directory / "slurm.log").exists()
+    assert repr(bad) in (directory / "env").read_text()
+    assert (directory / "slurm.log").exists()
     far.site = Site(modules=(bad,))
-    other = Spec("esweb-h-a2", tmp_path / "other", tuple(python("pass")))
+    other = Spec(f"esweb-{tmp_path.name}-a2", tmp_path / "runs" / "other", tuple(python("pass")))
     far.submit(other)
     until(lambda: (seen := far.find(other.key)) and seen.state == State.FAILED)
     assert not list(tmp_path.rglob("x"))

@@ -6,11 +6,12 @@ import html
 import os
 import signal
 
+import pytest
 from django.test import Client
 
 from runs import launch
 from runs.models import Experiment, Origin, Run
-from tests.clusters.far import BUSY, Far, far_until, run_far, started, tick_far
+from tests.clusters.far import BUSY, Far, far_until, run_far, started, there, tick_far
 from tests.clusters.slurm import SlurmCluster
 from tests.runs.clusters import attempt_of
 from tests.workers.attempts import CHECKPOINTS, IGNORES_TERM, read, until
@@ -18,10 +19,13 @@ from workers.attempt import Process, owner
 from workers.executors.slurm import Site
 from workers.executors.states import State
 
+HERE = pytest.mark.parametrize("reached", ["here"], indirect=True)
+"""For what follows from the node's files and Slurm's word, and takes long: the way there makes no difference."""
+
 
 def program_of(run: Run) -> Process:
     """The process that the agent has started."""
-    beat = attempt_of(run).directory / "heartbeat.json"
+    beat = there(attempt_of(run)) / "heartbeat.json"
     until(beat.exists)
     program = Process.recorded(read(beat))
     assert program is not None
@@ -44,7 +48,7 @@ def test_a_running_job_saves_a_checkpoint_when_it_is_cancelled(experiment: Exper
     launch.request_cancel(run, experiment.owner)
     ended = far_until(run, "cancelled", "failed", "interrupted")
     assert (ended.state, ended.reason) == (State.CANCELLED.value, "cancelled; a checkpoint was saved")
-    assert (ended.directory / "checkpoint").read_text() == "SIGTERM"
+    assert (there(ended) / "checkpoint").read_text() == "SIGTERM"
 
 
 def test_a_waiting_job_says_why_on_its_page_and_leaves_the_queue(
@@ -62,13 +66,14 @@ def test_a_waiting_job_says_why_on_its_page_and_leaves_the_queue(
         ended = far_until(run, "cancelled")
     finally:
         slurm.ask("scontrol", "update", "NodeName=n[1-3]", "State=RESUME")
-    assert not (ended.directory / "started").exists()
+    assert not (there(ended) / "started").exists()
 
 
+@HERE
 def test_an_agent_that_hears_nothing_is_ended_after_the_grace(experiment: Experiment, far: Far) -> None:
     far.program = IGNORES_TERM
     run = run_far(experiment)
-    agent = owner(started(run).directory)
+    agent = owner(there(started(run)))
     program = program_of(run)
     assert agent is not None
     agent.send(signal.SIGSTOP)
@@ -87,7 +92,7 @@ def test_a_preempted_run_goes_on_and_its_budget_is_whole(experiment: Experiment,
     until(lambda: (a := tick_far(run)).n == 2 and a)
     first, second = run.attempts.order_by("n")
     assert first.state == State.PREEMPTED.value and first.reason.startswith("preempted: Slurm gave its place")
-    assert (first.directory / "checkpoint").exists()
+    assert (there(first) / "checkpoint").exists()
     assert second.origin == Origin.PREEMPTION and launch.restarts_made(run) == 0
     assert started(run).n == 2
 
@@ -104,7 +109,7 @@ def test_a_lost_node_is_fenced_before_the_next_attempt(experiment: Experiment, f
     assert first.state == State.NODE_LOST.value and f"its node {node} failed" in first.reason
     until(lambda: not program.is_alive())
     assert second.origin == Origin.RESTART
-    assert "epoch 0 is over; the program was killed" in (first.directory / "slurm.log").read_text()
+    assert "epoch 0 is over; the program was killed" in (there(first) / "slurm.log").read_text()
 
 
 def test_a_job_that_slurm_has_forgotten_is_lost_and_a_stranger_with_its_number_lives(
@@ -113,7 +118,7 @@ def test_a_job_that_slurm_has_forgotten_is_lost_and_a_stranger_with_its_number_l
     far.program = BUSY
     run = run_far(experiment)
     first = started(run)
-    agent = owner(first.directory)
+    agent = owner(there(first))
     assert agent is not None
     slurm.forget_jobs()
     number = stranger(slurm, first.native_id)
@@ -127,7 +132,7 @@ def test_a_job_that_slurm_has_forgotten_is_lost_and_a_stranger_with_its_number_l
 def test_a_killed_agent_takes_its_program_with_it(experiment: Experiment, far: Far) -> None:
     far.program = BUSY
     run = run_far(experiment)
-    agent, program = owner(started(run).directory), program_of(run)
+    agent, program = owner(there(started(run))), program_of(run)
     assert agent is not None
     os.kill(agent.pid, signal.SIGKILL)
     ended = far_until(run, "failed", "lost", "succeeded")
@@ -142,9 +147,10 @@ def test_a_warning_of_slurm_reaches_the_program(experiment: Experiment, far: Far
     slurm.ask("scancel", "--signal=USR1", "--batch", f"--name={key}")
     ended = far_until(run, "interrupted", "failed", "succeeded")
     assert (ended.state, ended.exit_code) == (State.INTERRUPTED.value, 75)
-    assert (ended.directory / "checkpoint").read_text() == "SIGUSR1"
+    assert (there(ended) / "checkpoint").read_text() == "SIGUSR1"
 
 
+@HERE
 def test_slurms_own_time_limit_is_a_timeout(experiment: Experiment, far: Far, slurm: SlurmCluster) -> None:
     far.program = "import signal; signal.signal(signal.SIGUSR1, signal.SIG_IGN); " + IGNORES_TERM
     far.site = Site(time_limit_seconds=60)

@@ -11,13 +11,14 @@ import pytest
 
 from runs import launch
 from runs.models import Cluster, Experiment
-from tests.clusters.far import BUSY, Far, asked, far_until, run_far, started, tick_far
+from tests.clusters.far import BUSY, Far, asked, far_until, run_far, started, there, tick_far
 from tests.clusters.slurm import SlurmCluster
 from tests.runs.clusters import attempt_of
 from tests.workers.attempts import python, until
 from workers.executors.base import Rejected, Spec
 from workers.executors.states import State
 
+HERE = pytest.mark.parametrize("reached", ["here"], indirect=True)
 COUNTS = "open('ran', 'a').write('x')"
 
 
@@ -51,7 +52,7 @@ def test_a_worker_that_dies_around_sbatch_costs_nothing(
         launch.submit(attempt_of(run))
     ended = far_until(run, "succeeded", "failed", "lost")
     assert ended.state == State.SUCCEEDED.value
-    assert (ended.directory / "ran").read_text() == "x" and jobs_of(slurm, ended.key) == 1
+    assert (there(ended) / "ran").read_text() == "x" and jobs_of(slurm, ended.key) == 1
     assert len(far.submitted) == (2 if moment == "before_submit" else 1)
 
 
@@ -67,20 +68,21 @@ def test_a_frozen_controller_that_took_the_job_all_the_same_is_found_out(
     slurm.daemons.send("slurmctld", signal.SIGCONT)
     ended = far_until(run, "succeeded", "failed", "lost")
     assert ended.state == State.SUCCEEDED.value and far.submitted == [ended.key]
-    assert (ended.directory / "ran").read_text() == "x" and jobs_of(slurm, ended.key) == 1
+    assert (there(ended) / "ran").read_text() == "x" and jobs_of(slurm, ended.key) == 1
 
 
 def test_of_a_job_that_is_submitted_twice_one_runs(far: Far, slurm: SlurmCluster, tmp_path: Path) -> None:
-    spec = Spec("esweb-twice-a1", tmp_path / "runs" / "esweb-twice-a1", tuple(python(COUNTS)))
+    spec = Spec(f"esweb-{tmp_path.name}-a1", tmp_path / "runs" / "twice", tuple(python(COUNTS)))
+    directory = Path(far.place.there(spec.directory))
     far.program = COUNTS
     with ThreadPoolExecutor(2) as both:
         assert len(set(both.map(far.submit, [spec, spec]))) == 2
-    until(lambda: slurm.ask("squeue", "-h", "-t", "all", "-o", "%j %T").count("esweb-twice-a1 ") == 2)
+    assert jobs_of(slurm, spec.key) == 2
     until(lambda: not slurm.ask("squeue", "-h", "-t", "PD,R,CG", "-o", "%j"), 20)
-    assert (spec.directory / "ran").read_text() == "x"
+    assert (directory / "ran").read_text() == "x"
     seen = far.find(spec.key)
     assert seen is not None and seen.state == State.SUCCEEDED
-    assert "already claimed" in (spec.directory / "slurm.log").read_text()
+    assert "already claimed" in (directory / "slurm.log").read_text()
 
 
 def test_a_refusal_names_what_there_is_and_its_ghost_is_no_job(
@@ -91,9 +93,9 @@ def test_a_refusal_names_what_there_is_and_its_ghost_is_no_job(
     assert refused.state == State.FAILED.value
     assert "refused it: Batch job submission failed: Requested node configuration is not available" in refused.reason
     assert jobs_of(slurm, refused.key) == 1 and far.find(refused.key) is None
-    nowhere = Far(slurm.conf, tmp_path / "queue", partition="nosuch")
+    nowhere = Far(slurm.conf, tmp_path / "queue", far.place, partition="nosuch")
     with pytest.raises(Rejected, match="there are high, low, lowgrace, main, short"):
-        nowhere.submit(Spec("esweb-x-a1", tmp_path / "x", ("true",)))
+        nowhere.submit(Spec("esweb-x-a1", tmp_path / "runs" / "x", ("true",)))
 
 
 def test_a_controller_that_is_down_says_nothing_about_jobs(
@@ -111,6 +113,7 @@ def test_a_controller_that_is_down_says_nothing_about_jobs(
     assert far_until(run, "running", "lost").state == State.RUNNING.value
 
 
+@HERE
 def test_a_silent_cluster_is_asked_once_a_tick_however_many_are_to_be_submitted(
     experiment: Experiment, far: Far, slurm: SlurmCluster
 ) -> None:

@@ -15,8 +15,9 @@ from runs.forms import initial_from
 from runs.management.following import Follower
 from runs.models import Checkpoint, Cluster, Experiment, Run
 from runs.series import read
-from tests.clusters.far import cluster_of
+from tests.clusters.far import cluster_of, there
 from tests.clusters.slurm import SlurmCluster
+from tests.clusters.sshd import Sshd
 from tests.runs.calling import calls
 from tests.runs.clusters import attempt_of
 from tests.workers.attempts import until
@@ -27,13 +28,12 @@ SMALL = {"es": {"iterations": 2, "population": 4, "checkpoint_every": 1}, "evalu
 
 
 @pytest.fixture
-def clusters(local: Cluster, slurm: SlurmCluster, tmp_path: Path, settings: Settings) -> Cluster:
-    """This machine and the Slurm; the second is returned."""
+def clusters(local: Cluster, slurm: SlurmCluster, sshd: Sshd, tmp_path: Path, settings: Settings) -> None:
+    """This machine, the Slurm as `far`, and the same over SSH, with a disk of its own, as `farther`."""
     settings.DATA_DIR, settings.RUNS_DIR = tmp_path, tmp_path / "runs"
-    far = cluster_of()
-    far.config = {**far.config, "slurm_conf": str(slurm.conf), "env": {"HF_HUB_OFFLINE": "1"}}
-    far.save()
-    return far
+    config = {"slurm_conf": str(slurm.conf), "env": {"HF_HUB_OFFLINE": "1"}}
+    cluster_of(**config)
+    cluster_of("farther", **config, **sshd.config(tmp_path / "there"))
 
 
 def launched(ada: User, cluster: str) -> Run:
@@ -75,14 +75,26 @@ def curve(run: Run, key: str) -> list[tuple[float, float]]:
     return list(zip(found.x.tolist(), found.y.tolist(), strict=True))
 
 
+def copied(run: Run) -> bool:
+    """All that it wrote there is here, but its checkpoints."""
+    attempt = attempt_of(run)
+    far, here = there(attempt), attempt.directory
+    names = ("records.0.jsonl", "log.txt", "exit.json")
+    is_same = all((far / name).read_bytes() == (here / name).read_bytes() for name in names)
+    return is_same and (far / "checkpoints").is_dir() and not (here / "checkpoints").exists()
+
+
 def test_es_on_slurm_is_es_here_to_the_bit(
-    ada: User, ada_client: Client, experiment: Experiment, clusters: Cluster
+    ada: User, ada_client: Client, experiment: Experiment, clusters: None
 ) -> None:
-    runs = launched(ada, "local"), launched(ada, "far"), filled_in(ada_client, experiment, "far")
-    here, far, form = (trained(run) for run in runs)
-    for run in (far, form):
-        assert attempt_of(run).native_id.isdecimal() and attempt_of(run).cluster == clusters
-    saved = [dict(Checkpoint.objects.filter(run=run).values_list("step", "sha256")) for run in (here, far, form)]
+    runs = launched(ada, "local"), launched(ada, "farther"), filled_in(ada_client, experiment, "far")
+    here, over_ssh, by_form = (trained(run) for run in runs)
+    for run, cluster in ((over_ssh, "farther"), (by_form, "far")):
+        assert attempt_of(run).native_id.isdecimal() and attempt_of(run).cluster.name == cluster
+    saved = [
+        dict(Checkpoint.objects.filter(run=run).values_list("step", "sha256")) for run in (here, over_ssh, by_form)
+    ]
     assert saved[0] == saved[1] == saved[2] and set(saved[0]) >= {1, 2}
     for key in ("reward/mean", "kl", "es/update_norm"):
-        assert curve(here, key) == curve(far, key) == curve(form, key) != []
+        assert curve(here, key) == curve(over_ssh, key) == curve(by_form, key) != []
+    assert copied(over_ssh)

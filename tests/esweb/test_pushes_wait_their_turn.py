@@ -15,7 +15,7 @@ from django.db import connection, connections
 from django.test import Client
 from psycopg_pool import PoolTimeout
 
-from esweb.back_pressure import BackPressure, Full, Places
+from esweb.back_pressure import BackPressure, Full, Places, check_connections
 from runs import ingest
 from runs.models import Attempt, Experiment, RecordFile
 from tests.runs.calling import calls
@@ -94,6 +94,22 @@ def test_while_others_wait_for_a_connection_no_push_joins_them(
     refused = push(script, attempt)
     assert refused.status_code == 429
     assert "requests wait for one of 8 connections to the database" in refused.json()["detail"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_waits_while_the_pool_still_grows_sends_nobody_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    connection.close()
+    connections["default"].close_pool()
+    pool, opened = connections["default"].pool, threading.Event()
+    monkeypatch.setattr(pool, "_configure", lambda _: opened.wait(10))
+    pool.open()
+    waits = threading.Thread(target=lambda: pool.putconn(pool.getconn(10)))
+    waits.start()
+    while not pool.get_stats()["requests_waiting"]:
+        time.sleep(0.001)
+    check_connections()
+    opened.set()
+    waits.join()
 
 
 @pytest.fixture

@@ -57,9 +57,9 @@ def _all_untruths(batches: list[int]) -> list[str]:
 def _untruths(number: int, run_id: int, batches: int) -> Iterator[str]:
     count = batches * RECORDS
     sent = np.concatenate([values_of(number, batch) for batch in range(batches)])
-    kept = written([run_id], KEYS)
+    kept = dict(written([run_id], KEYS))[run_id]
     for column, key in enumerate(KEYS):
-        points = kept[run_id, key].points
+        points = kept[key]
         if not np.array_equal(points.records, np.arange(count)):
             yield f"run {number} {key}: {len(points)} points are kept, and {count} were sent"
         elif not np.array_equal(points.steps, steps_of(0, count)) or not np.array_equal(points.values, sent[:, column]):

@@ -68,6 +68,7 @@ def test_what_each_scope_includes():
         "read": {"read", "launch", "admin"},
         "ingest": {"ingest", "admin"},
         "launch": {"launch", "admin"},
+        "serve": {"serve", "admin"},
         "admin": {"admin"},
     }
 
@@ -102,7 +103,7 @@ def test_the_command_prints_the_token_alone_on_stdout(ada):
 
 
 def test_the_command_names_the_valid_choices(ada, experiment):
-    with pytest.raises(CommandError, match="must be one of read, ingest, launch, admin, not 'all'"):
+    with pytest.raises(CommandError, match="must be one of read, ingest, launch, serve, admin, not 'all'"):
         create("ada", "--scope", "all")
     with pytest.raises(CommandError, match="no user 'eve'; there are: ada"):
         create("eve", "--scope", "read")

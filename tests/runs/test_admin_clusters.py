@@ -101,6 +101,60 @@ def test_an_administrator_adds_a_slurm_cluster(admin_client):
     assert Cluster.objects.get(name="bwuni").config == config
 
 
+RAY = {"dashboard": "http://127.0.0.1:8265"}
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({}, "dashboard must be an address such as http://127.0.0.1:8265, not ''"),
+        ({"dashboard": 3}, "dashboard must be an address"),
+        ({"dashboard": "127.0.0.1:8265"}, "dashboard must be an address"),
+        ({"dashboard": "ray://127.0.0.1:10001"}, "dashboard must be an address"),
+        ({"dashboard": "http://127.0.0.1:x"}, "dashboard must be an address"),
+        ({"dashboard": "http://[127.0.0.1:1"}, "dashboard must be an address"),
+        (
+            {"dashboard": "http://ada:secret@127.0.0.1"},
+            "a password, ? or #; a token stands in the file",
+        ),
+        ({"dashboard": "http://127.0.0.1/?x=1"}, "without a name, a password, ? or #"),
+        (
+            {"dashboard": "http://169.254.169.254"},
+            "169.254.169.254 is none of the hosts whose Ray",
+        ),
+        (
+            {"dashboard": "http://127.0.0.1.ray.example"},
+            "localhost, 127.0.0.1, ::1; whoever runs it adds hosts to ESWEB_RAY",
+        ),
+        ({**RAY, "dashbord": ""}, "'dashbord' is not a known key; the keys are dashboard, token_file, resources"),
+        ({**RAY, "token_file": "token"}, "token_file must be an absolute path without .., not 'token'"),
+        ({**RAY, "start_seconds": -1}, "start_seconds must be a whole number from 0, not -1"),
+        ({**RAY, "resources": ["A100"]}, "resources must be an object of amounts such as"),
+        ({**RAY, "resources": {"A100": "1"}}, "resources must be an object of amounts such as"),
+        ({**RAY, "resources": {"A100": 0}}, "resources must be an object of amounts such as"),
+        ({**RAY, "env": {"RAY_AUTH_TOKEN": "x"}}, "env: RAY_AUTH_TOKEN looks like a secret"),
+        ({**RAY, "waits": {"grce": 1}}, "'grce' is not a known name"),
+    ],
+)
+def test_what_is_wrong_with_a_ray_cluster_is_named(config, said):
+    (complaint,) = complaints(config, "ray")
+    assert said in complaint
+
+
+def test_an_administrator_adds_a_ray_cluster_on_a_host_that_is_allowed(admin_client, settings):
+    config = {
+        "dashboard": "https://Ray.Lab:8265",
+        "token_file": "/etc/ray-token",
+        "resources": {"accelerator_type:A100": 1},
+    }
+    form = {"name": "rays", "kind": "ray", "config": json.dumps(config)}
+    assert "ray.lab is none of the hosts" in admin_client.post("/admin/runs/cluster/add/", form).content.decode()
+    settings.RAY_HOSTS = ["ray.lab", "[::1]"]
+    assert admin_client.post("/admin/runs/cluster/add/", form).status_code == 302
+    assert Cluster.objects.get(name="rays").config == config
+    assert not list(complaints({"dashboard": "http://[::1]:8265"}, "ray"))
+
+
 def test_whoever_is_no_administrator_is_refused(bo_client, local, client):
     assert bo_client.get("/admin/", follow=True).status_code == 403
     assert bo_client.post(f"/admin/runs/cluster/{local.pk}/change/", {}, follow=True).status_code == 403

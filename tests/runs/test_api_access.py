@@ -9,6 +9,8 @@ from tests.runs.calling import calls, paths
 from tests.runs.recording import make_attempt, make_run
 
 READ, LAUNCH, INGEST = {"read", "launch", "admin"}, {"launch", "admin"}, {"ingest", "admin"}
+SERVE = {"serve", "admin"}
+SERVICE = {"kind": "scorer", "name": "x", "instance": "0123456789", "address": "http://node7:8000"}
 
 
 @pytest.fixture
@@ -53,6 +55,10 @@ def operations(attempt):
         ("post", f"/api/v1/runs/{uid}/checkpoints/0", {}, LAUNCH),
         ("get", f"/api/v1/runs/{uid}/checkpoints/7/download", None, READ),
         ("post", f"/api/v1/attempts/{attempt.key}/records", "", INGEST),
+        ("get", "/api/v1/services", None, READ),
+        ("post", "/api/v1/services", SERVICE, SERVE),
+        ("put", "/api/v1/services/scorer/x/beat", {"instance": SERVICE["instance"]}, SERVE),
+        ("delete", f"/api/v1/services/scorer/x?instance={SERVICE['instance']}", None, SERVE),
         ("delete", f"/api/v1/runs/{uid}", None, LAUNCH),
         ("post", f"/api/v1/runs/{uid}/restore", None, LAUNCH),
         ("delete", f"/api/v1/experiments/{attempt.run.experiment_id}", None, LAUNCH),
@@ -83,7 +89,7 @@ def test_a_wrong_token_is_no_token(attempt, text):
     assert client.get(f"/api/v1/runs/{attempt.run.uid}").status_code == 401
 
 
-@pytest.mark.parametrize("scope", ["read", "ingest", "launch", "admin"])
+@pytest.mark.parametrize("scope", ["read", "ingest", "launch", "serve", "admin"])
 def test_a_token_does_what_its_scope_includes_and_nothing_else(attempt, ada, scope):
     client = calls(ada, scope, run=attempt.run if scope == "ingest" else None)
     for method, address, body, allowed in operations(attempt):
@@ -183,6 +189,6 @@ def test_the_description_names_every_operation_and_loads_nothing_from_elsewhere(
     described = answer.json()
     assert described["openapi"].startswith("3.1")
     operations = [op for path in described["paths"].values() for op in path.values()]
-    assert len(operations) == 35
+    assert len(operations) == 59
     assert all(op["summary"] and op["description"] and op["security"] for op in operations)
     assert Client().get("/api/v1/docs").status_code in (302, 404)

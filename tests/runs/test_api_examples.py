@@ -11,9 +11,11 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from esweb.api import api
-from runs import access, jobs
+from runs import access, jobs, launch, registry
 from runs.api.seeing import EXAMPLE_UID
-from runs.models import ApiToken, Attempt, Experiment, Run, SavedView
+from runs.api.services import EXAMPLE
+from runs.costs import set_limit
+from runs.models import ApiToken, Attempt, Cluster, Experiment, Limit, Run, SavedView, Sweep
 from tests.runs import checkpointing, pages
 from tests.runs.calling import calls
 from workers.config import preset
@@ -33,8 +35,36 @@ def ended(run: Run) -> None:
     Run.objects.update(state="interrupted")
 
 
+def serving(run: Run) -> None:
+    """Only what has registered beats and leaves."""
+    told = EXAMPLE | {"capabilities": {}}
+    registry.register(run.created_by, registry.Said(**told))
+
+
+def elsewhere() -> Cluster:
+    """A cluster that is not this machine."""
+    return Cluster.objects.create(name="far", kind="slurm")
+
+
+def held(run: Run) -> None:
+    """There is something to release only where somebody holds it."""
+    Attempt.objects.filter(run=run).update(state="created", hold="person")
+
+
+def by_an_admin(run: Run) -> None:
+    """Whoever may add clusters."""
+    User.objects.filter(pk=run.created_by_id).update(is_superuser=True)
+
+
 PREPARED = {
+    "put_cluster": by_an_admin,
+    "hold": lambda run: Attempt.objects.filter(run=run).update(state="queued"),
+    "release": held,
+    "move": lambda run: Attempt.objects.filter(run=run).update(state="queued", cluster=elsewhere()),
+    "beat_service": serving,
+    "withdraw_service": serving,
     "resume": ended,
+    "uncancel_sweep": lambda run: jobs.cancel_sweep(Sweep.objects.get(), run.created_by),
     "restore_run": lambda run: jobs.delete_run(run, run.created_by),
     "restore_experiment": lambda run: jobs.delete_experiment(run.experiment, run.created_by),
 }
@@ -58,6 +88,13 @@ def run(ada: User, runs_dir: Path) -> Run:
     SavedView.objects.update(id=1)
     access.issue(ada, "read")
     ApiToken.objects.update(id=1)
+    new = launch.NewSweep(base=preset("es-micro").config, grid={"es.sigma": [0.1]}, seeds=[0])
+    access.give_role(ada, "admin")
+    set_limit(kind="cpu", period="all", hours=1000.0, experiment=experiment)
+    Limit.objects.update(id=1)
+    made = launch.create_sweep(new, experiment, ada)
+    Run.objects.filter(sweep=made).update(sweep=1)
+    Sweep.objects.update(id=1)
     return run
 
 
@@ -94,7 +131,7 @@ def test_an_example_is_answered_as_described(name: str, run: Run, ada: User) -> 
 
 
 def test_whatever_takes_a_body_shows_one() -> None:
-    assert len(BODIES) == 10
+    assert len(BODIES) == 18
     for name in BODIES:
         assert all("example" in content for content in OPERATIONS[name][2]["requestBody"]["content"].values()), name
 

@@ -58,4 +58,4 @@ def test_a_token_that_writes_records_is_for_a_run_of_ones_own(api, bo, experimen
 
 
 def test_an_unknown_scope_names_the_scopes(api):
-    assert "'read', 'ingest', 'launch' or 'admin'" in paths(make(api, scope="root"))["new.scope"]
+    assert "'read', 'ingest', 'launch', 'serve' or 'admin'" in paths(make(api, scope="root"))["new.scope"]

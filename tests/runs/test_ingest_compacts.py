@@ -8,6 +8,7 @@ import pytest
 from runs import ingest, jobs, series
 from runs.ingest import compacting
 from runs.models import Batch, Chunk, RecordFile, Run
+from runs.series import pieces
 from runs.series.chunks import POINTS
 from tests.runs.recording import lines, make_attempt, make_run, metrics
 from workers.records import Metric
@@ -53,6 +54,20 @@ def test_what_comes_later_grows_the_last_chunk(attempt):
     assert list(of_key.values_list("first_seq", "points")) == [(n * POINTS, POINTS) for n in range(3)]
     (curve,) = series.read([attempt.run], ["reward/mean"])
     assert np.array_equal(curve.y, np.arange(3.0 * POINTS) ** 2)
+
+
+def test_it_does_not_matter_how_many_chunks_come_as_one_row(attempt, monkeypatch):
+    resumed = make_attempt(attempt.run, 2, "failed")
+    for one in (attempt, resumed):
+        ingest.ingest(one, 0, metrics(3 * POINTS + 5), offset=1)
+        while ingest.compact(one.run_id):
+            pass
+    ingest.ingest(resumed, 0, metrics(50, 3 * POINTS + 5), offset=2)
+    usual = curves(attempt.run)
+    for together in (1, 2 * POINTS):
+        monkeypatch.setattr(pieces, "TOGETHER", together)
+        assert curves(attempt.run) == usual
+    assert {len(x) for _, key, x, *_ in usual if key == "reward/mean"} == {6 * POINTS + 60}
 
 
 def test_a_chunk_knows_its_ends_and_extremes_without_being_opened(attempt):

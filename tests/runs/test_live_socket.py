@@ -7,18 +7,19 @@ import time
 from contextlib import suppress
 from unittest import mock
 
+import httpx
 import pytest
 import redis
 from django.conf import settings
 from django.db import connection
 from websockets.exceptions import ConnectionClosed
 
-from runs import consumers, series
+from runs import access, consumers, series
 from runs.ingest import ingest
 from runs.live.publishing import CHANGES
 from tests.runs.listening import page, serving
 from tests.runs.recording import lines, make_attempt, make_run, metrics
-from workers.records import Metric, Status
+from workers.records import Metric, Status, pack
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -275,3 +276,15 @@ def test_too_many_runs_are_refused_in_words(port, bo):
     with page(port, bo) as mine:
         mine.socket.send(json.dumps({"watch": {f"run{i}": 0 for i in range(101)}}))
         assert mine.next()["type"] == "error"
+
+
+def test_what_is_pushed_over_http_comes_too(port, attempt, ada, bo):
+    token = access.issue(ada, "ingest", run=attempt.run)[1]
+    address = f"http://127.0.0.1:{port}/api/v1/attempts/{attempt.key}/records"
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/jsonl"}
+    with page(port, bo) as mine, httpx.Client(headers=headers) as client:
+        mine.watch(**{attempt.run.uid: 0})
+        for first in range(0, 8, 2):
+            body = b"".join(pack(line.seq, line.t, line.record) for line in metrics(2, first))
+            assert client.post(address, content=body).json() == {"kept": 2, "next_seq": first + 2}
+        assert mine.take(8) == list(range(8))

@@ -55,9 +55,14 @@ def test_the_picture_is_the_same(px, seed, n, spikes, gaps, plateau):
     assert np.array_equal(full, drawn)
 
 
-def test_the_quick_way_for_a_whole_line_keeps_the_same_points():
-    x, y = line(1, 50_000, 20, 0, 3000)
-    whole = m4(x, y, 800)
-    y_with_a_gap_after = np.append(y, np.nan)
-    slow = m4(np.append(x, x[-1]), y_with_a_gap_after, 800)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.sampled_from([1.0, 0.1, 1e-9, 1e12]), st.floats(-0.5, 0.5))
+def test_the_quick_way_for_a_whole_line_keeps_the_same_points(seed, px, unit, beyond):
+    rng = np.random.default_rng(seed)
+    n = 2 * px + 1 + int(rng.integers(0, 2000))
+    # Whole steps fall on the edges of columns, and some are said twice.
+    x, y = unit * np.cumsum(rng.integers(0, 3, n)), np.round(rng.normal(size=n), 1)
+    wide = x[-1] - x[0]
+    span = (x[0] - max(beyond, 0) * wide, x[-1] + min(beyond, 0) * wide + (wide == 0))
+    whole = m4(x, y, px, span)
+    slow = m4(np.append(x, x[-1]), np.append(y, np.nan), px, span)
     assert list(whole) == list(slow[:-1])

@@ -11,7 +11,8 @@ pytestmark = pytest.mark.django_db
 
 
 def summary(run, key, last, low=None, high=None):
-    """A series that was written, without its points."""
+    """A series that was written, without its points, as if they were compacted."""
+    Run.objects.filter(pk=run.pk, last_step__lt=5).update(last_step=5)
     Series.objects.create(
         run=run, key=key, points=1, last_step=5, last_value=last, min_value=low or last, max_value=high or last
     )
@@ -100,6 +101,30 @@ def test_a_config_value_is_a_number_or_a_text_and_neither_is_taken_for_the_other
     four[0].save()
     assert seeds(experiment, "es.sigma>0.4") == []
     assert seeds(experiment, "es.sigma:0.5") == [0]
+
+
+def test_a_long_text_is_asked_for_as_a_whole(four, experiment):
+    prompt = "Be brief. " * 30 + "Madrid"
+    four[1].config["task"]["options"]["system_prompt"] = prompt
+    four[2].config["task"]["options"]["system_prompt"] = prompt + "!"
+    for run in four[1:3]:
+        run.save()
+    key = "task.options.system_prompt"
+    assert seeds(experiment, f"{key}~MADRID") == [1, 2]
+    assert seeds(experiment, f"{key}~madrid!") == [2]
+    assert seeds(experiment, f'{key}:"{prompt}"') == [1]
+    assert seeds(experiment, f'-{key}~"be brief"') == [0, 3]
+
+
+@pytest.mark.parametrize("line", ["kl<5", "kl>=0.5 kl<100", "kl:0.5..3", "es.sigma>0.01", "es.sigma:0.001..", "-kl<1"])
+@pytest.mark.parametrize("word", ["kl", "-kl", "es.sigma", "-es.sigma"])
+def test_a_list_that_is_read_from_a_bound_on_is_the_same(four, experiment, line, word):
+    words, terms = tables.vocabulary(experiment), tables.parse(line)
+    order = tables.Order(words.column(word.removeprefix("-")), word.startswith("-"))
+    runs = tables.matching(experiment.runs.all(), terms, words)
+    bounds = tables.bounding(terms, order.column, words, tables.SORTED)
+    assert (bounds is not None) == (order.column.key in line and not line.startswith("-"))
+    assert tables.page(runs, order, None, 9, bounds) == tables.page(runs, order, None, 9)
 
 
 @pytest.mark.parametrize(

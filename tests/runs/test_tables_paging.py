@@ -1,4 +1,7 @@
+import json
 import math
+from base64 import urlsafe_b64encode
+from contextlib import suppress
 
 import pytest
 
@@ -17,9 +20,11 @@ def runs(experiment):
     for run, value in zip(made, VALUES, strict=True):
         if value is not None:
             Series.objects.create(run=run, key="kl", points=1, last_step=1, last_value=value)
+        run.config["es"]["antithetic"] = value == 0.5
+        run.config["es"]["lora"] = {"targets": ["é" * 190, value == 0.5]}
         if value is not None and math.isfinite(value):
             run.config["es"]["sigma"] = value if value != 7.0 else "text"
-            run.save()
+        run.save()
     return made
 
 
@@ -28,7 +33,7 @@ def walked(experiment, order, size):
     found, after, pages = [], None, 0
     while pages == 0 or after is not None:
         rows, after = tables.page(Run.objects.filter(experiment=experiment), order, after, size)
-        after = after and tables.Place.read(str(after))
+        after = after and order.place(str(after))
         found += rows
         pages += 1
         assert len(rows) <= size
@@ -36,9 +41,12 @@ def walked(experiment, order, size):
     return found
 
 
-@pytest.mark.parametrize("key", ["created", "name", "state", "seed", "step", "time", "kl", "es.sigma", "by"])
+@pytest.mark.parametrize(
+    "key",
+    ["created", "name", "state", "seed", "step", "time", "kl", "es.sigma", "es.antithetic", "es.lora.targets", "by"],
+)
 @pytest.mark.parametrize("descending", [True, False])
-@pytest.mark.parametrize("size", [1, 3, 10])
+@pytest.mark.parametrize("size", [1, 4])
 def test_pages_hold_every_run_once_in_the_order_of_one_long_page(runs, experiment, key, descending, size):
     column = tables.vocabulary(experiment).column(key)
     order = tables.Order(column, descending)
@@ -65,6 +73,21 @@ def test_a_run_that_comes_in_meanwhile_shifts_nothing(runs, experiment):
 
 
 @pytest.mark.parametrize("text", ["", "x", "e30", "WzEsMl0x", "W251bGwsIDBd", "W1tdLCAxXQ", "[" * 5000, "é"])
-def test_a_place_that_no_page_gave_is_refused(text):
+def test_a_place_that_no_page_gave_is_refused(runs, experiment, text):
     with pytest.raises(tables.NotACursor):
-        tables.Place.read(text)
+        tables.Order(tables.vocabulary(experiment).column("kl"), True).place(text)
+
+
+ODD = [None, True, 1, 0.5, 1e308, math.inf, math.nan, 10**30, "x", "\x00", "\ud800", [], [math.inf], {"a": "\x00"}, {}]
+
+
+@pytest.mark.parametrize("key", ["created", "name", "state", "seed", "step", "time", "kl", "es.sigma", "by"])
+def test_a_place_of_another_order_is_refused_or_serves(runs, experiment, key):
+    order = tables.Order(tables.vocabulary(experiment).column(key), False)
+    served = 0
+    for value in ODD:
+        text = urlsafe_b64encode(json.dumps([value, 3]).encode()).decode()
+        with suppress(tables.NotACursor):
+            tables.page(Run.objects.all(), order, order.place(text), 3)
+            served += 1
+    assert 0 < served < len(ODD)

@@ -12,8 +12,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
 from runs import launch, shelving
+from runs.costs import set_limit
 from runs.forms import initial_from
-from runs.models import Experiment, Import, Run, SavedView
+from runs.models import Experiment, Import, Limit, Run, SavedView, Sweep
 from tests.runs import pages
 from workers.config import preset
 from workers.records import Member, Population
@@ -28,6 +29,8 @@ class Things:
     stopped: Run
     binned: Run
     view: SavedView
+    sweep: Sweep
+    limit: Limit
     other: User
 
 
@@ -53,7 +56,10 @@ def things_of(owner: User) -> Things:
     launch.rebuild(going, 3, owner)
     shelving.delete(binned, owner)
     view = SavedView.objects.create(name="Mine", owner=owner, page="experiments")
-    return Things(experiment, going, stopped, binned, view, User.objects.create(username="other"))
+    swept = launch.NewSweep(base=preset("es-micro").config, grid={"es.sigma": [0.1]}, seeds=[0])
+    sweep = launch.create_sweep(swept, experiment, owner)
+    limit = set_limit(kind="gpu", period="month", hours=5.0, experiment=experiment)
+    return Things(experiment, going, stopped, binned, view, sweep, limit, User.objects.create(username="other"))
 
 
 def launch_form() -> dict[str, Any]:
@@ -77,6 +83,7 @@ def _import_undo(things: Things) -> Write:
 
 
 ITERATION = b"Iteration 1/1, Time: 1.00s, Mean: -1.00, Min: -2.00, Max: 0.00, Std: 0.50\n"
+A_LIMIT = {"person": "other", "experiment": "", "kind": "gpu", "hours": "5", "period": "all"}
 SHARED_VIEW = {"name": "All", "page": "experiments", "is_shared": "on"}
 WRITES: dict[str, Callable[[Things], Write]] = {
     "experiments": lambda things: Write(form={"name": "New"}),
@@ -86,6 +93,9 @@ WRITES: dict[str, Callable[[Things], Write]] = {
     "experiment-undo": _undo,
     "experiment-edit": lambda things: Write([things.experiment.pk], {"name": "Other"}),
     "experiment-shelve": lambda things: Write([things.experiment.pk], {"do": "delete"}),
+    "sweep-change": lambda things: Write([things.sweep.pk], {"do": "pause"}),
+    "sweep-extend": lambda things: Write([things.sweep.pk], {"more-es.sigma": "", "more-seeds": "5"}),
+    "queue-change": lambda things: Write([things.going.uid], {"do": "cancel"}),
     "run-cancel": lambda things: Write([things.going.uid]),
     "run-resume": lambda things: Write([things.stopped.uid]),
     "run-restore": lambda things: Write([things.binned.uid]),
@@ -95,6 +105,10 @@ WRITES: dict[str, Callable[[Things], Write]] = {
     "import-undo": _import_undo,
     "saved-views": lambda things: Write(form=SHARED_VIEW),
     "saved-view-change": lambda things: Write([things.view.pk], {"do": "share"}),
+    "limit-set": lambda things: Write(form=A_LIMIT),
+    "limit-remove": lambda things: Write([things.limit.pk]),
+    "settings-cluster-new": lambda things: Write(form={"name": "alps", "kind": "slurm", "partition": "gpu"}),
+    "settings-cluster": lambda things: Write(["local"], {"more": '{"cores": 3}'}),
     "settings-people": lambda things: Write(form={"username": "new", "role": "member"}),
     "settings-person": lambda things: Write([things.other.pk], {"do": "shut-out"}),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -17,6 +17,8 @@ Ints: TypeAlias = NDArray[np.int64]
 STD_FROM = 4
 """With fewer seeds a standard deviation says little, and the band is their whole range."""
 AUTO = "auto"
+AT_ONCE = 2**16
+"""Numbers of all seeds together, of which half a megabyte is summed up at a time."""
 
 
 @dataclass(frozen=True)
@@ -65,27 +67,42 @@ def band(lines: Sequence[Line], center: str = "mean", spread: str = AUTO) -> Ban
     if not solid:
         nothing = np.zeros(0)
         return Band(nothing, nothing, nothing, nothing, np.zeros(0, np.int64), center, spread)
-    x, values = _on_one_axis(solid)
-    n = (~np.isnan(values)).sum(axis=0)
-    # Between the end of one seed and the start of another there may be nobody.
-    x, values, n = x[n > 0], values[:, n > 0], n[n > 0]
-    low, high = around(values, center, spread)
-    return Band(
-        x, middle(values, center), np.where(n > 1, low, np.nan), np.where(n > 1, high, np.nan), n, center, spread
-    )
+    x, columns = _on_one_axis(solid)
+    at, low, high = np.empty((3, len(x)))
+    n = np.empty(len(x), np.int64)
+    for part in _parts(len(x), len(columns)):
+        values = np.array([column[part] for column in columns])
+        there = ~np.isnan(values)
+        n[part] = len(columns) if there.all() else there.sum(axis=0)
+        at[part] = middle(values, center)
+        low[part], high[part] = around(values, center, spread, at[part])
+    low[n < 2] = high[n < 2] = np.nan
+    return Band(x, at, low, high, n, center, spread)
 
 
-def _on_one_axis(lines: Sequence[Line]) -> tuple[Floats, NDArray[np.float64]]:
-    """Every x of any line, and float64[lines, points]: each line's value there, NaN before its first and after its
-    last point. Seeds that were evaluated at the same points, as most are, have nothing to interpolate."""
+def _parts(points: int, seeds: int) -> Iterator[slice]:
+    """The points, in parts that lie in the processor's cache while they are summed up."""
+    width = max(1, AT_ONCE // seeds)
+    return (slice(start, start + width) for start in range(0, points, width))
+
+
+def _on_one_axis(lines: Sequence[Line]) -> tuple[Floats, list[Floats]]:
+    """Every x of any line at which there is one, and each line's values there, float64[points]: NaN before its first
+    and after its last point. Seeds that were evaluated at the same points, as most are, have nothing to interpolate."""
     x = lines[0][0]
-    if (x[1:] > x[:-1]).all() and all(np.array_equal(x, own) for own, _ in lines[1:]):
-        return x, np.array([y for _, y in lines])
+    if (x[1:] > x[:-1]).all() and all(own is x or np.array_equal(x, own) for own, _ in lines[1:]):
+        return x, [y for _, y in lines]
     x = np.unique(np.concatenate([own for own, _ in lines]))
-    return x, np.array([np.interp(x, *line, left=np.nan, right=np.nan) for line in lines])
+    columns = [np.interp(x, *line, left=np.nan, right=np.nan) for line in lines]
+    # Between the end of one seed and the start of another there may be nobody.
+    somebody = ~np.logical_and.reduce([np.isnan(column) for column in columns])
+    return (x, columns) if somebody.all() else (x[somebody], [column[somebody] for column in columns])
 
 
 def _finite(line: Line) -> Line:
     x, y = line
-    good = np.isfinite(x) & np.isfinite(y)
-    return x[good], y[good]
+    good = np.isfinite(y)
+    # It ascends: only at its ends can x be infinite.
+    if len(x) and not np.isfinite(x[[0, -1]]).all():
+        good &= np.isfinite(x)
+    return line if good.all() else (x[good], y[good])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -17,6 +18,8 @@ Places: TypeAlias = NDArray[np.int64]
 WIDEST = 1001
 """Points: a wider window of a million of them takes seconds."""
 AT_ONCE = 2_000_000
+FAINT = 1e-100
+"""The least weight that is divided by: far above what a float64 loses digits at."""
 NAMED = re.compile(r"(gaussian|median)-(\d{1,4})")
 
 
@@ -76,24 +79,42 @@ def smooth(x: Floats, y: Floats, how: Smoothing) -> Floats:
 def _averaged(x: Floats, y: Floats, weight: float) -> Floats:
     """Debiased as in Adam (Kingma and Ba, 2015), so that a curve does not start at zero; and by distance, not by
     number, so that it does not matter how often was measured."""
-    apart = np.diff(x)
-    usual = float(np.median(apart[apart > 0])) if (apart > 0).any() else 1.0
-    far = np.concatenate([[0.0], np.cumsum(apart / usual)])
+    far = _far(x)
     good = ~np.isnan(y)
-    return _decayed(np.where(good, y, 0.0), far, weight) / _decayed(good.astype(np.float64), far, weight)
+    # In a unit in which no value is above 2: what comes before the weights are undone is a hundred digits larger.
+    unit = 2.0 ** (np.frexp(np.nanmax(np.abs(y)))[1] - 1)
+    sums, weights = _decayed(np.array([np.where(good, y / unit, 0.0), good]), far, weight)
+    with np.errstate(invalid="ignore"):
+        # Before the first known point there is nothing to average.
+        out: Floats = sums / weights * unit
+    return out
+
+
+def _far(x: Floats) -> Floats:
+    """How many usual steps each point lies behind the first."""
+    apart = np.diff(x)
+    if len(apart) and apart[0] > 0 and (apart == apart[0]).all():
+        return np.arange(float(len(x)))
+    usual = float(np.median(apart[apart > 0])) if (apart > 0).any() else 1.0
+    return np.concatenate([[0.0], np.cumsum(apart / usual)])
 
 
 def _decayed(values: Floats, far: Floats, weight: float) -> Floats:
-    """sum over k of weight ** (far[t] - far[k]) * values[k], k ≤ t, by doubling: exact, and no loop over the points."""
-    total = values.copy()
-    reach = 1
-    while reach < len(total):
-        factor = weight ** (far[reach:] - far[:-reach])
-        if factor.max() < np.finfo(np.float64).tiny:
-            break
-        total[reach:] += factor * total[:-reach].copy()
-        reach *= 2
-    return total
+    """float64[rows, n] -> sum over k of weight ** (far[t] - far[k]) * values[:, k], k ≤ t.
+
+    Stretch by stretch, each a running sum of what its points would weigh at its start: nearly all sums are numpy's, and
+    a stretch ends before the weights do.
+    """
+    decay = np.log(weight)
+    reach = np.log(FAINT) / decay
+    cuts = np.flatnonzero(np.diff(np.floor(far / reach))) + 1
+    out, before = np.empty_like(values), np.zeros((len(values), 1))
+    for start, end in pairwise([0, *cuts.tolist(), far.size]):
+        scale = np.exp(decay * (far[start:end] - far[start]))
+        before = before * np.exp(decay * (far[start] - far[max(start - 1, 0)]))
+        out[:, start:end] = scale * (np.cumsum(values[:, start:end] / scale, axis=1) + before)
+        before = out[:, end - 1 : end]
+    return out
 
 
 def _blurred(_: Floats, y: Floats, width: float) -> Floats:

@@ -1,4 +1,4 @@
-"""What the NVIDIA GPUs of a training do: asked of the driver's library NVML, by ctypes. Nothing where there is none."""
+"""What the NVIDIA GPUs of a training are and do: asked of the driver's library NVML, by ctypes; nothing without it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from workers.records import Gpu
+
 LIBRARY = "libnvidia-ml.so.1"
 GB = 1e9
+MB = 2**20
 SUCCESS = 0
+TEXT_BYTES = 96
 
 
 class Utilization(ctypes.Structure):
@@ -38,6 +42,28 @@ class Gpus:
             values |= {f"system/gpu{n}/{what}": value for what, value in self._of(handle)}
         return values
 
+    def named(self) -> tuple[Gpu, ...]:
+        """What each is; those that do not tell their name are left out."""
+        found = ((_text(self._library.nvmlDeviceGetName, handle), handle) for handle in self._handles)
+        return tuple(
+            Gpu(name, self._memory(handle).total // MB, _text(self._library.nvmlDeviceGetUUID, handle))
+            for name, handle in found
+            if name
+        )
+
+    def driver(self) -> tuple[str, str]:
+        """(version of the driver, newest CUDA that it can do); empty where it does not say."""
+        number = ctypes.c_int()
+        can = self._library.nvmlSystemGetCudaDriverVersion_v2(ctypes.byref(number)) == SUCCESS
+        # 12040 is CUDA 12.4.
+        cuda = f"{number.value // 1000}.{number.value % 1000 // 10}" if can else ""
+        return _text(self._library.nvmlSystemGetDriverVersion), cuda
+
+    def _memory(self, handle: ctypes.c_void_p) -> Memory:
+        memory = Memory()
+        answer = self._library.nvmlDeviceGetMemoryInfo(handle, ctypes.byref(memory))
+        return memory if answer == SUCCESS else Memory()
+
     def _of(self, handle: ctypes.c_void_p) -> Iterator[tuple[str, float]]:
         use, memory, milliwatts = Utilization(), Memory(), ctypes.c_uint()
         if self._library.nvmlDeviceGetUtilizationRates(handle, ctypes.byref(use)) == SUCCESS:
@@ -55,6 +81,13 @@ def gpus(environment: Mapping[str, str] = os.environ) -> Gpus | None:
     except OSError:
         return None
     return Gpus(library, environment.get("CUDA_VISIBLE_DEVICES")) if library.nvmlInit_v2() == SUCCESS else None
+
+
+def _text(ask: Any, *about: ctypes.c_void_p) -> str:
+    """What the library writes into a buffer; empty where it refuses."""
+    buffer = ctypes.create_string_buffer(TEXT_BYTES)
+    answer = ask(*about, buffer, ctypes.c_uint(TEXT_BYTES))
+    return buffer.value.decode(errors="replace") if answer == SUCCESS else ""
 
 
 def _handles(library: Any, visible: str | None) -> Iterator[ctypes.c_void_p]:

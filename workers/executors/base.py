@@ -1,6 +1,6 @@
 """What every executor can do, and the three ways in which asking a cluster can go wrong.
 
-    Unreachable   the cluster did not answer: this says nothing about any job
+    Unreachable   the cluster did not answer: this says nothing about any job; as NotBegun, it was not even asked
     Rejected      the cluster refused: the job was certainly not submitted
     Ambiguous     the submit may have worked: look before submitting again
 
@@ -24,6 +24,10 @@ STOPPED_BY_ESWEB = "stopped"
 
 class Unreachable(Exception):
     """The cluster did not answer. Nothing is known about any job."""
+
+
+class NotBegun(Unreachable):
+    """The cluster was not reached, so that what it was to be asked has certainly not been done."""
 
 
 class Rejected(Exception):
@@ -52,12 +56,14 @@ class Spec:
 
 @dataclass(frozen=True)
 class Observation:
-    """What the scheduler says about a job now. `native` is its own word, `reason` why the job waits or ended."""
+    """What the scheduler says about a job now. `native` is its own word, `reason` why the job waits or ended, `nodes`
+    where it was placed, as far as is told."""
 
     state: State
     native_id: str
     native: str = ""
     reason: str = ""
+    nodes: str = ""
 
 
 class Executor(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 TAIL_BYTES = 64 * 1024
@@ -15,6 +16,7 @@ SIGNS = (
     (r"No module named|ModuleNotFoundError", "the Python on the node lacks a package: see python in the config"),
     (r"env: .*(No such file or directory|Permission denied)",
      "the node has no such interpreter: see python in the cluster's config"),
+    (r"esweb agent: .*spec\.json is missing", "the node does not see the folder that holds its files"),
     (r"oom[-_ ]?kill|Out Of Memory|out-of-memory handler|Exceeded job memory limit",
      "it used more memory than it had asked for: see compute.memory_mb"),
     (r"CUDA out of memory|torch\.OutOfMemoryError", "a GPU's memory was full: fewer prompts at once take less"),
@@ -29,11 +31,14 @@ SIGNS = (
 
 def diagnose(*logs: Path) -> str:
     """A sentence with the line behind it, from the first log that holds a sign; empty where none does."""
-    for log in logs:
-        lines = _tail(log)
-        for pattern, sentence in SIGNS:
-            if line := next((line for line in reversed(lines) if re.search(pattern, line)), ""):
-                return f"{sentence} ({log.name}: {line.strip()[:LINE]})"
+    return next((said for log in logs if (said := explain(_tail(log), log.name))), "")
+
+
+def explain(lines: Sequence[str], source: str) -> str:
+    """The same from lines of a log that is called `source`."""
+    for pattern, sentence in SIGNS:
+        if line := next((line for line in reversed(lines) if re.search(pattern, line)), ""):
+            return f"{sentence} ({source}: {line.strip()[:LINE]})"
     return ""
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from workers.executors.base import Unreachable
+from workers.executors.base import NotBegun, Unreachable
 
 PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME")
 
@@ -53,5 +53,5 @@ class LocalShell:
         except subprocess.TimeoutExpired as error:
             raise Unreachable(f"{argv[0]} gave no answer in {timeout_seconds:g} s") from error
         except OSError as error:
-            raise Unreachable(f"{argv[0]} cannot be run: {error.strerror}") from error
+            raise NotBegun(f"{argv[0]} cannot be run: {error.strerror}") from error
         return Answer(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))

@@ -1,6 +1,18 @@
 """The wire format: what a run writes, one JSON object a line, and how it is written and read."""
 
-from workers.records.kinds import Alert, Checkpoint, Line, Member, Metric, Population, Record, Response, Status
+from workers.records.kinds import (
+    Alert,
+    Checkpoint,
+    Environment,
+    Gpu,
+    Line,
+    Member,
+    Metric,
+    Population,
+    Record,
+    Response,
+    Status,
+)
 from workers.records.lines import BadLine, pack, unpack
 from workers.records.reader import Broken, Piece, read
 from workers.records.writer import RecordWriter, next_epoch, records_path
@@ -10,6 +22,8 @@ __all__ = [
     "BadLine",
     "Broken",
     "Checkpoint",
+    "Environment",
+    "Gpu",
     "Line",
     "Member",
     "Metric",

@@ -91,8 +91,40 @@ class Alert:
     step: int | None = None
 
 
-Record: TypeAlias = Metric | Population | Response | Checkpoint | Status | Alert
-KINDS: dict[str, Any] = {c.kind: c for c in (Metric, Population, Response, Checkpoint, Status, Alert)}
+@dataclass(frozen=True)
+class Gpu:
+    """A GPU that the run may use. `uuid` is its own for good."""
+
+    name: str
+    memory_mb: int
+    uuid: str = ""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What the run runs on, said at each start: the node, its parts, and what is installed there.
+
+    `cores` counts those that this process may use; `packages` maps distributions to versions; `driver` and `cuda` (the
+    newest version that the driver can do) are NVIDIA's; `code` is the fingerprint of the package `workers`. What is
+    empty is not there, or was not told.
+    """
+
+    kind: ClassVar[str] = "environment"
+    node: str
+    os: str
+    python: str
+    cpu: str = ""
+    cores: int = 0
+    memory_mb: int = 0
+    driver: str = ""
+    cuda: str = ""
+    code: str = ""
+    gpus: tuple[Gpu, ...] = ()
+    packages: dict[str, str] = field(default_factory=dict)
+
+
+Record: TypeAlias = Metric | Population | Response | Checkpoint | Status | Alert | Environment
+KINDS: dict[str, Any] = {c.kind: c for c in (Metric, Population, Response, Checkpoint, Status, Alert, Environment)}
 
 
 @dataclass(frozen=True)

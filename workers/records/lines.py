@@ -8,7 +8,7 @@ import json
 import math
 from typing import Any, get_args, get_origin, get_type_hints
 
-from workers.records.kinds import KINDS, Line, Member, Record
+from workers.records.kinds import KINDS, Line, Record
 
 MAX_LINE_BYTES = 8 * 1024 * 1024
 UNSAYABLE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -53,8 +53,8 @@ def _plain(value: Any) -> dict[str, Any]:
         item = getattr(value, field.name)
         if not _required(field) and (item is None or item == {}):
             continue
-        is_members = isinstance(item, tuple) and bool(item) and isinstance(item[0], Member)
-        out[field.name] = [_plain(m) for m in item] if is_members else item
+        is_parts = isinstance(item, tuple) and bool(item) and dataclasses.is_dataclass(item[0])
+        out[field.name] = [_plain(part) for part in item] if is_parts else item
     return out
 
 
@@ -92,17 +92,26 @@ def _read(name: str, hint: Any, value: Any) -> Any:
     if type(None) in parts:
         return None if value is None else _read(name, parts[0], value)
     if get_origin(hint) is dict:
+        of_texts = parts[1] is str
         if not isinstance(value, dict):
-            raise BadLine(f"{name} must be an object of numbers")
-        return {str(k): _number(f"{name}.{k}", v) for k, v in value.items()}
+            raise BadLine(f"{name} must be an object of {'texts' if of_texts else 'numbers'}")
+        return {
+            str(k): _read(f"{name}.{k}", str, v) if of_texts else _number(f"{name}.{k}", v) for k, v in value.items()
+        }
     if get_origin(hint) is tuple:
-        if not isinstance(value, list) or not all(isinstance(m, dict) for m in value):
-            raise BadLine(f"{name} must be a list of members")
-        return tuple(_build(Member, m) for m in value)
+        if not isinstance(value, list) or not all(isinstance(part, dict) for part in value):
+            raise BadLine(f"{name} must be a list of {parts[0].__name__.lower()}s")
+        return tuple(_build(parts[0], part) for part in value)
     if hint is float:
         return _number(name, value)
     if not isinstance(value, hint) or (hint is int and isinstance(value, bool)):
         raise BadLine(f"{name} must be {hint.__name__}, not {value!r}"[:200])
+    return value
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise BadLine(f"{name} must be str, not {value!r}"[:200])
     return value
 
 

@@ -1,5 +1,6 @@
 """What goes in and comes out of the API, as JSON."""
 
+from runs.api.shapes.costs import CostsOut, LimitOut, LimitsOut, NewLimit, ShareOut
 from runs.api.shapes.experiments import ChangedExperiment, ExperimentOut, ExperimentsOut, NewExperiment, PresetOut
 from runs.api.shapes.imports import ImportedOut, NewImport
 from runs.api.shapes.people import (
@@ -13,6 +14,7 @@ from runs.api.shapes.people import (
     ViewOut,
     ViewsOut,
 )
+from runs.api.shapes.queue import EntryOut, NewPlace, QueueOut
 from runs.api.shapes.records import (
     CheckpointOut,
     CheckpointsOut,
@@ -37,41 +39,71 @@ from runs.api.shapes.runs import (
     RunOut,
     RunsOut,
 )
+from runs.api.shapes.sweeps import (
+    CellOut,
+    HoursOut,
+    MoreOfSweep,
+    NewSweep,
+    PlannedOut,
+    SweepDetail,
+    SweepLine,
+    SweepOut,
+    SweepPlanOut,
+    SweepsOut,
+)
 from runs.api.shapes.words import Tag, Word
 
 __all__ = [
     "AttemptDetail",
     "AttemptOut",
     "AttemptsOut",
+    "CellOut",
     "ChangedExperiment",
     "ChangedRun",
     "ChangedView",
     "CheckpointOut",
     "CheckpointsOut",
     "CloneRun",
+    "CostsOut",
     "CurveOut",
+    "EntryOut",
     "EventOut",
     "ExperimentOut",
     "ExperimentsOut",
+    "HoursOut",
     "ImportedOut",
     "KeptOut",
+    "LimitOut",
+    "LimitsOut",
     "MadeTokenOut",
     "MeOut",
+    "MoreOfSweep",
     "NewExperiment",
     "NewImport",
+    "NewLimit",
+    "NewPlace",
     "NewRun",
+    "NewSweep",
     "NewToken",
     "NewView",
+    "PlannedOut",
     "PopulationOut",
     "PopulationsOut",
     "PresetOut",
     "PromptOut",
+    "QueueOut",
     "ResponseOut",
     "ResponsesOut",
     "RunDetail",
     "RunOut",
     "RunsOut",
     "SeriesOut",
+    "ShareOut",
+    "SweepDetail",
+    "SweepLine",
+    "SweepOut",
+    "SweepPlanOut",
+    "SweepsOut",
     "Tag",
     "TokenOut",
     "TokensOut",

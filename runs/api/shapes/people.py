@@ -28,7 +28,7 @@ class MeOut(Schema):
 class NewToken(Input):
     """A token to make. One of scope ingest names the run that it writes; the others name none."""
 
-    scope: Literal["read", "ingest", "launch", "admin"]
+    scope: Literal["read", "ingest", "launch", "serve", "admin"]
     name: Annotated[str, StringConstraints(max_length=100, pattern=NO_NUL)] = ""
     days: Annotated[int, Field(ge=1, le=access.MAX_DAYS)] = access.DAYS
     run: RunName | None = None

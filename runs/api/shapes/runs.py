@@ -152,10 +152,16 @@ class EventOut(Schema):
 
 
 class AttemptDetail(AttemptOut):
-    """An attempt with its events, oldest first."""
+    """An attempt with its events, oldest first.
+
+    `code` is what was pinned before it was submitted; `environment` what it ran on, by its own word, with the versions
+    of all `packages`. Null where it has not said.
+    """
 
     run: str
     events: list[EventOut]
+    code: dict[str, Any] | None
+    environment: dict[str, Any] | None
 
 
 class AttemptsOut(Schema):

@@ -16,6 +16,7 @@ SCOPES = [
     ("read", gettext_lazy("read: sees what you see")),
     ("launch", gettext_lazy("launch: read, and launches, changes and cancels")),
     ("admin", gettext_lazy("admin: all that you may do")),
+    ("serve", gettext_lazy("serve: registers services")),
     ("ingest", gettext_lazy("ingest: writes the records of one run")),
 ]
 

@@ -6,6 +6,7 @@ from django.contrib.auth.views import PasswordChangeView, PasswordResetConfirmVi
 from django.urls import path, reverse_lazy
 from django.views.generic import RedirectView
 
+from runs.views.clusters.pages import cluster_edit, cluster_new, clusters
 from runs.views.settings.people import people, person_change
 from runs.views.settings.tokens import token_revoke, tokens
 
@@ -15,6 +16,9 @@ urlpatterns = [
     path("settings/tokens/<int:pk>/revoke/", token_revoke, name="settings-token-revoke"),
     path("settings/people/", people, name="settings-people"),
     path("settings/people/<int:pk>/", person_change, name="settings-person"),
+    path("settings/clusters/", clusters, name="settings-clusters"),
+    path("settings/clusters/new/", cluster_new, name="settings-cluster-new"),
+    path("settings/clusters/of/<slug:name>/", cluster_edit, name="settings-cluster"),
     path(
         "settings/password/",
         PasswordChangeView.as_view(

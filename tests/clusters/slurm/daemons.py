@@ -41,9 +41,19 @@ class Daemons:
         if (process := Process.at(child.pid)) is not None:
             write_json(self._file(name), asdict(process))
 
+    def adopt(self, name: str, pid: int) -> None:
+        """Takes over what another program has started."""
+        if (process := Process.at(pid)) is not None:
+            write_json(self._file(name), asdict(process))
+
     def is_running(self, name: str) -> bool:
         """True where the very process that was started lives."""
         return (process := self._process(name)) is not None and process.is_alive()
+
+    def pid(self, name: str) -> int | None:
+        """Of that very process, or None."""
+        process = self._process(name)
+        return process.pid if process is not None and process.is_alive() else None
 
     def send(self, name: str, number: signal.Signals) -> None:
         """Signals that process, or nobody."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 from pathlib import Path
@@ -51,7 +52,7 @@ def test_whatever_ended_it_early_it_goes_on(experiment: Experiment, small: Small
     attempt = launch.resume(run, experiment.owner)
     assert (attempt.n, attempt.state, attempt.origin) == (2, State.CREATED.value, Origin.RESUME)
     assert (attempt.resumed_attempt, attempt.resumed_step, attempt.resumed_from) == (1, 20, folder)
-    assert spec_of(attempt).argv[-2:] == ("--resume", str(folder))
+    assert spec_of(attempt).argv[-2:] == ("--resume", os.path.relpath(folder, attempt.directory))
     run.refresh_from_db()
     assert run.state == State.CREATED.value
     why = AttemptEvent.objects.get(attempt=attempt).why

@@ -109,6 +109,15 @@ def test_an_unwished_cancel_came_from_outside() -> None:
     assert found and (found.state, found.why) == (State.CANCELLED, "cancelled from outside: by 0")
 
 
+def test_a_cancelled_job_that_its_node_never_began_is_lost_with_the_node() -> None:
+    cancelled = replace(says(State.CANCELLED, "on n2"), nodes="n2")
+    found = verdict(cancelled, claimed=False, final_since_at=ago(90))
+    assert found and (found.state, found.why) == (State.NODE_LOST, "its node did not start it: on n2")
+    assert verdict(cancelled, claimed=False, final_since_at=ago(89)) is None
+    assert state_of(cancelled, final_since_at=ago(90)) == State.CANCELLED
+    assert state_of(cancelled, claimed=False, final_since_at=ago(90), cancel_requested_at=NOW) == State.CANCELLED
+
+
 @pytest.mark.parametrize("state", [State.QUEUED, State.STARTING, State.RUNNING, State.PAUSED, State.STOPPING])
 def test_the_clusters_word_on_the_living_is_taken(state: State) -> None:
     found = verdict(says(state, "Priority"), state="running")

@@ -31,6 +31,20 @@ def test_an_average_weighs_by_distance_not_by_number():
     assert smooth(x, y, ema(0.9))[4] > smooth(np.arange(7.0), y, ema(0.9))[4]
 
 
+@pytest.mark.parametrize("weight", [0.1, 0.9, 0.999])
+def test_neither_long_pauses_nor_gaps_at_the_start_matter(weight):
+    x, y = np.r_[0:5, 700:1000, 10**7 : 10**7 + 5].astype(float), np.random.default_rng(3).normal(size=310)
+    y[[0, 1, 100]] = np.nan
+    np.testing.assert_allclose(smooth(x, y, ema(weight)), by_hand(x, y, weight), rtol=1e-11)
+
+
+@pytest.mark.parametrize("huge", [1e300, -1.7e308])
+def test_a_value_that_exploded_fades_like_any_other(huge):
+    y = np.ones(2000)
+    y[3] = huge
+    np.testing.assert_allclose(smooth(np.arange(2000.0), y, ema(0.5)), by_hand(np.arange(2000), y, 0.5), rtol=1e-9)
+
+
 def test_points_at_one_place_are_averaged_there():
     assert smooth(np.zeros(2), np.array([1.0, 3.0]), ema(0.5)).tolist() == [1, 2]
 

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from workers.client.gpus import Gpus, gpus
+from workers.records import Gpu
 
 UUIDS = {b"GPU-a": 0, b"GPU-b": 1}
 UNKNOWN = 6
+TOO_SMALL = 7
 
 
 class Driver:
@@ -32,7 +34,23 @@ class Driver:
         return 0
 
     def nvmlDeviceGetMemoryInfo(self, handle: Any, memory: Any) -> int:
-        memory._obj.used = handle.value * 10**9
+        memory._obj.used, memory._obj.total = handle.value * 10**9, handle.value * 80 * 2**30
+        return 0
+
+    def nvmlDeviceGetName(self, handle: Any, text: Any, length: Any) -> int:
+        text.value = b"NVIDIA H100"
+        return 0 if length.value >= 96 else TOO_SMALL
+
+    def nvmlDeviceGetUUID(self, handle: Any, text: Any, length: Any) -> int:
+        text.value = next(uuid for uuid, n in UUIDS.items() if n == handle.value - 1)
+        return 0
+
+    def nvmlSystemGetDriverVersion(self, text: Any, length: Any) -> int:
+        text.value = b"550.54.15"
+        return 0
+
+    def nvmlSystemGetCudaDriverVersion_v2(self, number: Any) -> int:
+        number._obj.value = 12040
         return 0
 
     def nvmlDeviceGetPowerUsage(self, handle: Any, milliwatts: Any) -> int:
@@ -63,6 +81,20 @@ def test_the_gpus_that_cuda_may_use_are_looked_at_in_its_order(
     assert Gpus(Driver(), visible).look() == wanted
 
 
+def test_they_tell_what_they_are_in_that_order() -> None:
+    first, second = Gpu("NVIDIA H100", 80 * 1024, "GPU-a"), Gpu("NVIDIA H100", 160 * 1024, "GPU-b")
+    assert Gpus(Driver(), "1,0").named() == (second, first)
+    assert Gpus(Driver(), "").named() == ()
+    assert Gpus(Driver(), None).driver() == ("550.54.15", "12.4")
+
+
+def test_a_driver_that_tells_nothing_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("nvmlDeviceGetName", "nvmlSystemGetDriverVersion", "nvmlSystemGetCudaDriverVersion_v2"):
+        monkeypatch.setattr(Driver, name, lambda *_: UNKNOWN)
+    assert Gpus(Driver(), None).named() == ()
+    assert Gpus(Driver(), None).driver() == ("", "")
+
+
 def test_without_a_driver_there_is_nothing_to_ask(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workers.client.gpus.LIBRARY", "libnosuch.so.1")
     assert gpus({}) is None
@@ -74,3 +106,5 @@ def test_the_real_driver_answers() -> None:
     values = found.look()
     assert 0 <= values["system/gpu0/busy"] <= 1
     assert values["system/gpu0/memory_gb"] > 0
+    (driver, cuda), (first, *_) = found.driver(), found.named()
+    assert driver and cuda and first.name and first.uuid.startswith("GPU-") and first.memory_mb > 1000

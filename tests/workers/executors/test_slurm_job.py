@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from workers.executors.base import Ambiguous, Rejected, Spec, Unreachable
+from workers.executors.base import NotBegun, Rejected, Spec, Unreachable
 from workers.executors.shell import LocalShell
 from workers.executors.slurm import Site, Slurm
 from workers.executors.slurm.job import SCRIPT, sbatch_argv
@@ -61,7 +61,7 @@ def test_what_cannot_be_asked_is_unreachable_and_what_was_sent_is_unclear(
     for ask in (lambda: far.poll(["a"]), lambda: far.find("a"), lambda: far.cancel("a", 1.0)):
         with pytest.raises(Unreachable, match="cannot be run"):
             ask()
-    with pytest.raises(Ambiguous):
+    with pytest.raises(NotBegun):
         far.submit(spec(tmp_path / "a"))
     with pytest.raises(Unreachable, match="sleep gave no answer in"):
         LocalShell().run(["/bin/sleep", "5"], 0.2)

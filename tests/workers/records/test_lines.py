@@ -13,6 +13,8 @@ from workers.records import (
     Alert,
     BadLine,
     Checkpoint,
+    Environment,
+    Gpu,
     Member,
     Metric,
     Population,
@@ -23,6 +25,7 @@ from workers.records import (
     unpack,
 )
 
+NODE = b'{"seq":1,"t":1,"kind":"environment","node":"n","os":"o","python":"p",%s}'
 RECORDS: list[Record] = [
     Metric(3, {"kl": 0.5}, {"tokens": 10.0}),
     Metric(0, {}),
@@ -31,7 +34,10 @@ RECORDS: list[Record] = [
     Checkpoint(3, "checkpoints/step-000003", 10, "ab"),
     Status("training", "step 3 of 60", 0.05),
     Alert("warning", "all members scored alike", 3),
-]
+    Environment("node7", "Debian GNU/Linux 12", "CPython 3.11.7"),
+    Environment("node7", "Debian", "CPython 3.11.7", "EPYC", 8, 64_000, "550.54.15", "12.4", "ab" * 32,
+                (Gpu("NVIDIA H100", 81_920, "GPU-a"),), {"torch": "2.9.1"}),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda r: r.kind)
@@ -63,13 +69,22 @@ def test_any_text_is_one_line(text: str) -> None:
         (b'{"seq":-1}', "seq"),
         (b'{"seq":true}', "seq"),
         (b'{"seq":1,"t":"x","kind":"metric"}', "t must be a number"),
-        (b'{"seq":1,"t":1,"kind":"mertic"}', "metric, population, response, checkpoint, status, alert"),
+        (b'{"seq":1,"t":1,"kind":"mertic"}', "metric, population, response, checkpoint, status, alert, environment"),
         (b'{"seq":1,"t":1,"kind":"metric","step":1}', "needs values"),
         (b'{"seq":1,"t":1,"kind":"metric","step":1.5,"values":{}}', "step must be int"),
         (b'{"seq":1,"t":1,"kind":"metric","step":1,"values":{"a":"x"}}', "values.a must be a number"),
         (b'{"seq":1,"t":1,"kind":"metric","step":1,"values":[]}', "values must be an object"),
         (b'{"seq":1,"t":1,"kind":"metric","step":1,"values":{},"z":1}', "no field 'z'; it has step, values, axes"),
-        (b'{"seq":1,"t":1,"kind":"population","step":1,"members":[1]}', "members must be a list"),
+        (b'{"seq":1,"t":1,"kind":"population","step":1,"members":[1]}', "members must be a list of members"),
+        (
+            b'{"seq":1,"t":1,"kind":"environment","node":"n","os":"o","python":"p","gpus":{}}',
+            "gpus must be a list of gpus",
+        ),
+        (NODE % b'"packages":[]', "packages must be an object of texts"),
+        (
+            b'{"seq":1,"t":1,"kind":"environment","node":"n","os":"o","python":"p","packages":{"a":1}}',
+            "packages.a must be str",
+        ),
     ],
 )
 def test_a_line_that_is_no_record_says_what_is_wrong(line: bytes, words: str) -> None:

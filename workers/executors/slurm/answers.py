@@ -54,7 +54,7 @@ class Row:
             why = in_words(self.reason)
         else:
             why = f"on {self.nodes}" if self.nodes else ""
-        return Observation(state, self.native_id, self.word, why)
+        return Observation(state, self.native_id, self.word, why, self.nodes)
 
 
 def rows(text: str) -> list[Row]:

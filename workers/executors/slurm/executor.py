@@ -6,11 +6,13 @@ A job is known by its name, which is the attempt's key, and never by its number:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from workers.executors.asked import Asked
-from workers.executors.base import KEY, Ambiguous, Observation, Rejected, Spec, Unreachable
-from workers.executors.shell import Answer, LocalShell, Shell
+from workers.executors.base import KEY, Ambiguous, NotBegun, Observation, Rejected, Spec, Unreachable
+from workers.executors.places import Place, SharedDisk
+from workers.executors.shell import Answer, LocalShell
 from workers.executors.slurm.answers import SACCT_FORMAT, SQUEUE_FORMAT, Row, of_each, refusal, rows
 from workers.executors.slurm.job import SCRIPT, SCRIPT_FILE, sbatch_argv
 from workers.executors.slurm.site import Site
@@ -23,14 +25,13 @@ REMEMBERED = "now-30days"
 
 
 class Slurm:
-    """A cluster whose commands `shell` runs. `root` keeps what must outlive this process."""
+    """A cluster whose commands `place` runs. `root` keeps what must outlive this process."""
 
     trust_running = True
 
-    def __init__(self, site: Site, root: Path, beat_seconds: float = 15.0, shell: Shell | None = None) -> None:
+    def __init__(self, site: Site, root: Path, beat_seconds: float = 15.0, place: Place | None = None) -> None:
         self.site, self.beat_seconds, self.asked = site, beat_seconds, Asked(root / "asked")
-        conf = {"SLURM_CONF": site.slurm_conf} if site.slurm_conf else {}
-        self.shell = shell or LocalShell(conf)
+        self.place = place or SharedDisk(LocalShell(site.client_env))
 
     def find(self, key: str) -> Observation | None:
         """The job of that name, also one that has ended where Slurm still knows. Raises Unreachable."""
@@ -40,13 +41,13 @@ class Slurm:
         """Submits and returns Slurm's number. Raises Rejected, Ambiguous or Unreachable."""
         if not KEY.fullmatch(spec.key):
             raise Rejected(f"{spec.key!r} is no key: letters, digits, - and _ only")
+        self._make_directory(spec)
+        site = replace(self.site, project=self.place.project(self.site.project))
+        there = replace(spec, directory=Path(self.place.there(spec.directory)))
         try:
-            write_spec(spec, self.beat_seconds)
-            (spec.directory / SCRIPT_FILE).write_text(SCRIPT)
-        except OSError as error:
-            raise Unreachable(f"the job's directory cannot be written: {error}") from error
-        try:
-            answer = self.shell.run(sbatch_argv(self.site, spec), TIMEOUT_SECONDS)
+            answer = self.place.run(sbatch_argv(site, there), TIMEOUT_SECONDS)
+        except NotBegun:
+            raise
         except Unreachable as error:
             raise Ambiguous(str(error)) from error
         return self._number(answer)
@@ -56,7 +57,7 @@ class Slurm:
         wanted = list(keys)
         if not wanted:
             return {}
-        found = of_each(self._queue(), wanted)
+        found = of_each(self._queue(wanted), wanted)
         if absent := [key for key in wanted if key not in found]:
             found |= of_each(self._accounting(absent), absent)
         seen = {key: row.observed() for key, row in found.items()}
@@ -93,9 +94,19 @@ class Slurm:
             return ""
         return f" (partition {self.site.partition or 'by default'}; there are {', '.join(sorted(set(names)))})"
 
-    def _queue(self) -> list[Row]:
-        text = self._ask(("squeue", "--me", "--noheader", "--array", "--states=all", f"--format={SQUEUE_FORMAT}"))
-        return _read(text)
+    def _make_directory(self, spec: Spec) -> None:
+        """Raises Unreachable."""
+        script, config = spec.directory / SCRIPT_FILE, spec.directory / "run.json"
+        try:
+            write_spec(spec, self.beat_seconds)
+            script.write_text(SCRIPT)
+            self.place.send([spec.directory / "spec.json", script, *([config] if config.exists() else [])])
+        except OSError as error:
+            raise Unreachable(f"the job's directory cannot be written: {error}") from error
+
+    def _queue(self, keys: Sequence[str]) -> list[Row]:
+        argv = ("squeue", "--me", "--noheader", "--array", "--states=all", f"--format={SQUEUE_FORMAT}")
+        return _read(_out(argv, self.place.look(argv, keys, TIMEOUT_SECONDS)))
 
     def _accounting(self, keys: Sequence[str]) -> list[Row]:
         """How those ended that the controller has forgotten; nothing where there is no accounting, or it is away.
@@ -104,20 +115,23 @@ class Slurm:
         """
         about = (f"--name={','.join(keys)}", f"--starttime={REMEMBERED}", f"--format={SACCT_FORMAT}")
         try:
-            answer = self.shell.run(("sacct", "--noheader", "--parsable2", "--allocations", *about), TIMEOUT_SECONDS)
+            answer = self.place.run(("sacct", "--noheader", "--parsable2", "--allocations", *about), TIMEOUT_SECONDS)
         except Unreachable:
             return []
         return [row for row in _read(answer.out) if row.state.is_final] if answer.code == 0 else []
 
     def _ask(self, argv: Sequence[str]) -> str:
-        answer = self.shell.run(argv, TIMEOUT_SECONDS)
-        if answer.code != 0:
-            raise Unreachable(f"{argv[0]}: {answer.err.strip()[-500:] or f'ended with {answer.code}'}")
-        return answer.out
+        return _out(argv, self.place.run(argv, TIMEOUT_SECONDS))
 
     def _forget(self, ended: Iterable[str]) -> None:
         for key in ended:
             self.asked.forget(key)
+
+
+def _out(argv: Sequence[str], answer: Answer) -> str:
+    if answer.code != 0:
+        raise Unreachable(f"{argv[0]}: {answer.err.strip()[-500:] or f'ended with {answer.code}'}")
+    return answer.out
 
 
 def _read(text: str) -> list[Row]:

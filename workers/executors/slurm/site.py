@@ -10,8 +10,6 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from workers.executors.starting import PROJECT
-
 WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,:/+@=-]{0,199}")
 """Names of partitions, accounts and modules. The first letter keeps a word from being taken for an option."""
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
@@ -37,7 +35,12 @@ class Site:
     """Variables for agent and program."""
     python: str = sys.executable
     """Interpreter on the nodes, in which esweb's training part is installed."""
-    project: str = str(PROJECT)
-    """Folder on the nodes that holds the package `workers`."""
+    project: str = ""
+    """Folder on the nodes that holds the package `workers`; empty for the code that esweb itself runs."""
     slurm_conf: str = ""
     """Path of slurm.conf, where it is not the machine's own."""
+
+    @property
+    def client_env(self) -> dict[str, str]:
+        """For Slurm's own commands."""
+        return {"SLURM_CONF": self.slurm_conf} if self.slurm_conf else {}

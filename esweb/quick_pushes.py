@@ -1,0 +1,177 @@
+"""The quick way for pushes of records, in front of Django: a fifth of the work, and the same answers.
+
+It deals with what nearly every push is, good and plain, and hands everything else on as it came, refusals above all:
+what the API promises and how it refuses is said by the route, and only there. `docs/decisions/0013` says why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Awaitable, Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import psycopg
+from django.conf import settings
+from django.http.request import split_domain_port, validate_host
+from ninja.errors import HttpError
+from psycopg_pool import PoolTimeout
+
+from esweb import limits
+from esweb.back_pressure import AT_ONCE, WAITING, BackPressure, Full, check_connections
+from esweb.handed import Handed, hand
+from runs import ingest
+from runs.api.problems import Invalid
+from runs.api.records import COLUMNAR, inflated, read_lines
+from runs.ingest import BadColumns, Columns, Kept
+
+log = logging.getLogger(__name__)
+
+Scope: TypeAlias = dict[str, Any]
+Message: TypeAlias = dict[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+App: TypeAlias = Callable[[Scope, Any, Any], Awaitable[None]]
+
+ADDRESS = re.compile(r"/api/v1/attempts/([a-z0-9-]{1,60})/records")
+EPOCH = re.compile(rb"(?:epoch=(\d{1,9}))?")
+SHOWN = re.compile(rb"Bearer (esw_[\w-]{1,100})")
+FORMS = {b"application/jsonl": "application/jsonl", b"application/json": COLUMNAR}
+MAX_BYTES = 1024 * 1024
+"""Larger bodies go by way of the disk, and what is saved on each would not be noticed."""
+OF_ITS_OWN = {b"content-length", b"set-cookie"}
+
+
+@dataclass(frozen=True)
+class Push:
+    """A request that looks like a plain push, before its body."""
+
+    key: str
+    epoch: int
+    authorization: str
+    content_type: str
+    is_gzip: bool
+
+    @property
+    def token(self) -> str:
+        return self.authorization.removeprefix("Bearer ")
+
+
+class QuickPushes:
+    """The ASGI application. `site` is Django's."""
+
+    def __init__(self, site: App) -> None:
+        self.site = site
+        # So many may wait, and one more is told so.
+        self._threads = ThreadPoolExecutor(AT_ONCE + WAITING + 1, "push")
+        self._headers: list[tuple[bytes, bytes]] | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        push = recognised(scope)
+        if push is None:
+            await self.site(scope, receive, send)
+        elif self._headers is None:
+            await self.site(scope, receive, self._learning(send))
+        else:
+            await self._take(push, scope, receive, send)
+
+    async def _take(self, push: Push, scope: Scope, receive: Receive, send: Send) -> None:
+        messages = await _received(receive)
+        if messages[-1]["type"] == "http.request":
+            body = b"".join(message["body"] for message in messages)
+            done = await asyncio.get_running_loop().run_in_executor(self._threads, taken, push, body)
+            if isinstance(done, Kept):
+                await self._answer(done, send)
+                return
+            hand(scope, done)
+        await self.site(scope, _again(messages, receive), send)
+
+    async def _answer(self, kept: Kept, send: Send) -> None:
+        body = b'{"kept": %d, "next_seq": %d}' % (kept.new, kept.next_seq)
+        headers = [*(self._headers or []), (b"content-length", b"%d" % len(body))]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    def _learning(self, send: Send) -> Send:
+        """Keeps the headers of Django's first good answer, which protect, and are the same with each."""
+
+        async def learning(message: Message) -> None:
+            if message.get("status") == 200:
+                self._headers = [(name, text) for name, text in message["headers"] if name.lower() not in OF_ITS_OWN]
+            await send(message)
+
+        return learning
+
+
+def recognised(scope: Scope) -> Push | None:
+    """The push that a request is; None where it is another, or needs more of a look."""
+    if scope["type"] != "http" or scope["method"] != "POST" or scope.get("root_path"):
+        return None
+    headers: dict[bytes, bytes] = dict(scope["headers"])
+    path = ADDRESS.fullmatch(scope["path"])
+    epoch = EPOCH.fullmatch(scope["query_string"])
+    shown = SHOWN.fullmatch(headers.get(b"authorization", b""))
+    form = FORMS.get(headers.get(b"content-type", b""))
+    encoding = headers.get(b"content-encoding", b"identity")
+    if not (path and epoch and shown and form and encoding in (b"identity", b"gzip") and _is_plain(scope, headers)):
+        return None
+    return Push(path[1], int(epoch[1] or 0), shown[0].decode(), form, encoding == b"gzip")
+
+
+def taken(push: Push, body: bytes) -> Kept | Handed:
+    """Counts a push and keeps its records: what was kept, or how far it came."""
+    if limits.of_push(push.authorization).wait_seconds():
+        return Handed()
+    try:
+        check_connections()
+        with BackPressure.places.taken():
+            return _kept(push, body) or Handed(is_counted=True)
+    except Full as full:
+        return Handed(is_counted=True, full=str(full))
+
+
+def _kept(push: Push, body: bytes) -> Kept | None:
+    try:
+        columns = _columns(push, inflated(body) if push.is_gzip else body)
+        return None if columns is None else ingest.push_at_once(push.token, push.key, push.epoch, columns)
+    except (BadColumns, Invalid, HttpError):
+        return None
+    except (psycopg.Error, PoolTimeout) as error:
+        log.warning("A push goes the long way, because the database did not take it: %s", error)
+        return None
+
+
+def _columns(push: Push, body: bytes) -> Columns | None:
+    return ingest.read_columns(body) if push.content_type == COLUMNAR else ingest.as_columns(read_lines(body))
+
+
+def _is_plain(scope: Scope, headers: dict[bytes, bytes]) -> bool:
+    """True where no header comes twice, the body is of a known and bearable size, and the site is asked by its name."""
+    size = headers.get(b"content-length", b"")
+    if len(headers) < len(scope["headers"]) or not size.isdigit() or int(size) > MAX_BYTES:
+        return False
+    if settings.HTTPS and headers.get(b"x-forwarded-proto") != b"https":
+        return False
+    host, _ = split_domain_port(headers.get(b"host", b"").decode("latin-1"))
+    return bool(host) and validate_host(host, settings.ALLOWED_HOSTS)
+
+
+async def _received(receive: Receive) -> list[Message]:
+    """What comes until the body is whole, or whoever sends it has gone."""
+    messages = [await receive()]
+    while messages[-1]["type"] == "http.request" and messages[-1].get("more_body"):
+        messages.append(await receive())
+    return messages
+
+
+def _again(messages: Iterable[Message], receive: Receive) -> Receive:
+    """Receives the messages once more, and then what follows."""
+    left = iter(messages)
+
+    async def again() -> Message:
+        return next(left, None) or await receive()
+
+    return again

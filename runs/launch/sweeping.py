@@ -1,0 +1,169 @@
+"""Sweeps: makes all of their runs at once, and lets so many of them go to their clusters as may be there at a time.
+
+What is let go is decided under the sweep's own lock, from rows alone: a tick that runs twice, or beside another one,
+finds no more room than there is, and what a killed one left undone the next one does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
+
+from runs.costs import Demand
+from runs.launch.changes import tell
+from runs.launch.creating import NAME_LENGTH, check, check_hours, check_words, held_by_sweep, run_of
+from runs.models import Attempt, AttemptEvent, Cluster, Experiment, Hold, Run, Sweep, key_of
+from runs.sweeps import Planned, label, planned, widened
+from runs.sweeps.plan import Cell, identity
+from workers.config import ConfigError, Problem
+from workers.executors.states import State
+
+AT_ONCE = 4
+AT_ONCE_AT_MOST = 1000
+
+
+@dataclass(frozen=True)
+class NewSweep:
+    """What is asked for. `base` is a config without what the cells say; give `grid` or `cells`."""
+
+    base: dict[str, Any]
+    seeds: list[int]
+    grid: dict[str, list[Any]] = field(default_factory=dict)
+    cells: list[Cell] = field(default_factory=list)
+    name: str = ""
+    preset: str = ""
+    at_once: int = AT_ONCE
+
+
+def plan_sweep(new: NewSweep) -> list[Planned]:
+    """The runs that it would have. Raises ConfigError with everything that is wrong with any of them."""
+    check_words(new.name, new.preset)
+    runs = planned(new.base, new.grid, new.cells, new.seeds)
+    _check_at_once(new.at_once)
+    _check_places(runs)
+    return runs
+
+
+def create_sweep(new: NewSweep, experiment: Experiment, person: User) -> Sweep:
+    """The sweep with all of its runs, none of which has been let go yet; all of them or, on ConfigError, nothing."""
+    runs = plan_sweep(new)
+    with transaction.atomic():
+        sweep = Sweep.objects.create(
+            experiment=experiment, created_by=person, name=new.name or f"{new.preset or runs[0].config.method} sweep",
+            preset=new.preset, base=new.base, grid=new.grid, cells=new.cells, seeds=new.seeds, at_once=new.at_once,
+        )  # fmt: skip
+        _make(sweep, person, runs)
+    return sweep
+
+
+def extend_sweep(
+    sweep: Sweep,
+    person: User,
+    *,
+    grid: Mapping[str, Sequence[Any]] | None = None,
+    cells: Sequence[Cell] = (),
+    seeds: Sequence[int] = (),
+) -> list[Run]:
+    """The runs that more values, cells or seeds add; none that is there already. Raises ConfigError."""
+    with transaction.atomic():
+        now = Sweep.objects.select_for_update().get(pk=sweep.pk)
+        now.grid, now.cells = widened(now.grid, now.cells, grid or {}, cells)
+        now.seeds = list(dict.fromkeys([*now.seeds, *seeds]))
+        there = {identity(cell or {}, seed) for cell, seed in now.runs.values_list("cell", "seed")}
+        new = [one for one in planned(now.base, now.grid, now.cells, now.seeds) if one.identity not in there]
+        _check_places(new)
+        now.save(update_fields=["grid", "cells", "seeds"])
+        return _make(now, person, new)
+
+
+def pause_sweep(sweep: Sweep) -> bool:
+    """Nothing more of it starts; what is on its cluster goes on. False where it was paused already."""
+    return bool(Sweep.objects.filter(pk=sweep.pk, paused_at=None).update(paused_at=timezone.now()))
+
+
+def unpause_sweep(sweep: Sweep) -> bool:
+    """What waits starts again when there is room. False where it was not paused."""
+    return bool(Sweep.objects.filter(pk=sweep.pk, paused_at__isnull=False).update(paused_at=None))
+
+
+def change_at_once(sweep: Sweep, at_once: int) -> None:
+    """From now on so many of its runs may be on their clusters at a time. Raises ConfigError."""
+    _check_at_once(at_once)
+    Sweep.objects.filter(pk=sweep.pk).update(at_once=at_once)
+
+
+def let_go(cluster: Cluster) -> list[Attempt]:
+    """Lets attempts of sweeps go that wait for this cluster, as many as may. Two at once let no more go than one."""
+    waiting = Attempt.objects.held().filter(cluster=cluster, hold=Hold.SWEEP)
+    sweeps = Sweep.objects.filter(paused_at=None, pk__in=waiting.values("run__sweep")).order_by("pk")
+    return [attempt for pk in sweeps.values_list("pk", flat=True) for attempt in _let_go(pk)]
+
+
+def _let_go(sweep_id: int) -> list[Attempt]:
+    with transaction.atomic():
+        sweep = Sweep.objects.select_for_update().get(pk=sweep_id)
+        mine = Attempt.objects.filter(run__sweep=sweep)
+        room = sweep.at_once - mine.to_clusters().count()
+        if sweep.paused_at is not None or room <= 0:
+            return []
+        first = mine.held().filter(hold=Hold.SWEEP).select_related("run").order_by("run", "pk")[:room]
+        return [attempt for attempt in first if _has_gone(attempt)]
+
+
+def _has_gone(attempt: Attempt) -> bool:
+    """False where somebody has cancelled it, or holds it, since it was read."""
+    held = Attempt.objects.filter(pk=attempt.pk, hold=Hold.SWEEP, state=State.CREATED.value)
+    if not held.update(hold="", reason=""):
+        return False
+    attempt.note("its turn in its sweep has come")
+    tell(attempt)
+    return True
+
+
+def _make(sweep: Sweep, person: User, runs: Sequence[Planned]) -> list[Run]:
+    """The rows of runs and attempts, in a few statements. Raises ConfigError where they are beyond a limit."""
+    clusters = {cluster.name: cluster for cluster in Cluster.objects.all()}
+    demands = check_hours(person, sweep.experiment, [one.config for one in runs], sweep.preset)
+    made = Run.objects.bulk_create(_run(sweep, person, one, demand) for one, demand in zip(runs, demands, strict=True))
+    attempts = Attempt.objects.bulk_create(
+        Attempt(run=run, n=1, key=key_of(run, 1), cluster=clusters[one.config.compute.cluster], **held_by_sweep(run))
+        for run, one in zip(made, runs, strict=True)
+    )
+    AttemptEvent.objects.bulk_create(
+        AttemptEvent(attempt=a, to_state=State.CREATED, why=f"created in a sweep, to run on {a.cluster}")
+        for a in attempts
+    )
+    return made
+
+
+def _run(sweep: Sweep, person: User, one: Planned, demand: Demand) -> Run:
+    words = f"{sweep.name} {label(one.cell)}"
+    seed = f" seed {one.seed}"
+    run = run_of(sweep.experiment, person, demand, words[: NAME_LENGTH - len(seed)] + seed, sweep.preset)
+    run.sweep, run.cell = sweep, one.cell
+    return run
+
+
+def _check_at_once(at_once: int) -> None:
+    if not 1 <= at_once <= AT_ONCE_AT_MOST:
+        raise ConfigError([Problem("at_once", f"must be at least 1 and at most {AT_ONCE_AT_MOST}, not {at_once}")])
+
+
+def _check_places(runs: Sequence[Planned]) -> None:
+    """Raises ConfigError with what only the clusters know: each place and task is asked about once."""
+    asked: dict[str, Planned] = {}
+    for one in runs:
+        asked.setdefault(f"{one.config.compute.cluster} {one.config.task}", one)
+    problems: dict[Problem, None] = {}
+    for one in asked.values():
+        try:
+            check(one.config)
+        except ConfigError as error:
+            problems |= dict.fromkeys(error.problems)
+    if problems:
+        raise ConfigError(list(problems))

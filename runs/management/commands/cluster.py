@@ -1,0 +1,92 @@
+"""`manage.py cluster add|set|list|show`: clusters from the command line."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections.abc import Callable
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from runs.launch.cluster_config import EXAMPLES
+from runs.launch.keeping_clusters import KINDS, add_cluster, change_cluster
+from runs.models import Cluster
+from workers.config import ConfigError
+
+
+class Command(BaseCommand):
+    """Adds, changes and shows clusters, with the sentences of the page."""
+
+    help = "Adds, changes and shows clusters."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        verbs = parser.add_subparsers(dest="verb", required=True, metavar="add|set|list|show")
+        add = verbs.add_parser("add", help="add a cluster")
+        add.add_argument("name", help="what compute.cluster calls it")
+        add.add_argument("kind", choices=KINDS)
+        change = verbs.add_parser("set", help="change keys of its config; a key without a value is taken out")
+        change.add_argument("name")
+        for verb in (add, change):
+            verb.add_argument("pairs", nargs="*", metavar="KEY=VALUE", help=f"text or JSON; as in {EXAMPLES['slurm']}")
+        verbs.add_parser("list", help="name, kind and how it stands, one a line")
+        verbs.add_parser("show", help="its config as JSON").add_argument("name")
+
+    def handle(self, **options: Any) -> None:
+        given = Namespace(**options)
+        verbs: dict[str, Callable[[Namespace], None]] = {
+            "add": self._add, "set": self._set, "list": self._list, "show": self._show,
+        }  # fmt: skip
+        try:
+            verbs[given.verb](given)
+        except ConfigError as error:
+            raise CommandError(str(error)) from error
+
+    def _add(self, given: Namespace) -> None:
+        cluster = add_cluster(given.name, given.kind, _changed({}, given.pairs))
+        self.stdout.write(f"Added {cluster.name}. Runs name it in compute.cluster.")
+
+    def _set(self, given: Namespace) -> None:
+        cluster = _cluster(given.name)
+        change_cluster(cluster, _changed(cluster.config, given.pairs))
+        self._show(given)
+
+    def _list(self, given: Namespace) -> None:
+        for cluster in Cluster.objects.order_by("name"):
+            silent = cluster.unreachable_since_at
+            state = f"does not answer since {silent:%Y-%m-%d %H:%M:%S} UTC" if silent else "answers"
+            self.stdout.write(
+                f"{cluster.name}\t{cluster.kind}\t{state if cluster.ticked_at or silent else 'not asked yet'}"
+            )
+
+    def _show(self, given: Namespace) -> None:
+        self.stdout.write(json.dumps(_cluster(given.name).config, indent=2, ensure_ascii=False))
+
+
+def _cluster(name: str) -> Cluster:
+    try:
+        return Cluster.objects.get(name=name)
+    except Cluster.DoesNotExist:
+        names = ", ".join(Cluster.objects.order_by("name").values_list("name", flat=True))
+        raise CommandError(f"There is no cluster {name!r}; there are: {names or 'none yet'}") from None
+
+
+def _changed(config: dict[str, Any], pairs: list[str]) -> dict[str, Any]:
+    changed = dict(config)
+    for pair in pairs:
+        key, sign, text = pair.partition("=")
+        if not sign:
+            raise CommandError(f"{pair!r} is no KEY=VALUE")
+        if text:
+            changed[key] = _value(text)
+        else:
+            changed.pop(key, None)
+    return changed
+
+
+def _value(text: str) -> Any:
+    """JSON where it is some, else the text itself."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

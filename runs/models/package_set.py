@@ -1,0 +1,37 @@
+"""What was installed where an attempt ran: one row for all attempts that had the very same packages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from typing import Self
+
+from django.db import models
+
+
+class PackageSetQuerySet(models.QuerySet["PackageSet"]):
+    """Package sets, by what they hold."""
+
+    def keep(self, versions: Mapping[str, str]) -> str:
+        """Keeps the set where it is new; gives its digest."""
+        text = json.dumps(versions, sort_keys=True, ensure_ascii=False)
+        digest = sha256(text.encode()).hexdigest()
+        self.bulk_create([PackageSet(sha256=digest, versions=dict(versions))], ignore_conflicts=True)
+        return digest
+
+    def of(self, digests: Iterable[str]) -> Self:
+        """Those of these digests."""
+        return self.filter(pk__in=set(digests))
+
+
+class PackageSet(models.Model):
+    """Distribution -> version. Never changed."""
+
+    sha256 = models.CharField(max_length=64, primary_key=True)
+    versions = models.JSONField()
+
+    objects = PackageSetQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return f"{len(self.versions)} packages"

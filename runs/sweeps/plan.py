@@ -1,0 +1,159 @@
+"""A grid or a list of cells, laid over a config: the runs that these make, each once, or everything that is wrong."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+
+from workers.config import ConfigError, Problem, RunConfig, knobs
+
+KNOBS = tuple(dict.fromkeys(knob.path for knob in knobs(RunConfig) if knob.path not in ("schema", "seed")))
+"""The keys that a sweep may go over."""
+Cell = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One run of a sweep. `cell` holds the values as the config has them."""
+
+    cell: Cell
+    seed: int
+    config: RunConfig
+
+    @property
+    def identity(self) -> str:
+        """Equal for the same cell and seed, however the values were written."""
+        return identity(self.cell, self.seed)
+
+
+def identity(cell: Mapping[str, Any], seed: int) -> str:
+    """What a run of a sweep is known by in it."""
+    return json.dumps([cell, seed], sort_keys=True)
+
+
+def cells_of(grid: Mapping[str, Sequence[Any]], listed: Sequence[Cell]) -> list[Cell]:
+    """The cells in order: every combination of the grid, the last key fastest; or those of the list."""
+    if grid:
+        return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+    return list(listed)
+
+
+def planned(
+    base: Mapping[str, Any], grid: Mapping[str, Sequence[Any]], listed: Sequence[Cell], seeds: Sequence[int]
+) -> list[Planned]:
+    """Every run, each once: all cells of the first seed before those of the next, so that each is seen early.
+
+    Raises ConfigError with every problem of every cell.
+    """
+    if problems := list(_complaints(grid, listed, seeds)):
+        raise ConfigError(problems)
+    found: dict[str, Planned] = {}
+    wrong: dict[Problem, None] = {}
+    for seed, cell in itertools.product(seeds, cells_of(grid, listed)):
+        try:
+            one = _planned(base, cell, seed)
+            found.setdefault(one.identity, one)
+        except ConfigError as error:
+            wrong |= dict.fromkeys(error.problems)
+    if wrong:
+        raise ConfigError([Problem("seeds" if p.path == "seed" else p.path, p.message) for p in wrong])
+    return list(found.values())
+
+
+def widened(
+    grid: Mapping[str, Sequence[Any]], listed: Sequence[Cell], more: Mapping[str, Sequence[Any]], cells: Sequence[Cell]
+) -> tuple[dict[str, list[Any]], list[Cell]]:
+    """A sweep's grid and list with more values or cells. Raises ConfigError for keys that it does not go over."""
+    keys = list(grid) if grid else list(dict.fromkeys(key for cell in listed for key in cell))
+    strange = [key for key in (*more, *(key for cell in cells for key in cell)) if key not in keys]
+    if strange:
+        said = f"is no key of this sweep; its keys are {', '.join(keys)}"
+        raise ConfigError([Problem(key, said) for key in dict.fromkeys(strange)])
+    if (more and not grid) or (cells and grid):
+        wanted = "values of its keys, as grid" if grid else "cells: it is a list, not a grid"
+        raise ConfigError([Problem("grid" if more else "cells", f"this sweep is extended by {wanted}")])
+    return {key: [*values, *more.get(key, [])] for key, values in grid.items()}, [*listed, *cells]
+
+
+def label(cell: Mapping[str, Any]) -> str:
+    """A cell in one line, its keys without their sections where that is clear."""
+    last = [key.rpartition(".")[2] for key in cell]
+    names = [short if last.count(short) == 1 else key for key, short in zip(cell, last, strict=True)]
+    return ", ".join(f"{name}={shown(value)}" for name, value in zip(names, cell.values(), strict=True))
+
+
+def shown(value: Any) -> str:
+    """A value as people write it."""
+    if isinstance(value, float):
+        return f"{value:g}"
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _complaints(grid: Mapping[str, Sequence[Any]], listed: Sequence[Cell], seeds: Sequence[int]) -> Iterator[Problem]:
+    """What is wrong before any config is looked at."""
+    if bool(grid) == bool(listed):
+        yield Problem("grid", 'give either grid, such as {"es.sigma": [0.001, 0.01]}, or cells, a list of such choices')
+    if not seeds:
+        yield Problem("seeds", "give at least one seed, such as [0]")
+    for key in dict.fromkeys([*grid, *(key for cell in listed for key in cell)]):
+        yield from _wrong_key(key)
+    for key, values in grid.items():
+        if not values:
+            yield Problem(key, "needs at least one value")
+    if any(not cell for cell in listed):
+        yield Problem("cells", "each cell needs at least one key")
+    runs = math.prod(map(len, grid.values())) * len(seeds) if grid else len(listed) * len(seeds)
+    if runs > settings.SWEEP_RUNS:
+        said = f"these are {runs} runs; a sweep has at most {settings.SWEEP_RUNS}: take fewer values or seeds"
+        yield Problem("grid" if grid else "cells", said)
+
+
+def _wrong_key(key: str) -> Iterator[Problem]:
+    if key in KNOBS:
+        return
+    if key in ("seed", "schema"):
+        yield Problem(key, "cannot be swept; seeds are given as seeds" if key == "seed" else "cannot be swept")
+        return
+    near = difflib.get_close_matches(key, KNOBS, n=1)
+    section = key.partition(".")[0]
+    inside = [knob for knob in KNOBS if knob.startswith(f"{section}.")]
+    choices = inside or sorted({knob.partition(".")[0] for knob in KNOBS})
+    hint = f"; did you mean {near[0]}?" if near else "."
+    yield Problem(key, f"is not a known key{hint} The keys {'there' if inside else 'begin with'} {_are(choices)}")
+
+
+def _are(choices: Iterable[str]) -> str:
+    listed = ", ".join(choices)
+    return f"are {listed}" if "." in listed else listed
+
+
+def _planned(base: Mapping[str, Any], cell: Cell, seed: int) -> Planned:
+    config = RunConfig.from_json({**_laid_over(base, cell), "seed": seed})
+    whole = config.to_json()
+    return Planned({key: _at(whole, key) for key in cell}, seed, config)
+
+
+def _laid_over(base: Mapping[str, Any], cell: Cell) -> dict[str, Any]:
+    config = deepcopy(dict(base))
+    for key, value in cell.items():
+        *sections, name = key.split(".")
+        place = config
+        for section in sections:
+            inner = place.get(section)
+            place[section] = place = inner if isinstance(inner, dict) else {}
+        place[name] = value
+    return config
+
+
+def _at(config: Any, key: str) -> Any:
+    for name in key.split("."):
+        config = config.get(name) if isinstance(config, Mapping) else None
+    return config

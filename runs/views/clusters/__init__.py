@@ -1,0 +1,1 @@
+"""Clusters, for admins: listed, added, changed and tested."""

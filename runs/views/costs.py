@@ -1,0 +1,95 @@
+"""What runs cost, by person, experiment, sweep or cluster; and the limits, which admins set."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import Q, QuerySet
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
+from django.views.decorators.http import require_POST, require_safe
+
+from runs.access import may_manage_people, note
+from runs.costs import BY, Share, Use, set_limit, shares, since_of, total, uses
+from runs.models import Experiment, Limit, Run
+from runs.views.limit_form import LimitForm
+from runs.views.parameters import SignedIn, choice, page_of
+
+LIMITS_A_PAGE = 20
+TITLES = {"person": _("Person"), "experiment": _("Experiment"), "sweep": _("Sweep"), "cluster": _("Cluster")}
+SPANS = {"month": _("This month"), "30d": _("30 days"), "all": _("All time")}
+PAGES = {"experiment": "experiment", "sweep": "sweep"}
+"""Where a row leads, by the name of the route."""
+
+
+@require_safe
+def costs(request: SignedIn) -> HttpResponse:
+    """The hours of all runs that this person may see."""
+    return TemplateResponse(request, "runs/costs.html", _context(request, LimitForm()))
+
+
+@require_POST
+def limit_set(request: SignedIn) -> HttpResponse:
+    """Makes or changes a limit."""
+    _check(request)
+    form = LimitForm(request.POST)
+    if not form.is_valid():
+        return TemplateResponse(request, "runs/costs.html", _context(request, form), status=400)
+    limit = set_limit(**form.asked)
+    note(request.user, limit, f"Set: {limit}")
+    messages.success(request, gettext("The limit holds from now on."))
+    return redirect("costs")
+
+
+@require_POST
+def limit_remove(request: SignedIn, pk: int) -> HttpResponse:
+    """Takes a limit away."""
+    _check(request)
+    limit = get_object_or_404(Limit, pk=pk)
+    note(request.user, limit, f"Removed: {limit}")
+    limit.delete()
+    messages.success(request, gettext("The limit is gone."))
+    return redirect("costs")
+
+
+def visible_limits(request: SignedIn) -> QuerySet[Limit]:
+    """One's own and those of experiments that one sees; admins see all."""
+    every = Limit.objects.select_related("person", "experiment").order_by("person__username", "experiment", "pk")
+    if may_manage_people(request.user):
+        return every
+    return every.filter(Q(person=request.user) | Q(experiment__in=Experiment.objects.visible_to(request.user)))
+
+
+def since(span: str) -> datetime | None:
+    """When a span began; None for all time."""
+    return timezone.now() - timedelta(days=30) if span == "30d" else since_of(span)
+
+
+def _context(request: SignedIn, form: LimitForm) -> dict[str, Any]:
+    by, span = choice(request, "by", BY, "person"), choice(request, "since", SPANS, "month")
+    found = shares(Run.objects.visible_to(request.user), by, since(span))
+    limits = page_of(request, visible_limits(request), LIMITS_A_PAGE)
+    used: list[Use] = uses(limits)
+    return {
+        "by": by, "choices": {name: gettext(words) for name, words in TITLES.items()}, "title": gettext(TITLES[by]),
+        "span": span, "spans": {name: gettext(words) for name, words in SPANS.items()},
+        "rows": [(share, _page(by, share)) for share in found], "total": total(share.hours for share in found),
+        "page": limits, "uses": used, "form": form, "may_set": may_manage_people(request.user),
+    }  # fmt: skip
+
+
+def _page(by: str, share: Share) -> str:
+    return reverse(PAGES[by], args=[share.key]) if by in PAGES and share.key else ""
+
+
+def _check(request: SignedIn) -> None:
+    if not may_manage_people(request.user):
+        raise PermissionDenied

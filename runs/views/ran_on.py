@@ -1,0 +1,82 @@
+"""What attempts ran on, for their pages; and their code and packages, as files to have the same again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import FileResponse, Http404, HttpResponse
+from django.views.decorators.http import require_safe
+
+from runs import launch
+from runs.charts import Mark
+from runs.compare import Difference, RanOn, differences, in_words, newest_of, ran_on
+from runs.models import Attempt
+from runs.views.parameters import SignedIn
+from runs.views.visible import visible_run
+
+
+@dataclass(frozen=True)
+class Told:
+    """An attempt and what it ran on; with the number of the one before it that said so, and what differs, in words."""
+
+    attempt: Attempt
+    ran: RanOn
+    before: int | None = None
+    otherwise: str = ""
+
+
+def told(attempts: Sequence[Attempt]) -> list[Told]:
+    """Attempts of one run, the newest first, each against the one before. One query."""
+    found = ran_on(attempts)
+    return [_told(one, [earlier for earlier in found[n + 1 :] if earlier.told]) for n, one in enumerate(found)]
+
+
+def compared(marks: Sequence[Mark], baseline: str) -> dict[str, Any]:
+    """Of runs beside each other: what each ran on, and what differs from the baseline (a uid; else the first run's).
+
+    Two queries.
+    """
+    found = newest_of([mark.run for mark in marks])
+    shown = [(mark, found[mark.run.pk]) for mark in marks if mark.run.pk in found]
+    if len(shown) < 2:
+        return {}
+    base = next((ran for mark, ran in shown if mark.run.uid == baseline), shown[0][1])
+    rows = [(mark, ran, ran is base, in_words(differences(ran, base))) for mark, ran in shown]
+    return {"ran_on": rows, "ran_alike": not any(words for *_, words in rows)}
+
+
+@require_safe
+def attempt_packages(request: SignedIn, uid: str, n: int) -> HttpResponse:
+    """What was installed, as requirements that pip reads."""
+    (ran,) = ran_on([_attempt(request, uid, n)])
+    if ran.told is None:
+        raise Http404("This attempt has not said what is installed where it ran.")
+    lines = "".join(f"{name}=={version}\n" for name, version in sorted(ran.packages.items()))
+    answer = HttpResponse(lines, content_type="text/plain; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="{uid}-a{n}-requirements.txt"'
+    return answer
+
+
+@require_safe
+def attempt_code(request: SignedIn, uid: str, n: int) -> FileResponse:
+    """The code that was pinned, as a file that unpacks itself."""
+    path = launch.kept_bundle(_attempt(request, uid, n))
+    if path is None:
+        raise Http404("The code of this attempt is not kept here.")
+    return FileResponse(path.open("rb"), as_attachment=True, filename=path.name, content_type="application/zip")
+
+
+def _told(one: RanOn, earlier: Sequence[RanOn]) -> Told:
+    if one.told is None or not earlier:
+        return Told(one.attempt, one)
+    found: list[Difference] = differences(one, earlier[0])
+    return Told(one.attempt, one, earlier[0].attempt.n, in_words(found))
+
+
+def _attempt(request: SignedIn, uid: str, n: int) -> Attempt:
+    attempt = visible_run(request, uid).attempts.filter(n=n).first()
+    if attempt is None:
+        raise Http404(f"This run has no attempt {n}.")
+    return attempt

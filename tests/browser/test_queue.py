@@ -1,0 +1,49 @@
+"""The queue by clicks: a run that waits is held, released and moved, while the page is open."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from runs import launch, reconcile
+from runs.models import Cluster, Experiment
+from tests.runs.clusters import Small, attempt_of, quicken, run_of
+from tests.runs.launching.conftest import small  # noqa: F401
+from tests.workers.attempts import CHECKPOINTS, until
+
+
+def test_a_run_that_waits_is_held_released_and_moved(
+    signed_in,
+    address: str,
+    experiment: Experiment,
+    local: Cluster,
+    small: Small,  # noqa: F811
+) -> None:
+    page = signed_in
+    small.program = CHECKPOINTS
+    far = Cluster.objects.create(name="far", kind="local")
+    quicken(far)
+    page.goto(f"{address}/queue/")
+    expect(page.locator("#standing")).to_contain_text("Nothing runs now.")
+    expect(page.locator("#standing")).to_contain_text("Nothing waits")
+    run, late = run_of(experiment, cores=2), run_of(experiment, cores=2)
+
+    def tick() -> bool:
+        return all([reconcile.tick(local), reconcile.tick(far)])
+
+    until(lambda: tick() and attempt_of(run).state == "running" and attempt_of(late).state == "queued")
+    tick()
+    page.reload()
+    waiting = page.get_by_role("region", name="Waiting")
+    expect(waiting).to_contain_text("place 1 in the line")
+    page.get_by_role("button", name="Hold").click()
+    page.get_by_text("is held: it starts nowhere").wait_for()
+    until(lambda: tick() and attempt_of(late).hold == "person")
+    expect(waiting).to_contain_text("held until somebody releases it", ignore_case=True)
+    page.get_by_role("button", name="Release").click()
+    expect(waiting).to_contain_text("small")
+    page.get_by_role("combobox", name="Where to move").select_option("far")
+    page.get_by_role("button", name="Move").click()
+    page.get_by_text("moves to far").wait_for()
+    launch.request_cancel(run)
+    until(lambda: tick() and attempt_of(late).cluster == far)
+    assert attempt_of(late).n == 3

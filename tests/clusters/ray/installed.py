@@ -1,0 +1,72 @@
+"""Ray in an environment of its own, pinned with hashes: 300 MB that neither web nor worker nor any other test needs.
+
+It is kept in the cache folder (ESWEB_CACHE, else that of the tests); only the first time needs a network. `make lock`
+renews `ray.lock` from `ray.in`.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[2]
+LOCK = HERE / "ray.lock"
+INSTALL_SECONDS = 900
+
+
+class CannotInstall(Exception):
+    """The registry, or uv, refused; the message holds what was said."""
+
+
+def python() -> Path:
+    """The interpreter of that environment."""
+    return _folder() / "bin" / "python"
+
+
+def missing() -> str:
+    """Why no Ray can be brought up here; empty where one can."""
+    if sys.platform != "linux":
+        return "a Ray of one's own needs Linux"
+    if not _done().exists() or _done().read_bytes() != LOCK.read_bytes():
+        return "Ray is not installed: `python -m tests.clusters.ray install` does it (.ci/run has it done)"
+    return ""
+
+
+def install() -> None:
+    """Makes the environment where it is not there, or is another version's. Raises CannotInstall."""
+    if not missing():
+        return
+    uv = str(Path(sys.executable).with_name("uv"))
+    _done().unlink(missing_ok=True)
+    _run([uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(_folder())])
+    # Compiled once: Ray starts a dozen processes, of which some may not write what they compile.
+    how = ("--quiet", "--no-deps", "--require-hashes", "--compile-bytecode")
+    _run([uv, "pip", "install", *how, "--python", str(python()), "-r", str(LOCK)])
+    _done().write_bytes(LOCK.read_bytes())
+
+
+def _folder() -> Path:
+    return Path(os.environ.get("ESWEB_CACHE", ROOT / ".pytest_cache" / "esweb")) / "peers" / "ray"
+
+
+def _done() -> Path:
+    return _folder() / "installed"
+
+
+def _run(argv: list[str]) -> None:
+    try:
+        subprocess.run(argv, check=True, capture_output=True, text=True, timeout=INSTALL_SECONDS, env=_environment())
+    except (OSError, subprocess.SubprocessError) as error:
+        said = getattr(error, "stderr", None) or error
+        raise CannotInstall(f"Ray cannot be installed: {' '.join(str(said).split())[:500]}") from error
+
+
+def _environment() -> dict[str, str]:
+    """pip's own settings may name a mirror; uv does not read them, so it is handed over."""
+    ask = [sys.executable, "-m", "pip", "config", "get", "global.index-url"]
+    index = subprocess.run(ask, capture_output=True, text=True, check=False).stdout.strip()
+    mirror = os.environ.get("PIP_INDEX_URL") or index
+    return {**({"UV_DEFAULT_INDEX": mirror} if mirror else {}), **os.environ}

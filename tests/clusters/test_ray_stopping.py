@@ -1,0 +1,110 @@
+"""Jobs that are cancelled, that never start, that Ray lies about, or that it forgets; and what follows."""
+
+from __future__ import annotations
+
+import html
+import signal
+from dataclasses import replace
+
+from django.test import Client
+
+from runs import launch
+from runs.models import Cluster, Experiment, Origin
+from tests.clusters.far import BUSY, far_until, run_far, started, tick_far
+from tests.clusters.on_ray import OnRay, cluster_of, word_of
+from tests.clusters.ray import RayHead
+from tests.runs.clusters import attempt_of
+from tests.workers.attempts import IGNORES_TERM, read, until
+from workers.attempt import CLOSED_EPOCH, Process, lease, owner
+from workers.executors.states import State
+
+SAVES_SLOWLY = """
+import signal, sys, time
+def stop(number, frame):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    time.sleep(4)
+    open('checkpoint', 'w').write('saved')
+    sys.exit(75)
+signal.signal(signal.SIGTERM, stop)
+open('started', 'a').write('x')
+time.sleep(60)
+"""
+"""Takes longer than Ray waits by itself."""
+
+
+def test_a_running_job_has_its_grace_and_one_that_waits_for_ever_is_let_go(
+    experiment: Experiment, on_ray: OnRay, ray: RayHead, ada_client: Client
+) -> None:
+    cluster_of(ray, grace=6.0)
+    on_ray.program = SAVES_SLOWLY
+    running, waiting = run_far(experiment), run_far(experiment, gpus=99)
+    started(running)
+    queued = far_until(waiting, "queued")
+    assert queued.reason == "waiting for 1 core and 99 GPUs, or to be started (Ray: PENDING)"
+    assert queued.reason in html.unescape(ada_client.get(waiting.get_absolute_url()).content.decode())
+    for run in (running, waiting):
+        launch.request_cancel(run, experiment.owner)
+    ended = far_until(waiting, "cancelled", "failed")
+    # Ray said that it was stopped, and lists it as before. Should it ever start, its agent ends at once.
+    assert ended.state == State.CANCELLED.value and ended.reason.startswith("cancelled while it waited; Ray")
+    assert word_of(ray, ended.key) == "PENDING" and lease(ended.directory) == CLOSED_EPOCH
+    ended = far_until(running, "cancelled", "failed", "interrupted")
+    assert (ended.state, ended.reason) == (State.CANCELLED.value, "cancelled; a checkpoint was saved")
+    assert (ended.directory / "checkpoint").read_text() == "saved"
+
+
+def test_a_job_that_is_shut_out_while_it_waits_ends_when_it_would_start(
+    experiment: Experiment, on_ray: OnRay, ray: RayHead
+) -> None:
+    on_ray.program = BUSY
+    holding, waiting = run_far(experiment, gpus=2), run_far(experiment, gpus=1)
+    started(holding)
+    on_ray.site = replace(on_ray.site, start_seconds=1)
+    ended = far_until(waiting, "failed", "cancelled", "running")
+    assert ended.state == State.FAILED.value
+    assert ended.reason.endswith("s for 1 core and 1 GPU, and start_seconds of the cluster's config is 1")
+    launch.request_cancel(holding)
+    far_until(holding, "cancelled")
+    until(lambda: word_of(ray, ended.key) == "FAILED")
+    assert not (ended.directory / "started").exists()
+
+
+def test_a_job_whose_heart_has_stopped_is_lost_and_ray_ends_what_is_left(
+    experiment: Experiment, on_ray: OnRay, ray: RayHead
+) -> None:
+    cluster_of(ray, beat_lost=1.0)
+    on_ray.program = IGNORES_TERM
+    run = run_far(experiment)
+    first = started(run)
+    agent, program = owner(first.directory), Process.recorded(read(first.directory / "heartbeat.json"))
+    assert agent is not None and program is not None
+    # So it does not see the lease either, as where a node has lost the disk.
+    agent.send(signal.SIGSTOP)
+    lost = far_until(run, "lost", "failed", "cancelled")
+    assert (lost.state, lost.reason) == (State.LOST.value, "no heartbeat for 1 s")
+    until(lambda: not agent.is_alive() and not program.is_alive())
+
+
+def test_where_ray_lies_the_heart_decides_and_a_head_that_forgot_all_loses_and_doubles_nothing(
+    experiment: Experiment, on_ray: OnRay, ray: RayHead
+) -> None:
+    cluster_of(ray, beat_lost=2.0, gone=0.5)
+    on_ray.program = BUSY
+    unseen, forgotten = run_far(experiment, restarts=1), run_far(experiment)
+    first, other = started(unseen), started(forgotten)
+    programs = [Process.recorded(read(a.directory / "heartbeat.json")) for a in (first, other)]
+    ray.kill_raylet()
+    lost = until(lambda: (a := tick_far(unseen)) and a.run.attempts.get(n=1).state == "lost" and a, 40)
+    first.refresh_from_db()
+    assert word_of(ray, first.key) == "RUNNING"
+    assert first.reason == "no heartbeat for 2 s" and lease(first.directory) == CLOSED_EPOCH
+    agents = [owner(a.directory) for a in (first, other)]
+    until(lambda: not [process for process in (*programs, *agents) if process and process.is_alive()])
+    assert lost.cluster == Cluster.objects.get(name="far")
+    ray.restart()
+    assert word_of(ray, first.key) == ""
+    assert far_until(forgotten, "lost", "interrupted", "failed").state == State.LOST.value
+    second = started(unseen)
+    assert (second.n, second.origin) == (2, Origin.RESTART)
+    assert (first.directory / "started").read_text() == (second.directory / "started").read_text() == "x"
+    assert attempt_of(forgotten).n == 1

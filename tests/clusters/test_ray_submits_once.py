@@ -1,0 +1,84 @@
+"""Whoever dies around a submit, and whatever Ray answers: one job, and its program runs once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from runs import launch
+from runs.models import Experiment
+from tests.clusters.far import BUSY, far_until, run_far, started, tick_far
+from tests.clusters.on_ray import OnRay, word_of
+from tests.clusters.ray import RayHead
+from tests.runs.clusters import attempt_of
+from tests.workers.attempts import python, until
+from workers.executors.base import Spec
+from workers.executors.states import State
+
+COUNTS = "open('ran', 'a').write('x'); raise SystemExit(5)"
+
+
+class Killed(BaseException):
+    """Stands for the worker dying at this line."""
+
+
+def once(then: Callable[[], None]) -> Callable[[], None]:
+    """Does it the first time only."""
+    left = [then]
+    return lambda: left.pop()() if left else None
+
+
+def die() -> None:
+    raise Killed
+
+
+def test_a_worker_that_dies_around_a_submit_costs_nothing(experiment: Experiment, on_ray: OnRay) -> None:
+    on_ray.program = COUNTS
+    runs = [run_far(experiment), run_far(experiment)]
+    for run, moment in zip(runs, ("before_submit", "after_submit"), strict=True):
+        setattr(on_ray, moment, once(die))
+        with pytest.raises(Killed):
+            launch.submit(attempt_of(run))
+    before, after = [far_until(run, "succeeded", "failed", "lost") for run in runs]
+    for ended in (before, after):
+        assert (ended.state, ended.exit_code) == (State.FAILED.value, 5)
+        assert (ended.directory / "ran").read_text() == "x"
+    assert sorted(on_ray.submitted) == sorted([before.key, before.key, after.key])
+
+
+def test_of_a_job_that_is_submitted_twice_at_once_there_is_one(on_ray: OnRay, ray: RayHead, tmp_path: Path) -> None:
+    spec = Spec("esweb-twice-a1", tmp_path / "runs" / "esweb-twice-a1", tuple(python(COUNTS)))
+    on_ray.program = COUNTS
+    with ThreadPoolExecutor(2) as both:
+        assert set(both.map(on_ray.submit, [spec, spec])) == {spec.key}
+    assert [job["submission_id"] for job in ray.ask("GET", "/api/jobs/")].count(spec.key) == 1
+    until(lambda: word_of(ray, spec.key) == "FAILED")
+    assert (spec.directory / "ran").read_text() == "x"
+    assert on_ray.submit(spec) == spec.key and word_of(ray, spec.key) == "FAILED"
+
+
+def test_a_dashboard_that_is_down_or_refuses_us_says_nothing_about_jobs(
+    experiment: Experiment, on_ray: OnRay, ray: RayHead, tmp_path: Path
+) -> None:
+    on_ray.program = BUSY
+    run = run_far(experiment)
+    before = started(run)
+    later = run_far(experiment)
+    right, wrong = on_ray.jobs.token_file, tmp_path / "wrong"
+    wrong.write_text("nonsense")
+    on_ray.jobs.token_file = str(wrong)
+    launch.submit(attempt_of(later))
+    assert "does not let us in: see token_file (Forbidden" in attempt_of(later).reason
+    on_ray.jobs.token_file = right
+    ray.kill_dashboard()
+    after = tick_far(run)
+    assert after.state == before.state == State.RUNNING.value
+    after.cluster.refresh_from_db()
+    assert after.cluster.unreachable_since_at is not None and after.gone_since_at is None
+    assert attempt_of(later).state == State.SUBMITTING.value
+    ray.start_dashboard()
+    assert far_until(run, "running", "lost").state == State.RUNNING.value
+    assert far_until(later, "running", "lost").submits == 1

@@ -1,0 +1,136 @@
+"""An attempt runs the code that was there when it was submitted, whatever becomes of it while it waits."""
+
+from __future__ import annotations
+
+import shutil
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from runs import launch
+from runs.launch import pinning
+from runs.launch.cluster_config import complaints
+from runs.launch.submitting import spec_of
+from runs.models import Experiment
+from tests.runs.clusters import Small, attempt_of, run_of, tick_until, ticked
+from tests.workers.attempts import until
+from workers.code import PACKAGE, code_of, fingerprint, unpacked
+from workers.executors.states import State
+
+TELLS = "import workers; open('ran-from', 'w').write(workers.__file__)"
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The code of this esweb, as a copy that may be changed."""
+    folder = tmp_path / "project" / "workers"
+    shutil.copytree(PACKAGE, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(pinning, "code_of", partial(code_of, folder))
+    monkeypatch.setattr(pinning, "unpacked", partial(unpacked, package=folder))
+    return folder
+
+
+def test_the_code_is_pinned_before_the_cluster_is_asked(experiment: Experiment, small: Small, package: Path) -> None:
+    pinned: list[object] = []
+    small.before_submit = lambda: pinned.append(attempt_of(run).code)  # type: ignore[method-assign]
+    run = run_of(experiment)
+    launch.submit(attempt_of(run))
+    assert pinned == [{"sha256": fingerprint(package), "version": "0.1.0", "commit": "", "is_dirty": False,
+                       "diff_sha256": ""}]  # fmt: skip
+
+
+def test_what_is_edited_while_it_waits_does_not_reach_it(experiment: Experiment, small: Small, package: Path) -> None:
+    small.program = TELLS
+    run = run_of(experiment)
+    small.after_submit = lambda: (package / "__init__.py").write_text("raise SystemExit(9)")  # type: ignore[method-assign]
+    before = fingerprint(package)
+    launch.submit(attempt_of(run))
+    ended = tick_until(run, State.SUCCEEDED.value, State.FAILED.value)
+    ran_from = Path((ended.directory / "ran-from").read_text()).parent
+    assert fingerprint(ran_from) == before != fingerprint(package)
+
+
+def test_the_trainer_is_told_what_it_is_to_be(experiment: Experiment, small: Small, package: Path) -> None:
+    run = run_of(experiment)
+    launch.submit(attempt_of(run))
+    argv = spec_of(attempt_of(run)).argv
+    assert argv[-2:] == ("--code", fingerprint(package))
+    cluster = attempt_of(run).cluster
+    cluster.config["other_code"] = "refuse"
+    cluster.save()
+    assert spec_of(attempt_of(run)).argv[-4:] == ("--code", fingerprint(package), "--other-code", "refuse")
+
+
+def test_it_is_pinned_once(experiment: Experiment, small: Small, package: Path) -> None:
+    run = run_of(experiment)
+    first, second = attempt_of(run), attempt_of(run)
+    pinning.pin(first)
+    (package / "train.py").write_text("pass\n")
+    pinning.pin(second)
+    pinning.pin(first)
+    assert first.code == second.code == attempt_of(run).code
+
+
+def test_an_attempt_by_itself_runs_the_code_of_the_one_before_and_a_persons_that_of_now(
+    experiment: Experiment, small: Small, package: Path
+) -> None:
+    small.program = "raise SystemExit(1)"
+    run = run_of(experiment, restarts=1)
+    launch.submit(attempt_of(run))
+    tick_until(run, State.FAILED.value)
+    (package / "train.py").write_text("pass\n")
+    until(lambda: ticked(run).n == 2)
+    tick_until(run, State.FAILED.value)
+    launch.submit(launch.resume(run))
+    first, second, third = run.attempts.order_by("n")
+    assert first.code == second.code
+    assert third.code["sha256"] == fingerprint(package) != first.code["sha256"]
+
+
+def test_a_cluster_with_code_of_its_own_runs_that(experiment: Experiment, small: Small, package: Path) -> None:
+    attempt = attempt_of(run_of(experiment))
+    pinning.pin(attempt)
+    attempt.cluster.kind, attempt.cluster.config = "slurm", {"project": "/shared/esweb"}
+    assert "PYTHONPATH" not in pinning.code_environment(attempt)
+    assert pinning.code_arguments(attempt) == ("--code", fingerprint(package))
+
+
+def test_what_else_a_cluster_has_on_the_path_stays_behind_it(
+    experiment: Experiment, small: Small, package: Path, tmp_path: Path
+) -> None:
+    attempt = attempt_of(run_of(experiment))
+    pinning.pin(attempt)
+    attempt.cluster.config = {"env": {"PYTHONPATH": "/shared/more"}}
+    folder = tmp_path / "code" / fingerprint(package)
+    assert pinning.code_environment(attempt) == {"PYTHONPATH": f"{folder}:/shared/more"}
+
+
+def test_the_code_of_each_attempt_is_kept_as_one_file(experiment: Experiment, small: Small, package: Path) -> None:
+    run = run_of(experiment)
+    assert launch.kept_bundle(attempt_of(run)) is None
+    launch.submit(attempt_of(run))
+    kept = launch.kept_bundle(attempt_of(run))
+    assert kept is not None and kept.name == f"{fingerprint(package)}.pyz"
+
+
+def test_code_that_changes_at_this_very_moment_is_pinned_with_the_next_try(
+    experiment: Experiment, small: Small, package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def changed() -> object:
+        found = code_of(package)
+        (package / "train.py").write_text("pass\n")
+        return found
+
+    run = run_of(experiment)
+    with monkeypatch.context() as patch:
+        patch.setattr(pinning, "code_of", changed)
+        launch.submit(attempt_of(run))
+    assert attempt_of(run).code is None and "changed while it was pinned" in attempt_of(run).reason
+    launch.submit(attempt_of(run))
+    assert attempt_of(run).code["sha256"] == fingerprint(package)
+
+
+def test_a_cluster_warns_or_refuses_and_nothing_else() -> None:
+    assert not [*complaints({"other_code": "refuse"})]
+    assert [*complaints({"other_code": "shrug"})] == ["other_code must be one of warn, refuse, not 'shrug'"]

@@ -1,0 +1,56 @@
+"""The page of services: none, some, many; alive or silent; and only those that a person may use."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.urls import reverse
+
+from runs import registry
+from runs.models import Service
+from runs.registry import Said
+
+pytestmark = pytest.mark.django_db
+
+
+def register(owner, name="safety", **changes):
+    made = {"kind": "scorer", "instance": "one", "address": "http://node7:8000", "version": "<b>1</b>", **changes}
+    return registry.register(owner, Said(name=name, **made))
+
+
+def page(client, **asked):
+    return " ".join(client.get(reverse("services"), **asked).content.decode().split())
+
+
+def test_without_any_it_says_how_one_comes_here(ada_client):
+    assert "No service has registered" in page(ada_client) and "of scope <code>serve</code>" in page(ada_client)
+
+
+def test_one_is_a_row_with_its_state_and_age(ada_client, ada):
+    register(ada, health_path="/health")
+    for words in ("1 service<", "safety", "alive", "just now", "http://node7:8000/health", "&lt;b&gt;1", "yours"):
+        assert words in page(ada_client)
+    Service.objects.update(expires_at="2020-01-01T00:00:00Z")
+    assert "silent" in page(ada_client) and "alive" not in page(ada_client)
+
+
+def test_anothers_is_not_there_and_an_admins_is_for_all(ada_client, bo):
+    register(bo, "bos-own")
+    register(User.objects.create(username="root", is_superuser=True), "shared")
+    assert "bos-own" not in page(ada_client) and "root, for all" in page(ada_client)
+
+
+def test_many_stand_on_pages_with_as_many_queries(ada_client, ada, django_assert_num_queries):
+    register(ada, "s000")
+    with django_assert_num_queries(4) as few:
+        page(ada_client)
+    for n in range(1, 60):
+        register(ada, f"s{n:03}")
+    with django_assert_num_queries(len(few)):
+        text = page(ada_client)
+    assert "1–50 of 60 services shown" in text and "s049" in text and "s050" not in text
+    assert "s050" in page(ada_client, query_params={"page": 2})
+
+
+def test_an_open_page_asks_for_its_table_alone(ada_client, ada):
+    register(ada)
+    part = page(ada_client, headers={"hx-request": "true"})
+    assert "safety" in part and "<html" not in part

@@ -1,0 +1,64 @@
+"""What a training runs on: node, processor, memory, GPUs, Python and everything that is installed for it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from importlib.metadata import distributions
+from pathlib import Path
+
+from workers.client.gpus import gpus
+from workers.records import Environment
+
+CPUINFO = Path("/proc/cpuinfo")
+MB = 2**20
+
+
+def environment(code: str = "") -> Environment:
+    """This process's. `code` is the fingerprint of what it runs. What the machine does not tell is left empty."""
+    found = gpus()
+    driver, cuda = found.driver() if found else ("", "")
+    return Environment(
+        node=platform.node(),
+        os=_system(),
+        python=f"{platform.python_implementation()} {platform.python_version()}",
+        cpu=_processor(),
+        cores=_cores(),
+        memory_mb=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // MB,
+        driver=driver,
+        cuda=cuda,
+        code=code,
+        gpus=found.named() if found else (),
+        packages=packages(),
+    )
+
+
+def packages() -> dict[str, str]:
+    """Distribution -> version, by name as indexes normalise it; of two of one name that which is imported."""
+    found: dict[str, str] = {}
+    for distribution in distributions():
+        # A folder that an interrupted installation left behind has no name.
+        if name := distribution.metadata["Name"]:
+            found.setdefault(re.sub(r"[-_.]+", "-", name).lower(), distribution.version or "")
+    return dict(sorted(found.items()))
+
+
+def _system() -> str:
+    kernel = f"{platform.system()} {platform.release()} {platform.machine()}"
+    try:
+        return f"{platform.freedesktop_os_release()['PRETTY_NAME']}, {kernel}"
+    except OSError:
+        return kernel
+
+
+def _processor() -> str:
+    if CPUINFO.exists():
+        for line in CPUINFO.read_text(errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor()
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 0
