@@ -13,7 +13,7 @@ from judging.votes import Floats
 
 def crosses(labels: Labels, one: int, other: int) -> Floats:
     """Each item's label by both raters, as a table with one 1; zero where either said nothing. float64[items, k, k]."""
-    pair = labels.values[[one, other]]
+    pair = np.stack([labels.row(one), labels.row(other)])
     tables = np.zeros((pair.shape[1], labels.kinds, labels.kinds))
     both = np.flatnonzero((pair != NOTHING).all(axis=0))
     tables[both, pair[0, both], pair[1, both]] = 1

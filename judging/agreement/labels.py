@@ -16,19 +16,30 @@ NOTHING = -1
 
 @dataclass(frozen=True)
 class Labels:
-    """values: int64[raters, items], 0 to `kinds` - 1, NOTHING where a rater said nothing.
+    """What was said, in m entries, one for a rater and an item at most: of many raters most said nothing of most items.
 
-    prompt: int64[items]; items on one prompt are resampled together.
+    rater, item, label: int64[m], label from 0 to `kinds` - 1. prompt: int64[items]; items on one prompt are resampled
+    together.
     """
 
     raters: tuple[str, ...]
-    values: Ints
+    rater: Ints
+    item: Ints
+    label: Ints
     prompt: Ints
     kinds: int = KINDS
 
     def rated(self) -> Floats:
         """How many raters said what of each item. float64[items, kinds]."""
-        return np.stack([(self.values == kind).sum(axis=0) for kind in range(self.kinds)], axis=1).astype(np.float64)
+        size = len(self.prompt)
+        counts = np.bincount(self.item * self.kinds + self.label, minlength=size * self.kinds)
+        return counts.reshape(size, self.kinds).astype(np.float64)
+
+    def row(self, rater: int) -> Ints:
+        """What a rater said of each item, NOTHING where it did not. int64[items]."""
+        said, own = np.full(len(self.prompt), NOTHING), self.rater == rater
+        said[self.item[own]] = self.label[own]
+        return said
 
 
 def labels(votes: Votes) -> Labels:
@@ -37,10 +48,8 @@ def labels(votes: Votes) -> Labels:
     counted, n = votes.counted, len(votes.contestants)
     low, high = np.minimum(counted.a, counted.b), np.maximum(counted.a, counted.b)
     names, item = np.unique((counted.prompt * n + low) * n + high, return_inverse=True)
+    entries, entry = np.unique(counted.annotator * len(names) + item.reshape(-1), return_inverse=True)
     lean = np.where(counted.a == low, 1, -1) * (counted.score - 0.5)
-    shape = (len(votes.annotators), len(names))
-    summed, said = np.zeros(shape), np.zeros(shape, np.bool_)
-    np.add.at(summed, (counted.annotator, item.reshape(-1)), lean)
-    said[counted.annotator, item.reshape(-1)] = True
-    values = np.where(said, TIE - np.sign(summed), NOTHING).astype(np.int64)
-    return Labels(votes.annotators, values, names // max(n * n, 1))
+    summed = np.bincount(entry.reshape(-1), lean, minlength=len(entries))
+    rater, item = np.divmod(entries, max(len(names), 1))
+    return Labels(votes.annotators, rater, item, (TIE - np.sign(summed)).astype(np.int64), names // max(n * n, 1))

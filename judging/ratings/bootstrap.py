@@ -18,6 +18,8 @@ UNITS = {"prompt": "prompts", "annotator": "annotators", "both": "prompts and an
 FEW = 20
 """Below that many clusters the intervals are known to be too narrow."""
 DENSE_AT_MOST = 20_000_000
+FITTED_AT_ONCE = 2_000_000
+"""Numbers of an array held at once: of clusters' cells, and of counts that are fitted."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +50,21 @@ class Draws:
 def bootstrap(votes: Votes, how: Resampling, ties: str = "half-win", prior: float = 0.0) -> Draws:
     """Draws as many units as there are, with replacement, and fits; again and again. The prior stays on the pairs that
     met in the votes, whether a resample has them or not."""
-    table = cells(_each_alone(votes) if how.unit == "vote" else votes)
-    drawn = _drawn(table, how)
-    found = fit(Counts(drawn.wins + prior * (table.counts().games > 0), drawn.ties), ties)
-    return Draws(found.theta[~found.failed], int(found.failed.sum()), _clusters(table, how.unit))
+    table, rng = cells(_each_alone(votes) if how.unit == "vote" else votes), np.random.default_rng(how.seed)
+    met = table.counts().games > 0
+    found = []
+    for size in _blocks(table, how.resamples):
+        drawn = _drawn(table, how.unit, rng, size)
+        found.append(fit(Counts(drawn.wins + prior * met, drawn.ties), ties))
+    theta, failed = (np.concatenate(parts) for parts in zip(*((one.theta, one.failed) for one in found), strict=True))
+    return Draws(theta[~failed], int(failed.sum()), _clusters(table, how.unit))
+
+
+def _blocks(table: Cells, resamples: int) -> list[int]:
+    """How many resamples are held at once, block by block."""
+    size = max(_number(table.prompt), _number(table.annotator), 1)
+    at_once = max(1, min(FITTED_AT_ONCE // max(table.n**2, 1), DENSE_AT_MOST // size))
+    return [min(at_once, resamples - first) for first in range(0, resamples, at_once)]
 
 
 def _each_alone(votes: Votes) -> Votes:
@@ -60,22 +73,24 @@ def _each_alone(votes: Votes) -> Votes:
     return replace(counted, prompt=numbers, prompts=tuple(map(str, numbers)))
 
 
-def _drawn(table: Cells, how: Resampling) -> Counts:
-    rng, prompts, annotators = np.random.default_rng(how.seed), _number(table.prompt), _number(table.annotator)
-    if how.unit == "both":
-        rows = [
-            _times(rng, prompts)[table.prompt] * _times(rng, annotators)[table.annotator] for _ in range(how.resamples)
-        ]
-        return _stacked([table.counts(times) for times in rows])
-    unit, size = (table.annotator, annotators) if how.unit == "annotator" else (table.prompt, prompts)
+def _drawn(table: Cells, by: str, rng: np.random.Generator, resamples: int) -> Counts:
+    prompts, annotators = _number(table.prompt), _number(table.annotator)
+    if by == "both":
+        return _stacked(
+            [
+                table.counts(_times(rng, prompts)[table.prompt] * _times(rng, annotators)[table.annotator])
+                for _ in range(resamples)
+            ]
+        )
+    unit, size = (table.annotator, annotators) if by == "annotator" else (table.prompt, prompts)
     if size == len(table.cell):
-        return _of_kinds(table, rng, how.resamples)
+        return _of_kinds(table, rng, resamples)
     used = np.unique(table.cell)
     if size * len(used) > DENSE_AT_MOST:
-        return _stacked([table.counts(_times(rng, size)[unit]) for _ in range(how.resamples)])
+        return _stacked([table.counts(_times(rng, size)[unit]) for _ in range(resamples)])
     column = np.searchsorted(used, table.cell)
     dense = summed(unit * len(used) + column, table.weight, size * len(used)).reshape(size, len(used))
-    return _spread(np.array([_times(rng, size) for _ in range(how.resamples)]) @ dense, used, table.n)
+    return _spread(np.array([_times(rng, size) for _ in range(resamples)]) @ dense, used, table.n)
 
 
 def _of_kinds(table: Cells, rng: np.random.Generator, resamples: int) -> Counts:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 
@@ -65,10 +64,7 @@ def residuals(votes: Votes, theta: Floats) -> Floats:
 def cyclic_triples(votes: Votes) -> Triples:
     """Three who beat each other in a circle cannot be put in a line by any rating."""
     scores = counts(votes).scores
-    beats = scores > scores.T
-    decided = beats | beats.T
-    triples = [
-        (i, j, k) for i, j, k in combinations(range(len(beats)), 3) if decided[i, j] and decided[j, k] and decided[i, k]
-    ]
-    cyclic = sum(bool(beats[i, j] == beats[j, k] == beats[k, i]) for i, j, k in triples)
-    return Triples(cyclic, len(triples))
+    beats = (scores > scores.T).astype(np.float64)
+    decided = beats + beats.T
+    # Closed walks of three steps: each circle is walked from three starts, each triple both ways round too.
+    return Triples(round(np.trace(beats @ beats @ beats) / 3), round(np.trace(decided @ decided @ decided) / 6))

@@ -63,7 +63,7 @@ def rate(votes: Votes, members: tuple[int, ...], asked: Asked) -> Rated:
         members, found, draws, centred(found.theta, asked.init), whole, _errors(own, found, asked),
         None if local is None else anchored(found.theta, local, asked.init),
         None if local is None or theta is None else of(anchored(theta, local, asked.init)),
-        differences(found.theta), of(None if theta is None else differences(theta)),
+        differences(found.theta), None if theta is None else _differences(theta, asked.level),
         None if theta is None else rank_probabilities(theta),
         None if whole is None else rank_intervals(whole.low, whole.high), sentences,
     )  # fmt: skip
@@ -89,6 +89,12 @@ def _drawn(votes: Votes, asked: Asked) -> tuple[Draws | None, tuple[str, ...]]:
         f"or unconnected: {end if beyond else 'intervals leave them out.'}",
     ]
     return None if beyond else draws, tuple(said)
+
+
+def _differences(theta: Floats, level: float) -> Interval:
+    """Of all pairs, row by row: all at once would be resamples × n² numbers."""
+    rows = [percentile(ELO_PER_NAT * (theta[:, k, None] - theta), level) for k in range(theta.shape[1])]
+    return Interval(np.array([row.low for row in rows]), np.array([row.high for row in rows]))
 
 
 def _errors(votes: Votes, found: Fit, asked: Asked) -> Floats | None:

@@ -1,9 +1,10 @@
-"""Votes of contestants whose strengths are known."""
+"""Votes of contestants whose strengths are known, and labels as a table."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from judging.agreement.labels import NOTHING, Labels
 from judging.votes import Outcome, Votes, votes
 
 
@@ -32,3 +33,10 @@ def told(contestants: tuple[str, ...], *games: tuple[int, int, Outcome]) -> Vote
     """Votes as they are told, each on a prompt of its own."""
     a, b, outcome = np.array(games, np.int64).reshape(-1, 3).T
     return votes(contestants, a, b, outcome)
+
+
+def table(values: np.ndarray, prompt: np.ndarray | None = None) -> Labels:
+    """Labels of raters in rows and items in columns, NOTHING where there is none."""
+    rater, item = np.nonzero(values != NOTHING)
+    names = tuple(map(str, range(len(values))))
+    return Labels(names, rater, item, values[rater, item], np.arange(values.shape[1]) if prompt is None else prompt)

@@ -72,6 +72,14 @@ def _one_by_one(table: Cells, rng: np.random.Generator, times: int) -> Counts:
     return Counts(np.array([one.wins for one in drawn]), np.array([one.ties for one in drawn]))
 
 
+def test_resamples_in_blocks_are_the_same_resamples(monkeypatch):
+    made = invented(size=400)
+    whole = {unit: bootstrap(made, Resampling(unit, 20)).theta for unit in ("prompt", "annotator", "both")}
+    monkeypatch.setattr("judging.ratings.bootstrap.FITTED_AT_ONCE", 7 * 6**2)
+    for unit, theta in whole.items():
+        assert bootstrap(made, Resampling(unit, 20)).theta == pytest.approx(theta, abs=1e-9)
+
+
 def test_prompts_and_annotators_together_are_less_sure_than_either():
     rng = np.random.default_rng(0)
     annotator, prompt = np.divmod(np.arange(30 * 30), 30)
