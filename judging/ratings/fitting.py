@@ -53,7 +53,8 @@ def fit(counts: Counts, ties: str = "half-win", prior: float = 0.0) -> Fit:
     theta, nu = np.full((len(flat.wins), n), np.nan), np.full(len(flat.wins), np.nan)
     # Where nobody tied, Davidson's ν is 0, as of half-wins.
     tied = flat.ties.any(axis=(-1, -2))
-    sound = strongly_connected(flat) & (~tied | bounds_ties(flat))
+    sound = strongly_connected(flat)
+    sound[tied] &= bounds_ties(Counts(flat.wins[tied], flat.ties[tied]))
     for has_ties in (False, True):
         chosen = np.flatnonzero(sound & (tied == has_ties))
         theta[chosen], nu[chosen] = _newton(Counts(flat.wins[chosen], flat.ties[chosen]), has_ties)
