@@ -122,7 +122,7 @@ def _step(counts: Counts, theta: Floats, log_nu: Floats, has_ties: bool) -> Floa
 def _chances(theta: Floats, nu: Floats) -> tuple[Floats, Floats]:
     """(that i beats j, that they tie), float64[..., n, n]. Safe for strengths that lie far apart."""
     half = (theta[..., :, None] - theta[..., None, :]) / 2
-    top = abs(half)
-    win, lose, tie = np.exp(half - top), np.exp(-half - top), np.asarray(nu)[..., None, None] * np.exp(-top)
-    total = win + lose + tie
-    return win / total, tie / total
+    near = np.exp(-abs(half))
+    behind, tie = near**2, np.asarray(nu)[..., None, None] * near
+    total = 1 + behind + tie
+    return np.where(half >= 0, 1, behind) / total, tie / total
