@@ -15,13 +15,15 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from runs import ingest, launch, reconcile, shelving
-from runs.models import Attempt, Cluster, Experiment, Job, Rebuild, Run, Sweep
+from runs.launch.trying_clusters import advance_test, begin_test
+from runs.models import Attempt, Cluster, ClusterTest, Experiment, Job, Rebuild, Run, Sweep
 from workers.executors.states import OPEN_STATES, State
 
 log = logging.getLogger(__name__)
 PURGED_AT_ONCE = 100
 COMPACTING_SECONDS = 30
 """Of one job; what is left then is taken up by the next."""
+TEST_SECONDS = 2
 short_job = partial(shared_task, acks_late=True, reject_on_worker_lost=True, soft_time_limit=60, time_limit=120)
 
 
@@ -55,7 +57,18 @@ def cancel_rebuild(rebuild_id: int) -> None:
 
 @short_job()  # type: ignore[untyped-decorator]
 def tick_cluster(cluster_id: int) -> None:
-    reconcile.tick(Cluster.objects.get(pk=cluster_id))
+    cluster = Cluster.objects.get(pk=cluster_id)
+    reconcile.tick(cluster)
+    # Of a test whose own job was lost.
+    for test in ClusterTest.objects.filter(cluster=cluster, ended_at__isnull=True).select_related("cluster"):
+        advance_test(test)
+
+
+@short_job()  # type: ignore[untyped-decorator]
+def go_on_with_test(test_id: int) -> None:
+    test = ClusterTest.objects.select_related("cluster").get(pk=test_id)
+    if not advance_test(test):
+        go_on_with_test.apply_async((test_id,), countdown=TEST_SECONDS)
 
 
 @short_job()  # type: ignore[untyped-decorator]
@@ -83,6 +96,14 @@ def purge_bin() -> None:
         except OSError:
             log.exception("The files of run %s cannot be removed: it stays in the bin", run.uid)
     shelving.purge_experiments()
+
+
+def test_cluster(cluster: Cluster, person: User) -> ClusterTest:
+    """A new test of a cluster, gone on with as soon as it is committed; the present one where that has not ended."""
+    with transaction.atomic():
+        test = begin_test(cluster, person)
+        transaction.on_commit(partial(go_on_with_test.delay, test.pk), robust=True)
+    return test
 
 
 def launch_run(**what: Any) -> Run:
@@ -127,7 +148,7 @@ def cancel_sweep(sweep: Sweep, person: User) -> int:
     """Asks for the end of all of its runs that have not ended; how many those were."""
     now = timezone.now()
     with transaction.atomic():
-        stopped = cancel_runs(sweep.runs.all(), person)
+        stopped = launch.drop_held(sweep, person) + cancel_runs(sweep.runs.all(), person)
         if stopped:
             # The first of several cancels is kept: an undo is one of all of them.
             Sweep.objects.filter(pk=sweep.pk, cancelled_at=None).update(cancelled_at=now)
@@ -140,6 +161,7 @@ def uncancel_sweep(sweep: Sweep, person: User) -> int:
     if since is None:
         return 0
     with transaction.atomic():
+        picked_up = launch.pick_up_dropped(sweep, person)
         asked = sweep.runs.filter(deleted_at__isnull=True, attempts__cancel_requested_at__gte=since).distinct()
         ended = list(asked.filter(state=State.CANCELLED).order_by("pk"))
         for run in ended:
@@ -148,7 +170,7 @@ def uncancel_sweep(sweep: Sweep, person: User) -> int:
         if not stopping.exists():
             Sweep.objects.filter(pk=sweep.pk).update(cancelled_at=None)
         _tick_soon(sweep)
-    return len(ended)
+    return picked_up + len(ended)
 
 
 def cancel_run(run: Run, person: User | None = None) -> None:

@@ -39,6 +39,8 @@ class Waits:
     """A heart that has not beaten for so long is worth a word."""
     beat_lost: float = 600.0
     """Where "running" cannot be trusted: an attempt whose heart has not beaten for so long is lost."""
+    never: float = 1800.0
+    """A job of which its cluster says that it will not start is given up after this."""
     restart: float = 5.0
     """Before an attempt follows a failed one by itself; twice as long with each that is made."""
     restart_longest: float = 300.0

@@ -12,12 +12,13 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from runs.costs import Demand
 from runs.launch.changes import tell
 from runs.launch.creating import NAME_LENGTH, check, check_hours, check_words, held_by_sweep, run_of
-from runs.models import Attempt, AttemptEvent, Cluster, Experiment, Hold, Run, Sweep, key_of
+from runs.models import Attempt, AttemptEvent, Cluster, Experiment, Hold, Origin, Run, Sweep, key_of
 from runs.sweeps import Planned, label, planned, widened
 from runs.sweeps.plan import Cell, identity
 from workers.config import ConfigError, Problem
@@ -25,6 +26,7 @@ from workers.executors.states import State
 
 AT_ONCE = 4
 AT_ONCE_AT_MOST = 1000
+DROPPED = "cancelled with its sweep, before it was submitted"
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,44 @@ def change_at_once(sweep: Sweep, at_once: int) -> None:
     Sweep.objects.filter(pk=sweep.pk).update(at_once=at_once)
 
 
+def drop_held(sweep: Sweep, person: User) -> int:
+    """Ends all of its attempts that have not been let go, in a few statements; how many those were."""
+    now = timezone.now()
+    with transaction.atomic():
+        # Under the sweep's lock, as what lets them go is.
+        Sweep.objects.select_for_update().get(pk=sweep.pk)
+        waiting = Attempt.objects.held().filter(run__sweep=sweep).select_for_update(of=("self",))
+        held = list(waiting.select_related("run"))
+        mine = Attempt.objects.filter(pk__in=[attempt.pk for attempt in held])
+        mine.update(state=State.CANCELLED.value, reason=DROPPED, cancel_requested_at=now, ended_at=now)
+        Run.objects.filter(pk__in=[attempt.run_id for attempt in held]).update(state=State.CANCELLED.value)
+        AttemptEvent.objects.bulk_create(
+            AttemptEvent(attempt=a, from_state=a.state, to_state=State.CANCELLED, why=f"{DROPPED} by {person}")
+            for a in held
+        )
+        for attempt in held:
+            tell(attempt)
+    return len(held)
+
+
+def pick_up_dropped(sweep: Sweep, person: User) -> int:
+    """Makes the next attempts of runs that its cancel ended before they were submitted; how many those are."""
+    with transaction.atomic():
+        now = Sweep.objects.select_for_update().get(pk=sweep.pk)
+        if now.cancelled_at is None:
+            return 0
+        later = Attempt.objects.filter(run=OuterRef("run"), n__gt=OuterRef("n"))
+        ended = Attempt.objects.filter(run__sweep=now, run__deleted_at=None, state=State.CANCELLED, submits=0)
+        dropped = ended.filter(~Exists(later), cancel_requested_at__gte=now.cancelled_at, moves_to=None)
+        made = Attempt.objects.bulk_create(_again(one) for one in dropped.select_related("run", "cluster"))
+        Run.objects.filter(pk__in=[one.run_id for one in made]).update(state=State.CREATED.value)
+        why = f"the cancel of its sweep was undone by {person}"
+        AttemptEvent.objects.bulk_create(AttemptEvent(attempt=one, to_state=State.CREATED, why=why) for one in made)
+        for one in made:
+            tell(one)
+    return len(made)
+
+
 def let_go(cluster: Cluster) -> list[Attempt]:
     """Lets attempts of sweeps go that wait for this cluster, as many as may. Two at once let no more go than one."""
     waiting = Attempt.objects.held().filter(cluster=cluster, hold=Hold.SWEEP)
@@ -123,6 +163,15 @@ def _has_gone(attempt: Attempt) -> bool:
     attempt.note("its turn in its sweep has come")
     tell(attempt)
     return True
+
+
+def _again(left: Attempt) -> Attempt:
+    """What follows an attempt that never began: it starts where that would have."""
+    run, n = left.run, left.n + 1
+    return Attempt(
+        run=run, n=n, key=key_of(run, n), cluster=left.cluster, origin=Origin.RESUME,
+        resumed_attempt=left.resumed_attempt, resumed_step=left.resumed_step, **held_by_sweep(run),
+    )  # fmt: skip
 
 
 def _make(sweep: Sweep, person: User, runs: Sequence[Planned]) -> list[Run]:

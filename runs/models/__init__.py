@@ -1,6 +1,7 @@
 """The rows. They index the runs' own files, which are the truth, and can be rebuilt from them."""
 
 from runs.models.attempt import Attempt, AttemptEvent, Hold, Origin, checkpoint_folder, key_of
+from runs.models.cluster_test import ClusterTest
 from runs.models.experiment import Experiment, Run
 from runs.models.imported import Import
 from runs.models.job import Cluster, Job
@@ -24,6 +25,7 @@ __all__ = [
     "Checkpoint",
     "Chunk",
     "Cluster",
+    "ClusterTest",
     "Experiment",
     "Hold",
     "Import",

@@ -61,6 +61,8 @@ class Job(models.Model):
     submit_started_at = models.DateTimeField(null=True, blank=True)
     gone_since_at = models.DateTimeField(null=True, blank=True)
     final_since_at = models.DateTimeField(null=True, blank=True)
+    stuck_since_at = models.DateTimeField(null=True, blank=True)
+    """Since when it waits for what its cluster says will never be."""
     heartbeat = models.BigIntegerField(default=-1)
     heartbeat_seen_at = models.DateTimeField(null=True, blank=True)
     cancel_requested_at = models.DateTimeField(null=True, blank=True)

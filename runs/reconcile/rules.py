@@ -52,11 +52,13 @@ class Verdict:
     state: State
     why: str
     facts: dict[str, Any] = field(default_factory=dict)
+    must_withdraw: bool = False
+    """It waits on the cluster still, and must leave it. What follows by itself would wait in the same way."""
 
     @property
     def must_fence(self) -> bool:
-        """True where its agent may live on unseen: before anything else runs, it must be shut out."""
-        return self.state in (State.LOST, State.NODE_LOST)
+        """True where its agent may live on unseen, or begin: before anything else runs, it must be shut out."""
+        return self.state in (State.LOST, State.NODE_LOST) or self.must_withdraw
 
 
 def decide(known: Known) -> Verdict | None:
@@ -139,6 +141,8 @@ def _failed_to_launch(known: Known, seen: Observation) -> bool:
 
 def _going_on(known: Known, seen: Observation) -> Verdict | None:
     """It waits or runs: the cluster's word is taken, and the heart listened to."""
+    if seen.never_starts and known.has_passed(known.job.stuck_since_at, known.waits.never):
+        return Verdict(State.FAILED, f"given up after {known.waits.never:g} s: {seen.reason}", must_withdraw=True)
     if seen.state not in (State.RUNNING, State.STOPPING):
         return Verdict(seen.state, seen.reason)
     heard_at = known.job.heartbeat_seen_at or known.job.started_at

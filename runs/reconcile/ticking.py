@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 TICK_LOCK = 0x7469636B
 LATE_TICKS = 5
-WAITED_FROM = ("gone_since_at", "final_since_at", "heartbeat_seen_at")
+WAITED_FROM = ("gone_since_at", "final_since_at", "stuck_since_at", "heartbeat_seen_at")
 UNEXPLAINED = (State.FAILED, State.LOST, State.OOM)
 """Ends of which a job's log may say more than its cluster."""
 NOT_SUBMITTED = (State.CREATED.value, State.SUBMITTING.value)
@@ -133,6 +133,7 @@ def _note_times(job: Job, seen: Observation | None, found: Traces, now: datetime
     mark(
         job,
         gone_since_at=None if seen is not None else since(job.gone_since_at, now),
+        stuck_since_at=None if seen is None or not seen.never_starts else since(job.stuck_since_at, now),
         final_since_at=None if not has_ended else since(job.final_since_at, now),
         heartbeat_seen_at=since(job.heartbeat_seen_at, now) if job.heartbeat_seen_at else None,
         native_state=seen.native if seen is not None else job.native_state,
@@ -145,6 +146,8 @@ def _apply(job: Job, verdict: Verdict, seen: Observation | None) -> None:
         return
     if verdict.must_fence:
         launch.shut_out(job)
+    if verdict.must_withdraw:
+        executor_for(job.cluster).cancel(job.key, 0.0)
         if seen is not None and not seen.state.is_final:
             launch.end_what_is_left(job)
     why = verdict.why
@@ -154,7 +157,7 @@ def _apply(job: Job, verdict: Verdict, seen: Observation | None) -> None:
         why = f"{why}: {found}"
     with transaction.atomic():
         has_moved = move(job, verdict.state, why or _usual(verdict.state, seen), **verdict.facts)
-        if has_moved and isinstance(job, Attempt):
+        if has_moved and isinstance(job, Attempt) and not verdict.must_withdraw:
             launch.plan_restart(job)
     if verdict.state.is_final and isinstance(job, Rebuild):
         launch.throw_away_old(job.run)

@@ -7,12 +7,15 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import expect
 
-from runs import launch
+from runs import launch, registry
 from runs.models import ApiToken, SavedView
+from runs.registry import Said
 from tests.browser.charts import look_at
 from tests.runs.checkpointing import fill, save
+from tests.runs.nodes import told
 from tests.runs.pages import a_bit_of_everything, evaluation, make_run, record
 from tests.runs.recording import make_attempt
+from tests.runs.test_pages_sweep import make_sweep
 from workers.executors.states import State
 from workers.records import Metric
 
@@ -34,6 +37,9 @@ PAGES = (
     "palette",
     "keys",
     "log",
+    "sweep",
+    "queue",
+    "costs",
 )
 WIDTHS = (1440, 390)
 
@@ -58,6 +64,7 @@ def addresses(address, experiment, ada, runs_dir):
         "launch": form, "problems": form, "missing": "/nosuch/",
         "attempts": attempts.get_absolute_url(), "restart": restart.get_absolute_url(),
         "clone": f"{form}?clone={attempts.uid}&es.sigma=0.5", "palette": "/experiments/", "keys": "/experiments/",
+        "sweep": make_sweep(experiment).get_absolute_url(), "queue": "/queue/", "costs": "/costs/?since=all",
         "log": f"{attempts.get_absolute_url()}?against=base&log_find=step",
     }  # fmt: skip
     return {name: address + path for name, path in paths.items()}
@@ -131,12 +138,16 @@ def other_pages(ada, experiment, runs_dir):
     failed.attempts.update(ended_at=timezone.now(), reason="ValueError: sigma is no number")
     thrown = type(experiment).objects.create(name="Thrown away", owner=ada, deleted_at=timezone.now())
     SavedView.objects.create(owner=ada, name="Best first", page="experiment", experiment=experiment, is_shared=True)
+    registry.register(ada, Said("scorer", "safety-7b", "0123456789", "http://node7:8000", "/health"))
+    for one in (run, failed):
+        told(one.newest_attempt())
     ApiToken.objects.create(user=ada, name="laptop", scope="read", digest="0", expires_at=timezone.now())
     type(ada).objects.filter(pk=ada.pk).update(is_superuser=True)
     names = (
         "home",
         "compare",
         "saved-views",
+        "services",
         "bin",
         "settings-tokens",
         "settings-password",

@@ -14,8 +14,10 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Page, TimeoutError
 
+from runs import registry
 from runs.access.share_links import Scope, link_text
-from runs.models import ApiToken, Experiment, Run, SavedView
+from runs.models import ApiToken, Experiment, Run, SavedView, Sweep
+from runs.registry import Said
 from tests.conftest import person
 from tests.runs.crowd import LONG_NAME, TAGS, crowd
 from tests.runs.pages import a_bit_of_everything, record
@@ -65,7 +67,10 @@ def fill(place: Experiment, count: int, first: int = 0) -> None:
         Experiment.objects.create(name=f"Thrown {n}", owner=place.owner, deleted_at=timezone.now())
         SavedView.objects.create(owner=place.owner, name=f"View {n}", page="experiment", experiment=place)
         ApiToken.objects.create(user=place.owner, name=f"t{n}", scope="read", digest=f"{n}", expires_at=timezone.now())
+        registry.register(place.owner, Said("scorer", f"scorer-{n}", "0123456789", f"http://node{n}:8000", "/health"))
         person(f"person {n}")
+    if first == 0:
+        swept(place, runs[:MANY])
     thrown = crowd(place, min(count, 100), first + 20_000)
     Run.objects.filter(pk__in=[run.pk for run in thrown]).update(deleted_at=timezone.now())
     if first == 0 and runs:
@@ -73,6 +78,17 @@ def fill(place: Experiment, count: int, first: int = 0) -> None:
     with connection.cursor() as cursor:
         # As PostgreSQL does by itself within a minute: without it the planner believes the tables to be empty.
         cursor.execute("ANALYZE")
+
+
+def swept(place: Experiment, runs: list[Run]) -> None:
+    """A sweep of these runs, each of them a cell."""
+    values = [n / 1000 for n in range(1, len(runs) + 1)] or [0.1]
+    sweep = Sweep.objects.create(
+        experiment=place, name=LONG_NAME[:200], base={}, grid={"es.sigma": values}, seeds=[0], at_once=4,
+        created_by=place.owner,
+    )  # fmt: skip
+    for run, value in zip(runs, values, strict=False):
+        Run.objects.filter(pk=run.pk).update(sweep=sweep, cell={"es.sigma": value})
 
 
 def pages(ada: User, bo: User, place: Experiment) -> dict[str, str]:
@@ -89,6 +105,9 @@ def pages(ada: User, bo: User, place: Experiment) -> dict[str, str]:
         "compare, none": compare, "compare, many": f"{compare}?experiment={place.pk}&show=all",
         "share": f"{reverse('share')}?page=experiment&experiment={place.pk}",
         "shared experiment": reverse("shared", args=[link_text(ada, Scope.EXPERIMENT, [place.pk], "day")]),
+        "queue": reverse("queue"), "costs": f"{reverse('costs')}?by=experiment&since=all",
+        "sweep": place.sweeps.get().get_absolute_url(),
+        "services": reverse("services"),
         "views": reverse("saved-views"), "bin": reverse("bin"), "tokens": reverse("settings-tokens"),
         "password": reverse("settings-password"), "people": reverse("settings-people"),
         "people, not for members": reverse("settings-people"), "API docs": reverse("api-docs"),

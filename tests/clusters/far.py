@@ -92,7 +92,7 @@ def tick_far(run: Run) -> Attempt:
     return attempt_of(run)
 
 
-def far_until(run: Run, *states: str, seconds: float = 30.0) -> Attempt:
+def far_until(run: Run, *states: str, seconds: float = 60.0) -> Attempt:
     """Ticks until the newest attempt is in one of these states."""
     return until(lambda: (a := tick_far(run)).state in states and a, seconds)  # type: ignore[no-any-return]
 

@@ -39,8 +39,9 @@ def test_a_running_job_has_its_grace_and_one_that_waits_for_ever_is_let_go(
     on_ray.program = SAVES_SLOWLY
     running, waiting = run_far(experiment), run_far(experiment, gpus=99)
     started(running)
-    queued = far_until(waiting, "queued")
-    assert queued.reason == "waiting for 1 core and 99 GPUs, or to be started (Ray: PENDING)"
+    queued = until(lambda: "no node" in (a := tick_far(waiting)).reason and a, 60)
+    largest = "Ray has no node so large now, its largest has 8 cores and 2 GPUs"
+    assert queued.reason == f"waiting for 1 core and 99 GPUs: {largest} (Ray: PENDING)"
     assert queued.reason in html.unescape(ada_client.get(waiting.get_absolute_url()).content.decode())
     for run in (running, waiting):
         launch.request_cancel(run, experiment.owner)
@@ -62,10 +63,12 @@ def test_a_job_that_is_shut_out_while_it_waits_ends_when_it_would_start(
     on_ray.site = replace(on_ray.site, start_seconds=1)
     ended = far_until(waiting, "failed", "cancelled", "running")
     assert ended.state == State.FAILED.value
-    assert ended.reason.endswith("s for 1 core and 1 GPU, and start_seconds of the cluster's config is 1")
+    assert (
+        ended.reason.startswith("given up after ") and "it was waiting for 1 core and 1 GPU, or to be" in ended.reason
+    )
     launch.request_cancel(holding)
     far_until(holding, "cancelled")
-    until(lambda: word_of(ray, ended.key) == "FAILED")
+    until(lambda: word_of(ray, ended.key) == "FAILED", 60)
     assert not (ended.directory / "started").exists()
 
 
@@ -82,7 +85,7 @@ def test_a_job_whose_heart_has_stopped_is_lost_and_ray_ends_what_is_left(
     agent.send(signal.SIGSTOP)
     lost = far_until(run, "lost", "failed", "cancelled")
     assert (lost.state, lost.reason) == (State.LOST.value, "no heartbeat for 1 s")
-    until(lambda: not agent.is_alive() and not program.is_alive())
+    until(lambda: not agent.is_alive() and not program.is_alive(), 60)
 
 
 def test_where_ray_lies_the_heart_decides_and_a_head_that_forgot_all_loses_and_doubles_nothing(
@@ -94,7 +97,7 @@ def test_where_ray_lies_the_heart_decides_and_a_head_that_forgot_all_loses_and_d
     first, other = started(unseen), started(forgotten)
     programs = [Process.recorded(read(a.directory / "heartbeat.json")) for a in (first, other)]
     ray.kill_raylet()
-    lost = until(lambda: (a := tick_far(unseen)) and a.run.attempts.get(n=1).state == "lost" and a, 40)
+    lost = until(lambda: (a := tick_far(unseen)) and a.run.attempts.get(n=1).state == "lost" and a, 60)
     first.refresh_from_db()
     assert word_of(ray, first.key) == "RUNNING"
     assert first.reason == "no heartbeat for 2 s" and lease(first.directory) == CLOSED_EPOCH

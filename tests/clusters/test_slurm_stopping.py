@@ -5,13 +5,14 @@ from __future__ import annotations
 import html
 import os
 import signal
+from dataclasses import asdict
 
 import pytest
 from django.test import Client
 
 from runs import launch
-from runs.models import Experiment, Origin, Run
-from tests.clusters.far import BUSY, Far, far_until, run_far, started, there, tick_far
+from runs.models import Cluster, Experiment, Origin, Run
+from tests.clusters.far import BUSY, QUICK, Far, far_until, run_far, started, there, tick_far
 from tests.clusters.slurm import SlurmCluster
 from tests.runs.clusters import attempt_of
 from tests.workers.attempts import CHECKPOINTS, IGNORES_TERM, read, until
@@ -160,3 +161,18 @@ def test_slurms_own_time_limit_is_a_timeout(experiment: Experiment, far: Far, sl
     slurm.ask("scontrol", "update", f"JobId={running.native_id}", "EndTime=now+1")
     ended = far_until(run, "timeout", "failed", "interrupted", seconds=90)
     assert ended.state == State.TIMEOUT.value and ended.reason.startswith("reached the time limit that Slurm gave it")
+
+
+@HERE
+def test_what_will_never_start_is_given_up_and_not_tried_again(
+    experiment: Experiment, far: Far, slurm: SlurmCluster
+) -> None:
+    Cluster.objects.filter(name="far").update(config={"waits": {**asdict(QUICK), "never": 0.5}})
+    far.site = Site(partition="short", time_limit_seconds=3600)
+    run = run_far(experiment, restarts=3)
+    ended = far_until(run, "failed", "succeeded")
+    assert ended.reason.startswith(
+        "given up after 0.5 s: will not start: it asks for more time than its partition gives"
+    )
+    assert ended.n == 1 and ended.restart_at is None
+    assert not slurm.ask("squeue", "-h", "-n", ended.key, "-t", "PD,R", "-o", "%i")

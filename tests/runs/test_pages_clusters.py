@@ -50,6 +50,16 @@ def test_what_is_typed_is_kept_and_shown_again(root_client: Client) -> None:
     assert config["partition"] == "cpu" and "limits" not in config
 
 
+def test_a_ray_cluster_is_typed_in_too_and_its_sentences_stand_at_their_fields(root_client: Client) -> None:
+    typed = {"name": "rays", "kind": "ray", "dashboard": "http://ray.lab:8265", "token_file": "/etc/ray-token"}
+    refused = words(root_client.post(NEW, typed))
+    assert "dashboard: ray.lab is none of the hosts whose Ray this server may give jobs to" in refused
+    kept = {**typed, "dashboard": "http://127.0.0.1:8265", "more": '{"start_seconds": 600}'}
+    assert root_client.post(NEW, kept).status_code == 302
+    config = {"dashboard": "http://127.0.0.1:8265", "token_file": "/etc/ray-token", "start_seconds": 600}
+    assert Cluster.objects.get(name="rays").config == config
+
+
 @pytest.mark.parametrize(
     ("typed", "said"),
     [

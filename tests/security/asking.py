@@ -22,7 +22,10 @@ POSTED = {
     "experiment-resume", "experiment-bulk", "experiment-undo", "experiment-shelve", "launch-check", "run-cancel",
     "run-resume", "run-restore", "run-rebuild-stop", "saved-view-change", "settings-token-revoke", "settings-person",
     "logout", "api:cancel", "api:resume", "api:clone", "api:push", "api:restore_run", "api:restore_experiment",
-    "api:ask_for_checkpoint", "api:revoke_token", "import-undo", "api:import_files",
+    "api:ask_for_checkpoint", "api:revoke_token", "import-undo", "api:import_files", "api:beat_service",
+    "api:withdraw_service", "api:cancel_sweep", "api:extend_sweep", "api:pause_sweep", "api:plan_sweep",
+    "api:resume_sweep", "api:uncancel_sweep", "sweep-change", "sweep-extend", "api:hold", "api:move", "api:release",
+    "api:remove_limit", "limit-set", "limit-remove", "queue-change",
 }  # fmt: skip
 OF_NO_SITE = {
     "login", "sign-in", "invitation", "health", "api-docs", "api:openapi-json", "api:api-root", "settings-password",
@@ -31,7 +34,8 @@ OF_NO_SITE = {
 }  # fmt: skip
 OF_ALL = {
     "home", "home-standing", "experiments", "palette", "compare", "compare-chart", "compare-section", "bin", "share",
-    "saved-views", "api:list_runs", "api:list_experiments", "api:list_views", "api:read_series",
+    "saved-views", "services", "api:find_services", "api:list_runs", "api:list_experiments", "api:list_views",
+    "api:read_series",
 }  # fmt: skip
 """Pages that speak of whatever their reader may see."""
 # Operations that share an address share a page: one name of each. The admin is for those from whom nothing is hidden.

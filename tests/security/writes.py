@@ -108,6 +108,7 @@ WRITES: dict[str, Callable[[Things], Write]] = {
     "limit-set": lambda things: Write(form=A_LIMIT),
     "limit-remove": lambda things: Write([things.limit.pk]),
     "settings-cluster-new": lambda things: Write(form={"name": "alps", "kind": "slurm", "partition": "gpu"}),
+    "settings-cluster-test": lambda things: Write(["local"]),
     "settings-cluster": lambda things: Write(["local"], {"more": '{"cores": 3}'}),
     "settings-people": lambda things: Write(form={"username": "new", "role": "member"}),
     "settings-person": lambda things: Write([things.other.pk], {"do": "shut-out"}),

@@ -23,25 +23,35 @@ class BadBundle(OSError):
 
 
 def unpack(bundle: Path, root: Path) -> Path:
-    """The folder that holds the bundle's package `workers`. Raises OSError, of which BadBundle is one."""
+    """The folder that holds the bundle's package `workers`, whole: one of which something was lost is made anew.
+
+    Raises OSError, of which BadBundle is one.
+    """
     target = root / bundle.stem
-    if target.is_dir():
+    if _is_whole(target):
         return target
     root.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=root))
     try:
         _fill(draft, bundle)
         draft.chmod(0o755)
+        if target.is_dir() and not _is_whole(target):
+            target.rename(draft.with_name(f"{draft.name}-damaged"))
         # Onto a folder that another one has made meanwhile this fails, and theirs is as good.
         draft.rename(target)
     except BadBundle:
         raise
     except OSError:
-        if not target.is_dir():
+        if not _is_whole(target):
             raise
     finally:
-        shutil.rmtree(draft, ignore_errors=True)
+        for left in (draft, draft.with_name(f"{draft.name}-damaged")):
+            shutil.rmtree(left, ignore_errors=True)
     return target
+
+
+def _is_whole(folder: Path) -> bool:
+    return folder.is_dir() and fingerprint(folder / "workers") == folder.name
 
 
 def _fill(folder: Path, bundle: Path) -> None:

@@ -57,13 +57,14 @@ class Spec:
 @dataclass(frozen=True)
 class Observation:
     """What the scheduler says about a job now. `native` is its own word, `reason` why the job waits or ended, `nodes`
-    where it was placed, as far as is told."""
+    where it was placed, as far as is told. `never_starts`: it waits for what will not be, as it stands."""
 
     state: State
     native_id: str
     native: str = ""
     reason: str = ""
     nodes: str = ""
+    never_starts: bool = False
 
 
 class Executor(Protocol):

@@ -32,6 +32,11 @@ WORDS: dict[str, tuple[str | StrPromise, str | StrPromise]] = {
         gettext_lazy("File that holds its host key. Empty: ~/.ssh/known_hosts."),
     ),
     "folder": (gettext_lazy("Folder"), gettext_lazy("Where runs lie there, on a disk that its nodes see.")),
+    "dashboard": (gettext_lazy("Dashboard"), gettext_lazy("Of a Ray cluster, such as http://10.0.0.5:8265.")),
+    "token_file": (
+        gettext_lazy("Token file"),
+        gettext_lazy("Path on this machine of the file with Ray's token; the token itself is never kept."),
+    ),
     "partition": (gettext_lazy("Partition"), ""),
     "account": (gettext_lazy("Account"), ""),
     "qos": ("QOS", ""),

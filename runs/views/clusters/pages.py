@@ -14,6 +14,7 @@ from runs.models import Cluster
 from runs.models.job import OPEN
 from runs.views.clusters.asked import check_admin
 from runs.views.clusters.form import ClusterForm
+from runs.views.clusters.testing import test_context
 from runs.views.parameters import SignedIn, page_of
 
 CLUSTERS_A_PAGE = 50
@@ -47,5 +48,5 @@ def _form(request: SignedIn, cluster: Cluster | None) -> HttpResponse:
     if request.method == "POST" and (saved := form.saved()) is not None:
         messages.success(request, gettext("Saved %(name)s.") % {"name": saved.name})
         return redirect("settings-cluster", name=saved.name)
-    context = {"tab": "clusters", "cluster": cluster, "form": form}
+    context = {"tab": "clusters", "cluster": cluster, "form": form, **(test_context(cluster) if cluster else {})}
     return TemplateResponse(request, "clusters/edit.html", context, status=400 if form.errors else 200)

@@ -7,6 +7,7 @@ from django.urls import path, reverse_lazy
 from django.views.generic import RedirectView
 
 from runs.views.clusters.pages import cluster_edit, cluster_new, clusters
+from runs.views.clusters.testing import cluster_test, cluster_test_steps
 from runs.views.settings.people import people, person_change
 from runs.views.settings.tokens import token_revoke, tokens
 
@@ -19,6 +20,8 @@ urlpatterns = [
     path("settings/clusters/", clusters, name="settings-clusters"),
     path("settings/clusters/new/", cluster_new, name="settings-cluster-new"),
     path("settings/clusters/of/<slug:name>/", cluster_edit, name="settings-cluster"),
+    path("settings/clusters/of/<slug:name>/test/", cluster_test, name="settings-cluster-test"),
+    path("settings/clusters/of/<slug:name>/test/steps/", cluster_test_steps, name="settings-cluster-test-steps"),
     path(
         "settings/password/",
         PasswordChangeView.as_view(

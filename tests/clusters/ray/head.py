@@ -50,22 +50,7 @@ class RayHead:
         """Starts it and waits until it answers. Raises CannotStart."""
         self.root.mkdir(parents=True, exist_ok=True)
         self._keep_token()
-        with (self.root / "start.log").open("ab") as log:
-            begun = subprocess.Popen(
-                [str(python()), "-P", str(HERE / "start.py"), json.dumps(self._params())],
-                cwd=self.root,
-                env=self._env(),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                start_new_session=True,
-            )
-        if (first := Process.at(begun.pid)) is not None:
-            write_json(self.root / "session.json", asdict(first))
-        said, _ = begun.communicate(timeout=UP_SECONDS)
-        if begun.returncode:
-            raise CannotStart(self.daemons.last_words("start"))
-        for name, pid in json.loads(said.splitlines()[-1]).items():
+        for name, pid in self._begun().items():
             self.daemons.adopt(name, pid)
             if name == "dashboard":
                 words = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
@@ -125,6 +110,28 @@ class RayHead:
     def session(self) -> Process | None:
         """The process that began the session of all its servers."""
         return Process.recorded(read_json(self.root / "session.json"))
+
+    def _begun(self) -> dict[str, int]:
+        """Starts its processes, and returns them by name."""
+        with (self.root / "start.log").open("ab") as log:
+            begun = subprocess.Popen(
+                [str(python()), "-P", str(HERE / "start.py"), json.dumps(self._params())],
+                cwd=self.root,
+                env=self._env(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+            )
+        if (first := Process.at(begun.pid)) is not None:
+            write_json(self.root / "session.json", asdict(first))
+        try:
+            said, _ = begun.communicate(timeout=UP_SECONDS)
+        except subprocess.TimeoutExpired as error:
+            raise CannotStart(f"not in {UP_SECONDS:g} s: {self.daemons.last_words('start')}") from error
+        if begun.returncode:
+            raise CannotStart(self.daemons.last_words("start"))
+        return dict(json.loads(said.splitlines()[-1]))
 
     def _open(self) -> list[Any]:
         return [job for job in self.ask("GET", "/api/jobs/") if job["status"] not in ENDED]

@@ -16,6 +16,10 @@ from tests.runs.clusters import Small, quicken
 @pytest.fixture
 def small(local: Cluster, tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Small]:
     """The executor that every call to the local cluster reaches. Set its `program` before launching."""
+    # The code is bundled once for all tests, and not again for each.
+    shared = settings.DATA_DIR / "code"
+    shared.mkdir(exist_ok=True)
+    (tmp_path / "code").symlink_to(shared)
     settings.DATA_DIR, settings.RUNS_DIR = tmp_path, tmp_path / "runs"
     quicken(local)
     executor = Small(tmp_path / "queue", cores=2, beat_seconds=0.02)

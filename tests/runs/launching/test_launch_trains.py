@@ -12,7 +12,7 @@ from tests.runs.clusters import tick_until
 from workers import records
 from workers.config import preset
 from workers.executors.states import State
-from workers.records import Metric
+from workers.records import Alert, Environment, Metric
 
 
 def test_a_micro_run_trains_to_its_end(
@@ -29,4 +29,7 @@ def test_a_micro_run_trains_to_its_end(
     ended = tick_until(run, State.SUCCEEDED.value, State.FAILED.value, seconds=120)
     assert ended.state == State.SUCCEEDED.value, ended.reason
     lines = records.read(ended.directory / "records.0.jsonl").lines
+    told = lines[0].record
+    assert isinstance(told, Environment) and told.code == ended.code["sha256"]
+    assert not [line for line in lines if isinstance(line.record, Alert)]
     assert {line.record.step for line in lines if isinstance(line.record, Metric)} == {0, 1}

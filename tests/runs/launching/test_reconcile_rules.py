@@ -118,6 +118,15 @@ def test_a_cancelled_job_that_its_node_never_began_is_lost_with_the_node() -> No
     assert state_of(cancelled, claimed=False, final_since_at=ago(90), cancel_requested_at=NOW) == State.CANCELLED
 
 
+def test_what_will_never_start_is_given_up_and_leaves_the_queue() -> None:
+    stuck = replace(says(State.QUEUED, "will not start: no node"), never_starts=True)
+    waiting = verdict(stuck, state="queued", stuck_since_at=ago(WAITS.never - 1))
+    assert waiting and waiting.state == State.QUEUED
+    found = verdict(stuck, state="queued", stuck_since_at=ago(WAITS.never))
+    assert found and found.state == State.FAILED and found.must_withdraw and found.must_fence
+    assert found.why == "given up after 1800 s: will not start: no node"
+
+
 @pytest.mark.parametrize("state", [State.QUEUED, State.STARTING, State.RUNNING, State.PAUSED, State.STOPPING])
 def test_the_clusters_word_on_the_living_is_taken(state: State) -> None:
     found = verdict(says(state, "Priority"), state="running")

@@ -55,9 +55,24 @@ def test_unpacked_code_runs(package: Path, tmp_path: Path) -> None:
 def test_a_second_time_nothing_is_unpacked(package: Path, tmp_path: Path) -> None:
     made = bundle(tmp_path / "code", package)
     folder = unpack(made, tmp_path / "far")
-    (folder / "workers" / "train.py").write_text("pass\n")
+    os.utime(folder / "workers" / "train.py", (1, 1))
     assert unpack(made, tmp_path / "far") == folder
-    assert (folder / "workers" / "train.py").read_text() == "pass\n"
+    assert (folder / "workers" / "train.py").stat().st_mtime == 1
+
+
+@pytest.mark.parametrize("harm", ["a file is gone", "a file is another", "all is gone"])
+def test_what_was_unpacked_and_then_damaged_is_made_whole(package: Path, tmp_path: Path, harm: str) -> None:
+    made = bundle(tmp_path / "code", package)
+    folder = unpack(made, tmp_path / "far")
+    if harm == "a file is gone":
+        (folder / "workers" / "train.py").unlink()
+    elif harm == "a file is another":
+        (folder / "workers" / "train.py").write_text("pass\n")
+    else:
+        shutil.rmtree(folder / "workers")
+    assert unpack(made, tmp_path / "far") == folder
+    assert fingerprint(folder / "workers") == made.stem
+    assert [*(tmp_path / "far").iterdir()] == [folder]
 
 
 def test_several_who_unpack_at_once_end_with_one_whole_folder(package: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from workers.attempt import CLOSED_EPOCH, lease
 from workers.executors.base import Ambiguous, NotBegun, Rejected, Spec, Unreachable
 from workers.executors.ray import Ray, Site, jobs
 from workers.executors.ray.answers import Job
@@ -37,7 +39,7 @@ class Answers(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.rfile.read(int(self.headers.get("Content-Length") or 0))
         self.server.heard.append((f"{self.command} {self.path}", self.headers.get("Authorization")))
-        status, text = self.server.says[f"{self.command} {self.path}"]
+        status, text = self.server.says.get(f"{self.command} {self.path}", (404, ""))
         if status == 0:
             self.connection.shutdown(socket.SHUT_RDWR)
             return
@@ -153,6 +155,41 @@ def test_an_absent_job_is_absent_where_ray_says_so(far: Ray, dashboard: Dashboar
     assert not [path for path, _ in dashboard.heard if path.startswith("POST")]
 
 
+def node(state: str, **total: float) -> dict[str, Any]:
+    """As the dashboard describes one."""
+    return {"raylet": {"state": state, "resourcesTotal": total}}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "why"),
+    [
+        ([node("ALIVE", CPU=8.0, GPU=2.0), node("ALIVE", CPU=64.0)], ", or to be started"),
+        (
+            [node("ALIVE", CPU=8.0, GPU=1.0), node("ALIVE", CPU=64.0), node("DEAD", CPU=8.0, GPU=2.0)],
+            ": Ray has no node so large now, its largest has 8 cores and 1 GPU",
+        ),
+        ([], ", or to be started"),
+        ([3], ", or to be started"),
+        (None, ", or to be started"),
+    ],
+)
+def test_a_job_that_no_node_can_hold_is_told_so_and_five_hundred_cost_two_questions(
+    far: Ray, dashboard: Dashboard, tmp_path: Path, nodes: list[Any] | None, why: str
+) -> None:
+    dashboard.says["POST /api/jobs/"] = (200, "{}")
+    far.submit(Spec("k", tmp_path / "k", ("true",), cores=4, gpus=2))
+    dashboard.heard.clear()
+    many = [job("PENDING"), *(job("RUNNING", submission_id=f"j{i}") for i in range(499))]
+    dashboard.says["GET /api/jobs/"] = (200, json.dumps(many))
+    if nodes is not None:
+        dashboard.says["GET /nodes?view=summary"] = (200, json.dumps({"data": {"summary": nodes}}))
+    seen = far.poll(["k", *(f"j{i}" for i in range(499))])
+    assert seen["k"] is not None and seen["k"].reason == f"waiting for 4 cores and 2 GPUs{why} (Ray: PENDING)"
+    assert len(seen) == 500 and len(dashboard.heard) == 2
+    far.poll(["j0"])
+    assert len(dashboard.heard) == 3
+
+
 def test_the_token_is_read_from_its_file_each_time_and_shown(dashboard: Dashboard, tmp_path: Path) -> None:
     dashboard.says = {"GET /api/jobs/k": ABSENT}
     file = tmp_path / "token"
@@ -207,3 +244,26 @@ def test_the_token_is_read_from_its_file_each_time_and_shown(dashboard: Dashboar
 def test_an_end_is_told_in_words(told: dict[str, Any], state: State, words: str) -> None:
     seen = Job.of(told).observed()
     assert (seen.state, seen.reason) == (state, words)
+
+
+def test_a_job_that_waits_is_let_go_once_and_says_the_same_when_it_is_asked_again(
+    dashboard: Dashboard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = Site(f"http://127.0.0.1:{dashboard.server_port}", start_seconds=60)
+    far, now = Ray(site, tmp_path / "queue"), time.monotonic()
+    dashboard.says = {
+        "POST /api/jobs/": (200, "{}"),
+        "GET /api/jobs/k": (200, json.dumps(job("PENDING"))),
+        "POST /api/jobs/k/stop": (200, '{"stopped": true}'),
+    }
+    far.submit(Spec("k", tmp_path / "k", ("true",)))
+    for seconds, state, why in ((0, State.QUEUED, "waiting for 1 core"), (61, State.FAILED, "given up after 61 s")):
+        monkeypatch.setattr(time, "monotonic", lambda at=now + seconds: at)
+        for seen in (far.find("k"), far.find("k")):
+            assert seen is not None and seen.state == state and seen.reason.startswith(why)
+    assert lease(tmp_path / "k") == CLOSED_EPOCH
+    other = Ray(Site(site.dashboard), tmp_path / "other")
+    other.submit(Spec("k", tmp_path / "again", ("true",)))
+    other.cancel("k", 1.0)
+    seen = other.find("k")
+    assert seen is not None and seen.state == State.CANCELLED and seen.reason.startswith("cancelled while it waited")

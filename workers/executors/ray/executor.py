@@ -6,7 +6,8 @@ Ray notices. When its head dies, Ray forgets all jobs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import logging
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,10 +16,13 @@ from workers.executors.base import KEY, Observation, Rejected, Spec, Unreachable
 from workers.executors.ray.answers import Job
 from workers.executors.ray.jobs import Jobs
 from workers.executors.ray.kept import Kept
+from workers.executors.ray.nodes import Size, why_it_waits
 from workers.executors.ray.request import request
 from workers.executors.ray.site import Site
 from workers.executors.starting import write_spec
 from workers.executors.states import State
+
+log = logging.getLogger(__name__)
 
 STILL_LISTED = "cancelled while it waited; Ray cannot be told so, and lists it until it would start, which ends it"
 
@@ -49,10 +53,12 @@ class Ray:
         return spec.key
 
     def poll(self, keys: Iterable[str]) -> dict[str, Observation | None]:
-        """All jobs by one question. Raises Unreachable."""
+        """All jobs by one question, and by another where one waits what nodes there are. Raises Unreachable."""
         found = self.jobs.all()
+        mine = {key: found.get(key) for key in keys}
+        nodes = self._nodes() if any(job and job.state == State.QUEUED for job in mine.values()) else []
         with _keeping():
-            return {key: self._seen(found.get(key)) for key in keys}
+            return {key: self._seen(job, nodes) for key, job in mine.items()}
 
     def cancel(self, key: str, grace_seconds: float) -> None:
         """One that runs is asked to stop: Ray ends it after the grace, and where Ray does not, its agent does within a
@@ -64,28 +70,35 @@ class Ray:
                 note.shut_out()
         self.jobs.stop(key)
 
-    def _seen(self, job: Job | None) -> Observation | None:
+    def _nodes(self) -> list[Size]:
+        """For words about what waits: where they cannot be had, fewer words are said."""
+        try:
+            return self.jobs.nodes()
+        except Unreachable as error:
+            log.info("why jobs wait is not known: %s", error)
+            return []
+
+    def _seen(self, job: Job | None, nodes: Sequence[Size] = ()) -> Observation | None:
         if job is None:
             return None
         if job.state == State.QUEUED:
-            return self._waiting(job)
+            return self._waiting(job, nodes)
         self.waited.forget(job.key)
         if job.state.is_final:
             self.kept.forget(job.key)
             self.asked.forget(job.key)
         return job.observed()
 
-    def _waiting(self, job: Job) -> Observation:
+    def _waiting(self, job: Job, nodes: Sequence[Size]) -> Observation:
         note, seconds, most = self.kept.get(job.key), self.waited.seconds(job.key), self.site.start_seconds
-        if note and note.is_shut_out:
-            return Observation(State.CANCELLED, job.key, job.word, STILL_LISTED)
-        what = note.in_words() if note else "what it asks for"
-        if note and most and seconds > most:
+        why = why_it_waits(note.size, nodes) if note else "waiting to be started"
+        if note and (is_late := 0 < most < seconds):
             note.shut_out()
-            why = f"it has waited {seconds:.0f} s for {what}, and start_seconds of the cluster's config is {most}"
-            if note.is_shut_out:
-                return Observation(State.FAILED, job.key, job.word, why)
-        return Observation(State.QUEUED, job.key, job.word, f"waiting for {what}, or to be started (Ray: {job.word})")
+        if note and note.is_shut_out:
+            given_up = f"given up after {seconds:.0f} s (start_seconds in the cluster's config): it was {why}"
+            state, said = (State.FAILED, given_up) if is_late else (State.CANCELLED, STILL_LISTED)
+            return Observation(state, job.key, job.word, said)
+        return Observation(State.QUEUED, job.key, job.word, f"{why} (Ray: {job.word})")
 
 
 @contextmanager

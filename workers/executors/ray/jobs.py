@@ -16,6 +16,7 @@ import httpx
 
 from workers.executors.base import Ambiguous, NotBegun, Rejected, Unreachable
 from workers.executors.ray.answers import Job
+from workers.executors.ray.nodes import Size, sizes
 
 TIMEOUT_SECONDS = 30.0
 """A dashboard waits ten seconds itself for the part of Ray that takes jobs."""
@@ -36,6 +37,14 @@ class Jobs:
         except (TypeError, KeyError, ValueError) as error:
             raise Unreachable(f"Ray's list of jobs cannot be read: {error!r}") from error
         return {job.key: job for job in jobs if job.key}
+
+    def nodes(self) -> list[Size]:
+        """Of the nodes that Ray has now. Not of the Jobs API, so that a proxy may keep it back. Raises Unreachable."""
+        answer = _json(self._ask("GET", "/nodes?view=summary"))
+        try:
+            return sizes(answer)
+        except (TypeError, KeyError, AttributeError, ValueError) as error:
+            raise Unreachable(f"Ray's list of nodes cannot be read: {error!r}") from error
 
     def get(self, key: str) -> Job | None:
         """One job; None where Ray answers that there is none. Raises Unreachable."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from workers.attempt import CLOSED_EPOCH, lease, owner, raise_lease, read_json, write_json
 from workers.executors.base import Spec
+from workers.executors.ray.nodes import Size
 
 
 @dataclass(frozen=True)
@@ -28,10 +29,10 @@ class Note:
         """Should it begin, it ends at once; if it runs, within a beat. Raises OSError."""
         raise_lease(Path(self.directory), CLOSED_EPOCH)
 
-    def in_words(self) -> str:
-        """What it asks for."""
-        cores = f"{self.cores} core{'' if self.cores == 1 else 's'}"
-        return f"{cores} and {self.gpus} GPU{'' if self.gpus == 1 else 's'}" if self.gpus else cores
+    @property
+    def size(self) -> Size:
+        """What it asks a node for."""
+        return Size(self.cores, self.gpus)
 
 
 class Kept:

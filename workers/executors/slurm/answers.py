@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from workers.executors.base import Observation
-from workers.executors.slurm.reasons import in_words
+from workers.executors.slurm.reasons import in_words, never_starts
 from workers.executors.slurm.states import end_in_words, state_of
 from workers.executors.states import State
 
@@ -54,7 +54,8 @@ class Row:
             why = in_words(self.reason)
         else:
             why = f"on {self.nodes}" if self.nodes else ""
-        return Observation(state, self.native_id, self.word, why, self.nodes)
+        is_stuck = state == State.QUEUED and never_starts(self.reason)
+        return Observation(state, self.native_id, self.word, why, self.nodes, is_stuck)
 
 
 def rows(text: str) -> list[Row]:

@@ -5,6 +5,7 @@ Words: https://slurm.schedmd.com/job_reason_codes.html
 
 from __future__ import annotations
 
+HOPELESS = "will not start"
 WAITS = {
     "None": "waiting for Slurm to look at it",
     "Priority": "waiting: other jobs go before it",
@@ -44,18 +45,23 @@ LIMITS = {
     "QOSMaxJobs": "waiting: as many jobs run as its QOS allows at one time",
     "QOSMaxCpuPerUser": "waiting: as many cores are used as its QOS allows one person",
     "QOSMaxGRESPerUser": "waiting: as many GPUs are used as its QOS allows one person",
-    "AssocMax": "will not start: it asks for more than its account may use for one job",
-    "QOSMax": "will not start: it asks for more than its QOS allows one job",
+    "AssocMax": f"{HOPELESS}: it asks for more than its account may use for one job",
+    "QOSMax": f"{HOPELESS}: it asks for more than its QOS allows one job",
     "MaxCpuPerAccount": "waiting: its account uses as many cores as it may",
     "MaxGRESPerAccount": "waiting: its account uses as many GPUs as it may",
 }
 """By how the word begins; the first that fits."""
 
 
+def never_starts(reason: str) -> bool:
+    """True where waiting will not help."""
+    return in_words(reason).startswith(HOPELESS)
+
+
 def in_words(reason: str) -> str:
     """The sentence, with Slurm's own word behind it."""
     word = reason.partition(",")[0].strip("() ") if reason.startswith("ReqNodeNotAvail") else reason.strip("() ")
     if word in NEVER:
-        return f"will not start: {NEVER[word]} (Slurm: {reason})"
+        return f"{HOPELESS}: {NEVER[word]} (Slurm: {reason})"
     said = WAITS.get(word) or next((s for start, s in LIMITS.items() if word.startswith(start)), "waiting")
     return f"{said} (Slurm: {reason or 'no reason'})"

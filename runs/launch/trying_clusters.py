@@ -1,0 +1,96 @@
+"""Tries a cluster with a real job, one step after the other, each with what it found, or why it failed and what to do.
+
+Nobody waits: each call goes as far as it can now, and the next one goes on. A test that takes too long fails at the
+step where it stands, with what that waited for.
+"""
+
+from __future__ import annotations
+
+import shutil
+from datetime import timedelta
+from pathlib import Path
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from runs.launch.clusters import executor_for
+from runs.launch.places import place_of
+from runs.launch.trying_steps import STEPS, Failed, NotYet, Trial
+from runs.models import Cluster, ClusterTest
+from workers.executors.base import Ambiguous, Rejected, Unreachable
+
+LIMIT = timedelta(minutes=5)
+WENT_WRONG = (Failed, Rejected, Ambiguous, Unreachable, OSError)
+
+
+def begin_test(cluster: Cluster, person: User | None) -> ClusterTest:
+    """A new test, to be advanced; the present one where that has not ended."""
+    try:
+        with transaction.atomic():
+            return ClusterTest.objects.create(cluster=cluster, asked_by=person)
+    except IntegrityError:
+        return ClusterTest.objects.get(cluster=cluster, ended_at__isnull=True)
+
+
+def advance_test(test: ClusterTest) -> bool:
+    """Goes on with a test as far as it goes now; True where it has ended. Of two who do it at once, one does."""
+    if test.ended_at is not None or not _take_turn(test):
+        return test.ended_at is not None
+    trial = _trial(test)
+    for name, step in list(STEPS[test.cluster.kind].items())[len(test.steps) :]:
+        try:
+            _note(test, name, step(trial))
+        except NotYet as error:
+            if timezone.now() - test.started_at < LIMIT:
+                _wait(test, str(error))
+                return False
+            _fail(trial, test, name, f"not in {LIMIT.seconds // 60} minutes: {error}")
+            return True
+        except WENT_WRONG as error:
+            _fail(trial, test, name, str(error))
+            return True
+    _end(trial, test)
+    return True
+
+
+def _trial(test: ClusterTest) -> Trial:
+    run = f"test{test.pk}"
+    key = f"esweb-{run}-t"
+    return Trial(
+        test.cluster, executor_for(test.cluster), place_of(test.cluster), key, Path(settings.RUNS_DIR) / run / key
+    )
+
+
+def _take_turn(test: ClusterTest) -> bool:
+    mine = ClusterTest.objects.filter(pk=test.pk, turns=test.turns, ended_at__isnull=True)
+    taken = bool(mine.update(turns=test.turns + 1))
+    test.refresh_from_db()
+    return taken
+
+
+def _note(test: ClusterTest, name: str, said: str, **more: bool) -> None:
+    test.steps.append({"name": name, "said": said, **more})
+    test.waits_for = ""
+    test.save(update_fields=["steps", "waits_for"])
+
+
+def _wait(test: ClusterTest, what: str) -> None:
+    test.waits_for = what
+    test.save(update_fields=["waits_for"])
+
+
+def _fail(trial: Trial, test: ClusterTest, name: str, why: str) -> None:
+    _note(test, name, why, failed=True)
+    try:
+        trial.executor.cancel(trial.key, 0.0)
+    except Unreachable as error:
+        test.steps[-1]["said"] += f" Its job may still be there: {error}"
+    _end(trial, test)
+
+
+def _end(trial: Trial, test: ClusterTest) -> None:
+    shutil.rmtree(trial.directory.parent, ignore_errors=True)
+    test.ended_at = timezone.now()
+    test.save(update_fields=["steps", "ended_at"])

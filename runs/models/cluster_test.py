@@ -1,0 +1,38 @@
+"""A try of a cluster with a real job, step by step."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+from runs.models.job import Cluster
+
+
+class ClusterTest(models.Model):
+    """`steps`: [{"name", "said"}] of those that are done, in order; of one that failed the last has "failed" as true.
+
+    `waits_for` says what the present step waits for. It has ended where `ended_at` is set.
+    """
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="tests")
+    asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", null=True)
+    steps = models.JSONField(default=list)
+    waits_for = models.TextField(blank=True)
+    turns = models.PositiveIntegerField(default=0)
+    started_at = models.DateTimeField(auto_now_add=True)
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=["cluster"], condition=models.Q(ended_at__isnull=True), name="one_test_a_cluster"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"test {self.pk} of {self.cluster}"
+
+    @property
+    def has_failed(self) -> bool:
+        """True where a step did."""
+        return any(step.get("failed") for step in self.steps)

@@ -1,0 +1,62 @@
+"""The test of a cluster: begun by a button, told while it goes on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_POST, require_safe
+
+from runs import jobs
+from runs.launch.trying_steps import STEPS
+from runs.models import Cluster, ClusterTest
+from runs.views.clusters.asked import check_admin
+from runs.views.parameters import SignedIn
+
+TITLES = {
+    "reach": gettext_lazy("Reach it"),
+    "commands": gettext_lazy("Slurm's commands are there"),
+    "folder": gettext_lazy("Its folder can be written to"),
+    "submit": gettext_lazy("A job is submitted"),
+    "ran": gettext_lazy("The job runs"),
+    "records": gettext_lazy("Its records come back"),
+    "environment": gettext_lazy("Python and torch work there"),
+}
+
+
+@require_POST
+def cluster_test(request: SignedIn, name: str) -> HttpResponse:
+    """Begins one, or shows the one that goes on."""
+    check_admin(request)
+    jobs.test_cluster(get_object_or_404(Cluster, name=name), request.user)
+    return redirect("settings-cluster", name=name)
+
+
+@require_safe
+def cluster_test_steps(request: SignedIn, name: str) -> HttpResponse:
+    """How the newest stands, alone."""
+    check_admin(request)
+    cluster = get_object_or_404(Cluster, name=name)
+    return TemplateResponse(request, "clusters/edit.html#steps", {"cluster": cluster, **test_context(cluster)})
+
+
+def test_context(cluster: Cluster) -> dict[str, Any]:
+    """The newest test, with a row a step."""
+    test = ClusterTest.objects.filter(cluster=cluster).order_by("-pk").first()
+    return {"test": test, "steps": _rows(test) if test else []}
+
+
+def _rows(test: ClusterTest) -> list[dict[str, Any]]:
+    names = list(STEPS[test.cluster.kind])
+    done = {step["name"]: step for step in test.steps}
+    rows = [{"title": TITLES[name], "state": "waiting", "said": "", **_told(done.get(name))} for name in names]
+    if test.ended_at is None and len(done) < len(names):
+        rows[len(done)] |= {"state": "going", "said": test.waits_for}
+    return rows
+
+
+def _told(step: dict[str, Any] | None) -> dict[str, Any]:
+    return {"state": "failed" if step.get("failed") else "done", "said": step["said"]} if step else {}
