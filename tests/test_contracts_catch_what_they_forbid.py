@@ -47,6 +47,7 @@ def test_the_code_as_it_is_keeps_every_contract(copy: Path) -> None:
         ("workers/engines/es/train.py", "import workers.engines.grpo", "5. Engines"),
         ("runs/importing/reports.py", "import runs.importing.log", "5b. Importers"),
         ("runs/series/__init__.py", "import runs.ingest", "6. Rooms of an app: runs"),
+        ("judging/ratings/fitting.py", "import django", "6c. The pure rooms"),
         ("runs/forms.py", "import workers.executors.local", "7. One door"),
     ],
 )

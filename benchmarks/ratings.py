@@ -1,0 +1,97 @@
+"""A board of 100 000 votes on 20 models: point estimates, and intervals from 1000 resamples of prompts.
+
+    python -m benchmarks.ratings
+
+The peer is evalica's own bootstrap of Bradley-Terry, which resamples single votes: fifty resamples are timed, and
+scaled. Both fits must agree before anything is timed. Exits 1 where a goal is missed.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+import evalica
+import numpy as np
+
+from judging.ratings import Asked, Resampling, board
+from judging.ratings.bootstrap import bootstrap
+from judging.ratings.counts import counts
+from judging.ratings.fitting import fit
+from judging.votes import Outcome, Votes, votes
+
+VOTES, MODELS, PROMPTS, ANNOTATORS = 100_000, 20, 3_000, 50
+RESAMPLES, THEIRS = 1000, 50
+GOAL, POINT_GOAL = 5.0, 0.2
+ROUNDS = 3
+WINNER = {Outcome.A: evalica.Winner.X, Outcome.B: evalica.Winner.Y, Outcome.TIE: evalica.Winner.Draw}
+
+
+def invented() -> Votes:
+    """Bradley-Terry votes, a fifth of them ties."""
+    rng = np.random.default_rng(0)
+    theta, a = rng.normal(0, 0.5, MODELS), rng.integers(0, MODELS, VOTES)
+    b = (a + rng.integers(1, MODELS, VOTES)) % MODELS
+    won = rng.random(VOTES) < 1 / (1 + np.exp(theta[b] - theta[a]))
+    outcome = np.where(rng.random(VOTES) < 0.2, Outcome.TIE, np.where(won, Outcome.A, Outcome.B)).astype(np.int64)
+    names = tuple(f"model-{k:02}" for k in range(MODELS))
+    return votes(names, a, b, outcome, rng.integers(0, PROMPTS, VOTES), rng.integers(0, ANNOTATORS, VOTES))
+
+
+def best(what: Callable[[], object], rounds: int = ROUNDS) -> float:
+    """Seconds of the quickest of some rounds."""
+    taken = []
+    for _ in range(rounds):
+        started = time.perf_counter()
+        what()
+        taken.append(time.perf_counter() - started)
+    return min(taken)
+
+
+def theirs(made: Votes) -> tuple[list[str], list[str], list[evalica.Winner]]:
+    """The votes as evalica takes them."""
+    names = np.array(made.contestants)
+    return names[made.a].tolist(), names[made.b].tolist(), [WINNER[Outcome(one)] for one in made.outcome]
+
+
+def check(made: Votes) -> None:
+    """Raises AssertionError where the two fits differ."""
+    scores = evalica.bradley_terry(*theirs(made), tolerance=1e-12).scores.reindex(made.contestants)
+    logs = np.log(scores.to_numpy())
+    assert np.allclose(fit(counts(made)).theta, logs - logs.mean(), atol=1e-6)
+
+
+def their_bootstrap(made: Votes) -> float:
+    """Seconds for all resamples, from a few of them."""
+    arguments = theirs(made)
+
+    def some() -> None:
+        evalica.bootstrap(
+            evalica.bradley_terry, *arguments, n_resamples=THEIRS, bootstrap_method="percentile", random_state=0
+        )
+
+    return best(some, rounds=1) * RESAMPLES / THEIRS
+
+
+def main() -> int:
+    """Measures, prints, and returns 1 where a goal is missed."""
+    made = invented()
+    check(made)
+    point = best(lambda: fit(counts(made)))
+    whole = best(lambda: board(made, Asked(resampling=Resampling(resamples=RESAMPLES))))
+    print(f"{VOTES} votes, {MODELS} models, {PROMPTS} prompts, {RESAMPLES} resamples")
+    print(f"  point estimates          {point:7.3f} s, goal {POINT_GOAL:g} s ({point / POINT_GOAL:.2f}x)")
+    print(f"  board, prompts resampled {whole:7.3f} s, goal {GOAL:g} s ({whole / GOAL:.2f}x)", flush=True)
+    rows, crosswise = (
+        best(lambda unit=unit: bootstrap(made, Resampling(unit, RESAMPLES)), rounds=1) for unit in ("vote", "both")
+    )
+    print(f"  prompts and annotators   {crosswise:7.3f} s\n  single votes             {rows:7.3f} s", flush=True)
+    peer = their_bootstrap(made)
+    print(f"  evalica, single votes    {peer:7.1f} s, scaled from {THEIRS} resamples:", end=" ")
+    print(f"{peer / rows:.0f}x ours of votes, {peer / whole:.0f}x the board")
+    return int(whole > GOAL or point > POINT_GOAL)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

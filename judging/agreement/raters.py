@@ -1,0 +1,86 @@
+"""How far raters agree: two of them against each other, and all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from judging.agreement.alpha import alpha, coincidences
+from judging.agreement.kappa import cohen, crosses, fleiss
+from judging.agreement.labels import TIE, Labels
+from judging.agreement.resampling import Estimate, estimate
+from judging.votes import Floats
+
+ONE_LABEL = "n/a: chance alone agrees always where one label is all that was used"
+NOTHING_SHARED = "n/a: there is no item that both judged"
+NO_DECISION = "n/a: there is no item that both decided"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two raters on the items that both judged. without_ties: on those that both decided. tie_rates: of each, without
+    which no kappa can be read."""
+
+    raters: tuple[str, str]
+    items: int
+    raw: Estimate
+    without_ties: Estimate
+    kappa: Estimate
+    tie_rates: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class All:
+    """All raters together. fleiss: None where their number is not the same everywhere. tie_rate: of all labels."""
+
+    items: int
+    alpha_nominal: Estimate
+    alpha_ordinal: Estimate
+    fleiss: float | None
+    tie_rate: float
+
+
+def pairs(labels: Labels) -> list[Pair]:
+    """Every two raters, also those who shared nothing."""
+    return [pair(labels, one, other) for one, other in combinations(range(len(labels.raters)), 2)]
+
+
+def pair(labels: Labels, one: int, other: int) -> Pair:
+    """Rater number `one` against `other`."""
+    tables = crosses(labels, one, other)
+    shared = np.flatnonzero(tables.any(axis=(1, 2)))
+    tables, prompt = tables[shared], labels.prompt[shared]
+    decided = np.delete(np.delete(tables, TIE, axis=1), TIE, axis=2)
+    size = max(len(shared), 1)
+    return Pair(
+        (labels.raters[one], labels.raters[other]),
+        len(shared),
+        estimate(tables, prompt, _raw, NOTHING_SHARED),
+        estimate(decided, prompt, _raw, NO_DECISION),
+        estimate(tables, prompt, cohen, ONE_LABEL if len(shared) else NOTHING_SHARED),
+        (float(tables[:, TIE].sum() / size), float(tables[:, :, TIE].sum() / size)),
+    )
+
+
+def together(labels: Labels) -> All:
+    """All raters on all items that at least two judged."""
+    rated = labels.rated()
+    shared = rated.sum(axis=1) > 1
+    tables, prompt = coincidences(labels)[shared], labels.prompt[shared]
+    kappa = fleiss(rated[shared])
+    return All(
+        int(shared.sum()),
+        estimate(tables, prompt, lambda drawn: alpha(drawn, "nominal"), ONE_LABEL),
+        estimate(tables, prompt, lambda drawn: alpha(drawn, "ordinal"), ONE_LABEL),
+        None if np.isnan(kappa) else kappa,
+        float(rated[:, TIE].sum() / max(rated.sum(), 1)),
+    )
+
+
+def _raw(table: Floats) -> Floats:
+    total = table.sum(axis=(-1, -2))
+    share = np.full(total.shape, np.nan)
+    np.divide(table.trace(axis1=-2, axis2=-1), total, out=share, where=total > 0)
+    return share

@@ -1,0 +1,173 @@
+"""Everything that is said of one criterion: its board, and beside it what the board's numbers should be doubted for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from judging import agreement, ratings
+from judging.agreement import All, Estimate, Pair, Swaps
+from judging.ratings import Adjusted, Asked, Board, Elo, HeldOut, Orders, Triples, WinMatrix
+from judging.votes import Floats, Votes
+
+ORDERS = 200
+RATERS_AT_MOST = 12
+"""Of more, only how all of them agree is said: pairs grow with their square."""
+
+
+@dataclass(frozen=True)
+class Online:
+    """Online Elo as asked for, in one order, and what other orders say. single: float64[n]."""
+
+    elo: Elo
+    single: Floats
+    orders: Orders
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """The pair whose votes differ most from what its ratings say: wins of `contestant` over those expected, in standard
+    errors of votes that are independent."""
+
+    contestant: str
+    other: str
+    errors: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """Of `contestants`, by their numbers in all arrays.
+
+    misfit, telling (the pair on which one more vote would tell most): None where ties have strengths of their own, or
+    not all are on one scale. controlled: ratings with the
+    controls beside them, or why there are none; None where none were asked for. raters: how all agree, None of one.
+    """
+
+    criterion: str
+    board: Board
+    contestants: tuple[str, ...]
+    matrix: WinMatrix
+    slot_share: Estimate
+    swaps: Swaps
+    held_out: HeldOut | None
+    triples: Triples
+    misfit: Misfit | None
+    telling: tuple[str, str] | None
+    controlled: Adjusted | str | None
+    online: Online | None
+    raters: All | None
+    pairs: tuple[Pair, ...]
+
+    def to_json(self) -> Any:
+        """All of it as plain values; what is not known is null."""
+        swaps = {"pairs": len(self.swaps.games), "table": self.swaps.table, "alone": self.swaps.alone}
+        return plain(
+            {
+                "criterion": self.criterion,
+                "contestants": self.contestants,
+                "board": self.board.to_json(),
+                "hash": self.board.hash,
+                "win_matrix": _fields(self.matrix) | {"interval": self.matrix.interval._asdict()},
+                "slot_share": asdict(self.slot_share),
+                "swaps": swaps | {"consistent": self.swaps.consistent, "slots": self.swaps.slots},
+                "held_out": self.held_out and asdict(self.held_out),
+                "triples": asdict(self.triples),
+                "misfit": self.misfit and asdict(self.misfit),
+                "telling": self.telling,
+                "controlled": self.controlled if isinstance(self.controlled, str | None) else asdict(self.controlled),
+                "online_elo": self.online and asdict(self.online),
+                "agreement": {
+                    "all": self.raters and asdict(self.raters),
+                    "pairs": [asdict(one) for one in self.pairs],
+                },
+            }
+        )
+
+
+def report(
+    criterion: str,
+    votes: Votes,
+    asked: Asked,
+    swap: str = "as-is",
+    controls: Sequence[str] = (),
+    elo: Elo | None = None,
+) -> Report:
+    """Of the votes of one criterion. swap: one of agreement's POLICIES; position bias, agreement and online Elo are of
+    the games as they were. Raises ValueError for what is asked wrongly."""
+    rated = agreement.by_policy(votes, swap)
+    board = ratings.board(rated, asked)
+    several = len(np.unique(votes.counted.annotator)) > 1
+    labels = agreement.labels(votes)
+    pairs = agreement.pairs(labels) if several and len(labels.raters) <= RATERS_AT_MOST else []
+    return Report(
+        criterion,
+        board,
+        votes.contestants,
+        ratings.win_matrix(rated, asked.level),
+        agreement.slot_share(votes),
+        agreement.swaps(votes),
+        ratings.held_out(rated),
+        ratings.cyclic_triples(rated),
+        _misfit(rated, board),
+        _telling(rated, board),
+        _controlled(rated, controls),
+        _online(votes, asked, elo),
+        agreement.together(labels) if several else None,
+        tuple(pairs),
+    )
+
+
+def _misfit(votes: Votes, board: Board) -> Misfit | None:
+    if not _is_plain(board):
+        return None
+    found = np.nan_to_num(ratings.residuals(votes, board.groups[0].fit.theta))
+    one, other = np.unravel_index(found.argmax(), found.shape)
+    return Misfit(votes.contestants[one], votes.contestants[other], float(found[one, other]))
+
+
+def _telling(votes: Votes, board: Board) -> tuple[str, str] | None:
+    if not _is_plain(board):
+        return None
+    found = ratings.telling(votes, board.groups[0].fit)
+    one, other = np.unravel_index(found.argmax(), found.shape)
+    return votes.contestants[one], votes.contestants[other]
+
+
+def _is_plain(board: Board) -> bool:
+    """All on one scale, ties as half wins, and more than one pair to choose from."""
+    return board.asked.ties == "half-win" and board.connectivity.holds and len(board.standings) > 2
+
+
+def _controlled(votes: Votes, controls: Sequence[str]) -> Adjusted | str | None:
+    if not controls:
+        return None
+    try:
+        return ratings.adjusted(votes, controls)
+    except ratings.NoEstimate as error:
+        return str(error)
+
+
+def _online(votes: Votes, asked: Asked, elo: Elo | None) -> Online | None:
+    if elo is None:
+        return None
+    anchor = asked.anchor_in(votes.contestants)
+    return Online(elo, ratings.single_pass(votes, elo, anchor), ratings.over_orders(votes, elo, ORDERS, anchor=anchor))
+
+
+def plain(value: Any) -> Any:
+    """Arrays as lists, numbers that are none as null."""
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: plain(own) for key, own in value.items()}
+    return [plain(own) for own in value] if isinstance(value, list | tuple) else value
+
+
+def _fields(of: WinMatrix) -> dict[str, Any]:
+    return {"wins": of.wins, "ties": of.ties, "both_bad": of.both_bad, "games": of.games, "share": of.share}

@@ -1,0 +1,49 @@
+"""Votes -> ratings, with what is known and not known about them. Numbers in, numbers out; no Django below this line.
+
+`board` says it all at once. What it is made of, and what stands beside it: `online_elo`, `covariates`, `win_matrix`,
+`goodness`, `sandwich`.
+"""
+
+from judging.ratings.asking import Asked
+from judging.ratings.board import Board, Tally, board, tally
+from judging.ratings.bootstrap import UNITS, Resampling
+from judging.ratings.connectivity import NoEstimate
+from judging.ratings.covariates import POSITION, Adjusted, Effect, adjusted
+from judging.ratings.fitting import TIES
+from judging.ratings.goodness import HeldOut, Triples, cyclic_triples, held_out, residuals
+from judging.ratings.online_elo import Elo, Orders, over_orders, single_pass
+from judging.ratings.scale import ELO_PER_NAT
+from judging.ratings.standings import Range, Standing
+from judging.ratings.telling import telling
+from judging.ratings.win_matrix import WinMatrix, win_matrix
+
+__all__ = [
+    "ELO_PER_NAT",
+    "POSITION",
+    "TIES",
+    "UNITS",
+    "Adjusted",
+    "Asked",
+    "Board",
+    "Effect",
+    "Elo",
+    "HeldOut",
+    "NoEstimate",
+    "Orders",
+    "Range",
+    "Resampling",
+    "Standing",
+    "Tally",
+    "Triples",
+    "WinMatrix",
+    "adjusted",
+    "board",
+    "cyclic_triples",
+    "held_out",
+    "over_orders",
+    "residuals",
+    "single_pass",
+    "tally",
+    "telling",
+    "win_matrix",
+]

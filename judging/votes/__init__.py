@@ -1,0 +1,30 @@
+"""Who was found better than whom: judgments of files, and the same as arrays. No Django below this line."""
+
+from judging.votes.arrays import Bools, Floats, Ints, Votes, votes
+from judging.votes.judgments import TIE_THRESHOLD, Judgment, criteria, votes_of
+from judging.votes.outcomes import COUNTED, MISSING, Outcome, of_scores
+from judging.votes.reading import Judged, Problem, read, together
+from judging.votes.writing import FORMATS, fastchat, published
+
+__all__ = [
+    "COUNTED",
+    "FORMATS",
+    "MISSING",
+    "TIE_THRESHOLD",
+    "Bools",
+    "Floats",
+    "Ints",
+    "Judged",
+    "Judgment",
+    "Outcome",
+    "Problem",
+    "Votes",
+    "criteria",
+    "fastchat",
+    "of_scores",
+    "published",
+    "read",
+    "together",
+    "votes",
+    "votes_of",
+]
