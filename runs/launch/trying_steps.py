@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runs.launch.clusters import python_of
+from runs.launch.orphans import in_words, orphans
 from runs.models import Cluster
 from workers import records
 from workers.attempt import read_json
@@ -125,11 +126,17 @@ def environment(trial: Trial) -> str:
     return f"{said.python}, {torch.message}, on {said.node}"
 
 
+def strays(trial: Trial) -> str:
+    """No job there bears our names that nobody here waits for. One that does is no fault of the cluster."""
+    found = orphans(trial.cluster)
+    return f"nobody here waits for {in_words(found)}; see manage.py cluster orphans" if found else "none"
+
+
 Step = Callable[[Trial], str]
 JOB: dict[str, Step] = {"submit": submit, "ran": ran, "records": came_back, "environment": environment}
 STEPS: dict[str, dict[str, Step]] = {
     "local": {"reach": ask, **JOB},
-    "slurm": {"reach": reach, "commands": commands, "folder": folder, **JOB},
+    "slurm": {"reach": reach, "commands": commands, "folder": folder, **JOB, "orphans": strays},
     "ray": {"reach": ask, **JOB},
 }
 """Kind of cluster -> its steps, in order."""

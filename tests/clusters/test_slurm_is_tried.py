@@ -40,7 +40,7 @@ def test_a_whole_cluster_passes_step_by_step(cluster: Cluster, tmp_path: Path) -
     test = tried(cluster)
     assert not test.has_failed, test.steps
     assert [s["name"] for s in test.steps] == [
-        "reach", "commands", "folder", "submit", "ran", "records", "environment",
+        "reach", "commands", "folder", "submit", "ran", "records", "environment", "orphans",
     ]  # fmt: skip
     said = {s["name"]: s["said"] for s in test.steps}
     assert said["commands"].startswith("slurm") and said["submit"].startswith("job ")

@@ -1,4 +1,4 @@
-"""`manage.py cluster add|set|list|show`: clusters from the command line."""
+"""`manage.py cluster add|set|list|show|orphans`: clusters from the command line."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from runs.launch.cluster_config import EXAMPLES
 from runs.launch.keeping_clusters import KINDS, add_cluster, change_cluster
+from runs.launch.orphans import end_orphan, in_words, orphans
 from runs.models import Cluster
 from workers.config import ConfigError
+from workers.executors.base import Unreachable
 
 
 class Command(BaseCommand):
@@ -21,7 +23,7 @@ class Command(BaseCommand):
     help = "Adds, changes and shows clusters."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        verbs = parser.add_subparsers(dest="verb", required=True, metavar="add|set|list|show")
+        verbs = parser.add_subparsers(dest="verb", required=True, metavar="add|set|list|show|orphans")
         add = verbs.add_parser("add", help="add a cluster")
         add.add_argument("name", help="what compute.cluster calls it")
         add.add_argument("kind", choices=KINDS)
@@ -31,15 +33,18 @@ class Command(BaseCommand):
             verb.add_argument("pairs", nargs="*", metavar="KEY=VALUE", help=f"text or JSON; as in {EXAMPLES['slurm']}")
         verbs.add_parser("list", help="name, kind and how it stands, one a line")
         verbs.add_parser("show", help="its config as JSON").add_argument("name")
+        stray = verbs.add_parser("orphans", help="jobs there that bear our names and that nobody here waits for")
+        stray.add_argument("name")
+        stray.add_argument("--cancel", metavar="KEY", default="", help="cancel this one of them")
 
     def handle(self, **options: Any) -> None:
         given = Namespace(**options)
         verbs: dict[str, Callable[[Namespace], None]] = {
-            "add": self._add, "set": self._set, "list": self._list, "show": self._show,
+            "add": self._add, "set": self._set, "list": self._list, "show": self._show, "orphans": self._orphans,
         }  # fmt: skip
         try:
             verbs[given.verb](given)
-        except ConfigError as error:
+        except (ConfigError, Unreachable) as error:
             raise CommandError(str(error)) from error
 
     def _add(self, given: Namespace) -> None:
@@ -58,6 +63,15 @@ class Command(BaseCommand):
             self.stdout.write(
                 f"{cluster.name}\t{cluster.kind}\t{state if cluster.ticked_at or silent else 'not asked yet'}"
             )
+
+    def _orphans(self, given: Namespace) -> None:
+        cluster = _cluster(given.name)
+        if given.cancel and not end_orphan(cluster, given.cancel):
+            raise CommandError(
+                f"There is no orphan {given.cancel!r}; there are: {in_words(orphans(cluster)) or 'none'}"
+            )
+        for key, job in sorted(orphans(cluster).items()):
+            self.stdout.write(f"{key}\t{job.native_id}\t{job.native}\t{job.reason}")
 
     def _show(self, given: Namespace) -> None:
         self.stdout.write(json.dumps(_cluster(given.name).config, indent=2, ensure_ascii=False))

@@ -24,6 +24,7 @@ TITLES = {
     "ran": gettext_lazy("The job runs"),
     "records": gettext_lazy("Its records come back"),
     "environment": gettext_lazy("Python and torch work there"),
+    "orphans": gettext_lazy("Jobs of our names that nobody waits for"),
 }
 
 

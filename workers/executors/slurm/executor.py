@@ -64,12 +64,17 @@ class Slurm:
         self._forget(key for key, one in seen.items() if one.state.is_final)
         return {key: seen.get(key) for key in wanted}
 
+    def open_jobs(self, prefix: str) -> dict[str, Observation]:
+        """Name -> job, of all of this account's that begin so and wait or run. Raises Unreachable."""
+        found = [row for row in self._queue(()) if row.name.startswith(prefix) and not row.state.is_final]
+        return {name: row.observed() for name, row in of_each(found, {row.name for row in found}).items()}
+
     def cancel(self, key: str, grace_seconds: float) -> None:
         """One that waits leaves the queue. One that runs is asked to stop, and ended after the grace. By name, so that
         both of a job submitted twice are meant, and never a stranger's. Raises Unreachable."""
         mine = ("scancel", "--me", f"--name={key}")
         try:
-            is_over = self.asked.seconds(key) > grace_seconds
+            is_over = self.asked.seconds(key) >= grace_seconds
         except OSError as error:
             raise Unreachable(f"what was asked of {key} cannot be kept: {error}") from error
         self._ask((*mine, "--state=PENDING"))
