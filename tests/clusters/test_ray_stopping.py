@@ -57,9 +57,13 @@ def test_a_running_job_has_its_grace_and_one_that_waits_for_ever_is_let_go(
 def test_a_job_that_is_shut_out_while_it_waits_ends_when_it_would_start(
     experiment: Experiment, on_ray: OnRay, ray: RayHead
 ) -> None:
+    cluster_of(ray, never=0.5)
     on_ray.program = BUSY
-    holding, waiting = run_far(experiment, gpus=2), run_far(experiment, gpus=1)
+    holding, waiting, hopeless = (run_far(experiment, gpus=gpus) for gpus in (2, 1, 99))
     started(holding)
+    given_up = far_until(hopeless, "failed", "cancelled", "running")
+    assert given_up.reason.startswith("given up after 0.5 s: waiting for 1 core and 99 GPUs: Ray has no node so large")
+    assert given_up.state == State.FAILED.value and lease(given_up.directory) == CLOSED_EPOCH
     on_ray.site = replace(on_ray.site, start_seconds=1)
     ended = far_until(waiting, "failed", "cancelled", "running")
     assert ended.state == State.FAILED.value

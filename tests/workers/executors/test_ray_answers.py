@@ -185,6 +185,7 @@ def test_a_job_that_no_node_can_hold_is_told_so_and_five_hundred_cost_two_questi
         dashboard.says["GET /nodes?view=summary"] = (200, json.dumps({"data": {"summary": nodes}}))
     seen = far.poll(["k", *(f"j{i}" for i in range(499))])
     assert seen["k"] is not None and seen["k"].reason == f"waiting for 4 cores and 2 GPUs{why} (Ray: PENDING)"
+    assert seen["k"].never_starts == ("no node" in why)
     assert len(seen) == 500 and len(dashboard.heard) == 2
     far.poll(["j0"])
     assert len(dashboard.heard) == 3

@@ -62,7 +62,7 @@ class Job:
 
     def observed(self) -> Observation:
         """What there is to say about it."""
-        return Observation(self.state, self.key, self.error or self.word, self._why())
+        return Observation(self.state, self.key, self.error or self.word, self._why(), self.host)
 
     def _why(self) -> str:
         if not self.state.is_final:

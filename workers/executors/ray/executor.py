@@ -16,7 +16,7 @@ from workers.executors.base import KEY, Observation, Rejected, Spec, Unreachable
 from workers.executors.ray.answers import Job
 from workers.executors.ray.jobs import Jobs
 from workers.executors.ray.kept import Kept
-from workers.executors.ray.nodes import Size, why_it_waits
+from workers.executors.ray.nodes import Size, is_too_large, why_it_waits
 from workers.executors.ray.request import request
 from workers.executors.ray.site import Site
 from workers.executors.starting import write_spec
@@ -98,7 +98,8 @@ class Ray:
             given_up = f"given up after {seconds:.0f} s (start_seconds in the cluster's config): it was {why}"
             state, said = (State.FAILED, given_up) if is_late else (State.CANCELLED, STILL_LISTED)
             return Observation(state, job.key, job.word, said)
-        return Observation(State.QUEUED, job.key, job.word, f"{why} (Ray: {job.word})")
+        never = note is not None and is_too_large(note.size, nodes)
+        return Observation(State.QUEUED, job.key, job.word, f"{why} (Ray: {job.word})", never_starts=never)
 
 
 @contextmanager

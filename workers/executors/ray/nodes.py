@@ -1,8 +1,8 @@
-"""How large the nodes are that Ray has now. Said to people who wait; nothing is decided by it."""
+"""How large the nodes are that Ray has now: whether a job that waits fits on any."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,9 +34,14 @@ def sizes(summary: Any) -> list[Size]:
     return [Size(float(total.get("CPU", 0)), float(total.get("GPU", 0))) for total in totals]
 
 
-def why_it_waits(asked: Size, nodes: Iterable[Size]) -> str:
+def is_too_large(asked: Size, nodes: Sequence[Size]) -> bool:
+    """True where none of the nodes holds it; False where none is known."""
+    return bool(nodes) and not any(node.holds(asked) for node in nodes)
+
+
+def why_it_waits(asked: Size, nodes: Sequence[Size]) -> str:
     """What there is to say of a job that has not started."""
-    known = sorted(nodes, key=lambda node: (node.gpus, node.cores))
-    if not known or any(node.holds(asked) for node in known):
+    if not is_too_large(asked, nodes):
         return f"waiting for {asked.in_words()}, or to be started"
-    return f"waiting for {asked.in_words()}: Ray has no node so large now, its largest has {known[-1].in_words()}"
+    largest = max(nodes, key=lambda node: (node.gpus, node.cores))
+    return f"waiting for {asked.in_words()}: Ray has no node so large now, its largest has {largest.in_words()}"
