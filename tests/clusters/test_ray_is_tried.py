@@ -1,0 +1,30 @@
+"""The test of a cluster, on a real Ray: it passes, and what fails says what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from runs.models import Cluster
+from tests.clusters.on_ray import cluster_of
+from tests.clusters.ray import RayHead
+from tests.clusters.test_slurm_is_tried import broken, tried
+
+
+@pytest.fixture
+def cluster(ray: RayHead, db: None, tmp_path: Path, settings: Settings) -> Cluster:
+    settings.DATA_DIR, settings.RUNS_DIR = tmp_path, tmp_path / "runs"
+    return cluster_of(ray)
+
+
+def test_a_whole_cluster_passes_and_each_thing_that_is_wrong_is_named(cluster: Cluster, tmp_path: Path) -> None:
+    test = tried(cluster)
+    assert not test.has_failed, test.steps
+    assert [step["name"] for step in test.steps] == ["reach", "submit", "ran", "records", "environment"]
+    (tmp_path / "wrong").write_text("nonsense")
+    token = cluster.config["token_file"]
+    refused = broken(cluster, token_file=str(tmp_path / "wrong"))
+    assert refused.startswith("reach: ") and "does not let us in: see token_file" in refused
+    assert "the node has no such interpreter" in broken(cluster, token_file=token, python="/opt/none/python")
