@@ -6,7 +6,7 @@ same bundle, byte for byte, with the same zlib.
 
 from __future__ import annotations
 
-import os
+import secrets
 import zipfile
 from pathlib import Path
 
@@ -35,7 +35,7 @@ def bundle(root: Path, package: Path = PACKAGE) -> Path:
     if path.exists():
         return path
     root.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         _write(draft, package)
         if fingerprint(package) != path.stem:

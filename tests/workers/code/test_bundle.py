@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,12 @@ def test_several_who_unpack_at_once_end_with_one_whole_folder(package: Path, tmp
     assert [process.returncode for process in at_work] == [0] * 4
     assert said == {str(tmp_path / "far" / made.stem)}
     assert [path.name for path in (tmp_path / "far").iterdir()] == [made.stem]
+
+
+def test_threads_that_make_it_at_once_all_get_it(package: Path, tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as many:
+        made = set(many.map(lambda _: bundle(tmp_path / "code", package), range(8)))
+    assert len(made) == 1 and [path.name for path in (tmp_path / "code").iterdir()] == [made.pop().name]
 
 
 @pytest.mark.parametrize("harm", ["cut off", "other code"])
