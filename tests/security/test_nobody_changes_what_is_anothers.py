@@ -27,7 +27,7 @@ from tests.security.site import Site, build
 
 pytestmark = pytest.mark.usefixtures("db", "local", "runs_dir")
 Row = dict[str, Any]
-Rows = dict[tuple[type[models.Model], int], Row]
+Rows = dict[tuple[type[models.Model], Any], Row]
 LOOKED_AT = {"last_used_at", "last_login"}
 """What changes because somebody came."""
 
@@ -37,7 +37,7 @@ class Change:
     """A row that was made, changed or removed, as it is or was last."""
 
     kind: type[models.Model]
-    pk: int
+    pk: Any
     row: Row
     is_new: bool
 
@@ -136,8 +136,14 @@ def rows() -> Rows:
     found: Rows = {}
     for kind in kinds:
         for row in kind._default_manager.values():
-            found[kind, row["id"]] = {name: value for name, value in row.items() if name not in LOOKED_AT}
+            found[kind, pk_of(kind, row)] = {name: value for name, value in row.items() if name not in LOOKED_AT}
     return found
+
+
+def pk_of(kind: type[models.Model], row: Row) -> Any:
+    """A row's key: of some kinds several fields together."""
+    values = tuple(row[field.attname] for field in kind._meta.pk_fields)
+    return values if len(values) > 1 else values[0]
 
 
 def may_change(site: Site, caller: Caller, request: Request, change: Change) -> bool:
