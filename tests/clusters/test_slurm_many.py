@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -16,8 +15,6 @@ from workers.config import RunConfig, preset
 from workers.executors.states import State
 
 MANY = 500
-SECONDS = 5.0
-"""Far above what a tick takes (under one on two free cores), since tests share their cores."""
 
 
 @pytest.fixture
@@ -50,13 +47,9 @@ def test_a_tick_over_five_hundred_asks_once(experiment: Experiment, ada: User, f
     cluster = Cluster.objects.get(name="far")
     reconcile.tick(cluster)
     asked.clear()
-    began = time.monotonic()
     reconcile.tick(cluster)
-    took = time.monotonic() - began
     assert [argv[0] for argv in asked] == ["squeue"]
     waiting = Attempt.objects.filter(cluster=cluster, state=State.QUEUED.value)
     assert waiting.count() == MANY and not waiting.filter(gone_since_at__isnull=False).exists()
     assert set(waiting.values_list("native_state", flat=True)) == {"PENDING"}
     assert waiting.filter(reason__startswith="waiting: ").count() == MANY
-    assert took < SECONDS, f"{took:.2f} s"
-    print(f"a tick over {MANY} waiting attempts: {took:.2f} s")

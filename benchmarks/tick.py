@@ -1,0 +1,88 @@
+"""Seconds of a tick over 500 attempts that wait on a real Slurm, beside those of the one squeue that it asks.
+
+    python -m benchmarks.tick
+
+Three nodes on this machine, all drained, so that nothing starts; the bundled PostgreSQL. The first tick, which writes
+why each attempt waits, is not counted. Exits 1 where the goal is missed, or no Slurm can be brought up here.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks import servers
+from tests.clusters.slurm import SlurmCluster, missing
+
+GOAL_SECONDS = 1.0
+WAITING, ROUNDS = 500, 9
+
+
+def queue(slurm: SlurmCluster) -> None:
+    """Attempts that wait on a cluster of the site, each with its job."""
+    from runs.models import Attempt, Cluster, Run, key_of
+
+    found = servers.experiment()
+    far = Cluster.objects.create(name="far", kind="slurm", config={"slurm_conf": str(slurm.conf)})
+    config = {"method": "es", "compute": {"cluster": "far"}}
+    runs = Run.objects.bulk_create(
+        Run(experiment=found, name=f"run {n}", method="es", seed=n, config=config, created_by=found.owner)
+        for n in range(WAITING)
+    )
+    Attempt.objects.bulk_create(Attempt(run=r, n=1, key=key_of(r, 1), cluster=far, state="queued") for r in runs)
+    for run in runs:
+        slurm.ask("sbatch", f"--job-name={key_of(run, 1)}", "--output=/dev/null", "--wrap=true")
+
+
+def seconds(call: Callable[[], object]) -> float:
+    """How long a call takes."""
+    began = time.perf_counter()
+    call()
+    return time.perf_counter() - began
+
+
+def measured(slurm: SlurmCluster) -> tuple[float, float]:
+    """Medians of a tick and of a bare squeue, in turns. Raises AssertionError where a tick forgets an attempt."""
+    from runs import reconcile
+    from runs.models import Attempt, Cluster
+
+    far = Cluster.objects.get(name="far")
+    reconcile.tick(far)
+    took = [
+        (seconds(lambda: reconcile.tick(far)), seconds(lambda: slurm.ask("squeue", "-h", "-r", "-t", "all")))
+        for _ in range(ROUNDS)
+    ]
+    waiting = Attempt.objects.filter(cluster=far, native_state="PENDING", reason__startswith="waiting: ").count()
+    if waiting != WAITING:
+        raise AssertionError(f"{waiting} of {WAITING} attempts wait and say why")
+    ticks, squeues = zip(*took, strict=True)
+    return statistics.median(ticks), statistics.median(squeues)
+
+
+def main() -> int:
+    """Measures, prints, and returns 1 where the goal is missed."""
+    if why := missing():
+        print(why)
+        return 1
+    slurm = SlurmCluster(Path(tempfile.mkdtemp(prefix="esweb-slurm-")))
+    try:
+        slurm.up()
+        slurm.ask("scontrol", "update", "NodeName=n[1-3]", "State=DRAIN", "Reason=benchmark")
+        with servers.site():
+            queue(slurm)
+            tick, squeue = measured(slurm)
+    finally:
+        slurm.down()
+    print(
+        f"a tick over {WAITING} waiting attempts: {1000 * tick:.0f} ms, goal {1000 * GOAL_SECONDS:g} ms; "
+        f"squeue alone {1000 * squeue:.0f} ms ({tick / squeue:.1f}x)"
+    )
+    return int(tick > GOAL_SECONDS)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
