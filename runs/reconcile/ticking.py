@@ -148,8 +148,8 @@ def _apply(job: Job, verdict: Verdict, seen: Observation | None) -> None:
         launch.shut_out(job)
     if verdict.must_withdraw:
         executor_for(job.cluster).cancel(job.key, 0.0)
-        if seen is not None and not seen.state.is_final:
-            launch.end_what_is_left(job)
+    elif verdict.must_fence and seen is not None and not seen.state.is_final:
+        launch.end_what_is_left(job)
     why = verdict.why
     if verdict.state == State.FAILED and verdict.facts.get("exit_code"):
         why = f"{why}: {last_words(job.directory)}"
