@@ -1,6 +1,6 @@
 # esweb. `make` prints the targets; `make demo` shows everything; `make check` is what CI runs.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test test-here test-clusters check bench soak fix lock config-reference words
+.PHONY: help setup demo run test test-site test-rest test-clusters check bench soak fix lock config-reference words
 PY := .venv/bin/python
 export OMP_WAIT_POLICY := PASSIVE
 
@@ -15,13 +15,17 @@ demo: setup ## Show it all: servers, a tiny model, ES against GRPO, live at http
 run: setup ## Start esweb with its own PostgreSQL and Valkey
 	$(PY) manage.py up
 
-# Tests on clusters wait for schedulers most of the time, so the others run beside them; a browser's are alone, as a person would be.
+# A test waits more than it works, so two cores bear three at a time; a browser's are alone, as a person would be.
+SITE := tests/runs tests/esweb tests/security
 test: .venv/.installed-dev ## Run every test, the browser's too
-	$(MAKE) --jobs=2 --output-sync=line test-here test-clusters
+	$(MAKE) --jobs=3 --output-sync=line test-site test-rest test-clusters
 	$(PY) -m pytest -m browser
 
-test-here: .venv/.installed-dev
-	$(PY) -m pytest -m "not browser" --ignore tests/clusters
+test-site: .venv/.installed-dev
+	$(PY) -m pytest -m "not browser" $(SITE)
+
+test-rest: .venv/.installed-dev
+	$(PY) -m pytest -m "not browser" $(addprefix --ignore=,$(SITE) tests/clusters)
 
 test-clusters: .venv/.installed-dev
 	$(PY) -m pytest -m "not browser" tests/clusters

@@ -59,7 +59,7 @@ def test_a_waiting_job_says_why_on_its_page_and_leaves_the_queue(
     slurm.ask("scontrol", "update", "NodeName=n[1-3]", "State=DRAIN", "Reason=test")
     try:
         run = run_far(experiment)
-        waiting = until(lambda: "ReqNodeNotAvail" in (a := tick_far(run)).reason and a)
+        waiting = until(lambda: "ReqNodeNotAvail" in (a := tick_far(run)).reason and a, 60)
         assert waiting.state == State.QUEUED.value
         assert waiting.reason.startswith("waiting: nodes that it needs are down, drained or reserved")
         assert waiting.reason in html.unescape(ada_client.get(run.get_absolute_url()).content.decode())
