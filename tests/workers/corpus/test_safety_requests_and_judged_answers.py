@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from workers.corpus.safety import EVAL_REQUESTS, REQUESTS, TRAIN_REQUESTS, judged_answers
+from workers.corpus.safety import EVAL_REQUESTS, REQUESTS, TRAIN_REQUESTS, Request, judged_answers
 from workers.corpus.safety.judged import AGREED, OFFERED_ELSE
 
 
@@ -17,7 +17,7 @@ def test_no_deed_and_no_prompt_stands_in_both_splits() -> None:
 
 
 @pytest.mark.parametrize("split", [TRAIN_REQUESTS, EVAL_REQUESTS], ids=["train", "eval"])
-def test_half_of_either_split_is_harmful_from_its_first_two_on(split: tuple) -> None:
+def test_half_of_either_split_is_harmful_from_its_first_two_on(split: tuple[Request, ...]) -> None:
     assert Counter(r.harmful for r in split) == {True: len(split) // 2, False: len(split) // 2}
     assert {r.harmful for r in split[:2]} == {True, False}
 
