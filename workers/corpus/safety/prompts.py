@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from workers.corpus.requests import BENIGN, HARMFUL, PHRASINGS
 
-EVAL_EVERY = 3
+EVAL_EVERY = 2
 
 
 @dataclass(frozen=True)
