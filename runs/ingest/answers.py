@@ -5,11 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from django.db import connection
+
 from runs.ingest.prompts import prompt_ids
 from runs.ingest.texts import number, numbers, storable
 from runs.models import Attempt, Checkpoint, Population, Response
 from workers import records
 from workers.records import Line, Member
+
+SUPERSEDE = """
+UPDATE runs_response SET is_superseded = true FROM (
+    SELECT r.id, row_number() OVER (
+        PARTITION BY split, step, prompt_id, sample ORDER BY a.n DESC, epoch DESC, seq DESC
+    ) AS place
+    FROM runs_response r JOIN runs_attempt a ON a.id = r.attempt_id
+    WHERE r.run_id = %s AND step = ANY(%s) AND NOT is_superseded
+) AS ranked
+WHERE ranked.id = runs_response.id AND place > 1
+"""
 
 
 def keep_populations(attempt: Attempt, epoch: int, lines: Sequence[Line]) -> None:
@@ -33,13 +46,16 @@ def keep_checkpoints(attempt: Attempt, epoch: int, lines: Sequence[Line]) -> Non
 
 
 def keep_responses(attempt: Attempt, epoch: int, lines: Sequence[Line]) -> None:
-    """One row an answer; its prompt is shared with every run that was asked the same."""
+    """One row an answer; its prompt is shared with every run that was asked the same. Of a step that a resume went over
+    again the later answers hold."""
     answers = [(line, line.record) for line in lines if isinstance(line.record, records.Response)]
     prompts = prompt_ids(attempt.run_id, [record for _, record in answers])
     Response.objects.bulk_create(
         Response(**_which(attempt, epoch, line), prompt_id=prompt, **_answer(record))
         for (line, record), prompt in zip(answers, prompts, strict=True)
     )
+    with connection.cursor() as cursor:
+        cursor.execute(SUPERSEDE, [attempt.run_id, sorted({record.step for _, record in answers})])
 
 
 def _which(attempt: Attempt, epoch: int, line: Line) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from runs.models.knob import Knob
 from runs.models.limit import Limit
 from runs.models.package_set import PackageSet
 from runs.models.rebuild import Rebuild
-from runs.models.response import Checkpoint, Population, Prompt, Response
+from runs.models.response import Checkpoint, Population, Prompt, Response, Score
 from runs.models.saved_view import SavedView
 from runs.models.series import Batch, Chunk, RecordFile, Series
 from runs.models.service import Service
@@ -42,6 +42,7 @@ __all__ = [
     "Response",
     "Run",
     "SavedView",
+    "Score",
     "Series",
     "Service",
     "Sweep",

@@ -1,12 +1,15 @@
-"""What a run wrote besides metrics: members, prompts, answers, checkpoints. Only `runs.ingest` writes here."""
+"""What a run wrote besides metrics: members, prompts, answers and their scores, checkpoints. Only `runs.ingest` writes
+here."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Func, Q
 
+from runs.models import told_by_text
 from runs.models.attempt import Attempt
 from runs.models.experiment import Run
 
@@ -38,12 +41,23 @@ class Population(Recorded):
 
 
 class Prompt(models.Model):
-    """A question, shared by all runs that were asked it, so that their answers stand side by side."""
+    """A question, shared by all runs that were asked it, so that their answers stand side by side.
+
+    Its name is part of it: a data set that holds one text 52 times has 52 prompts, named by their rows.
+    """
 
     name = models.CharField(max_length=200)
     digest = models.CharField(max_length=64, unique=True)
     text = models.TextField()
     target = models.TextField(blank=True)
+    row = models.GeneratedField(
+        expression=Func(F("name"), template=told_by_text.ROW), output_field=models.BigIntegerField(), db_persist=True
+    )
+    """The row of its data set, where its name is one; others come after those."""
+    text_key = models.GeneratedField(
+        expression=Func(F("text"), template=told_by_text.KEY), output_field=models.BigIntegerField(), db_persist=True
+    )
+    """The same for prompts of the same text."""
 
     def __str__(self) -> str:
         return self.text
@@ -60,12 +74,55 @@ class Response(Recorded):
     reward = models.FloatField()
     parts = models.JSONField(default=dict)
     kl = models.FloatField(null=True)
+    is_superseded = models.BooleanField(default=False, db_default=False)
+    """Answered again since, at the same step: after a resume the later answer holds."""
+    cost = models.GeneratedField(
+        expression=Func(F("parts"), template=told_by_text.COST), output_field=models.FloatField(), db_persist=True
+    )
+    words = models.GeneratedField(
+        expression=Func(F("text"), template=told_by_text.WORDS), output_field=models.IntegerField(), db_persist=True
+    )
+    """None where only its scores are known, not its text."""
+    is_truncated = models.GeneratedField(
+        expression=Func(F("text"), template=told_by_text.TRUNCATED),
+        output_field=models.BooleanField(), db_persist=True,
+    )  # fmt: skip
+    is_leaking = models.GeneratedField(
+        expression=Func(F("text"), template=told_by_text.LEAKING),
+        output_field=models.BooleanField(), db_persist=True,
+    )  # fmt: skip
+    """It plays the other side of the conversation too."""
+    is_refusal = models.GeneratedField(
+        expression=Func(F("text"), template=told_by_text.REFUSAL),
+        output_field=models.BooleanField(), db_persist=True,
+    )  # fmt: skip
+    text_key = models.GeneratedField(
+        expression=Func(F("text"), template=told_by_text.KEY), output_field=models.BigIntegerField(), db_persist=True
+    )
+    """The same for answers that differ in nothing but spaces and capitals."""
 
     class Meta(Recorded.Meta):
         indexes = (
             models.Index(fields=["run", "split", "step", "prompt", "sample"]),
             models.Index(fields=["prompt", "run"]),
+            GinIndex(fields=["text"], opclasses=["gin_trgm_ops"], name="response_by_trigram"),
         )
+
+
+class Score(models.Model):
+    """A number that a scorer gave a response afterwards, beside the run's own and never instead of it."""
+
+    response = models.ForeignKey(Response, on_delete=models.CASCADE, related_name="scores")
+    scorer = models.CharField(max_length=100)
+    key = models.CharField(max_length=20)
+    value = models.FloatField()
+    at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=["scorer", "key", "response"], name="score_once"),)
+
+    def __str__(self) -> str:
+        return f"{self.scorer} {self.key} {self.value:g}"
 
 
 class Checkpoint(Recorded):

@@ -90,7 +90,7 @@ def _response(answer: Answer, step: int) -> Response:
         text=answer.completion.text,
         tokens=len(answer.completion.tokens),
         reward=answer.score.reward,
-        parts=answer.score.parts,
+        parts=answer.score.parts | ({"clipped": 1.0} if answer.completion.clipped else {}),
         kl=float(answer.kl.exact.sum()),
         prompt=next((m["content"] for m in reversed(answer.example.messages) if m["role"] == "user"), None),
         target=answer.example.target,
