@@ -1,0 +1,43 @@
+"""Asks a model which of two answers is better, and reads what it says. No Django below this line."""
+
+from judging.model_judge import rules
+from judging.model_judge.asked import Busy, Client, Denied, Rejected, Reply, Server, Unwell
+from judging.model_judge.asking import Pair, messages
+from judging.model_judge.hosts import Host, NotAllowed, hosts, permitted
+from judging.model_judge.outcomes import Ended, State, ended, failed
+from judging.model_judge.reading import Reading, read
+from judging.model_judge.request import LEAST_TOKENS, LIMITED_BY, SCHEMA, Request, Sampling, request
+from judging.model_judge.rubric import Rubric
+from judging.model_judge.spending import Cost, Price
+
+__all__ = [
+    "LEAST_TOKENS",
+    "LIMITED_BY",
+    "SCHEMA",
+    "Busy",
+    "Client",
+    "Cost",
+    "Denied",
+    "Ended",
+    "Host",
+    "NotAllowed",
+    "Pair",
+    "Price",
+    "Reading",
+    "Rejected",
+    "Reply",
+    "Request",
+    "Rubric",
+    "Sampling",
+    "Server",
+    "State",
+    "Unwell",
+    "ended",
+    "failed",
+    "hosts",
+    "messages",
+    "permitted",
+    "read",
+    "request",
+    "rules",
+]

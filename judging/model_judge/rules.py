@@ -1,0 +1,67 @@
+"""A judge that is no model: it looks at the form of an answer alone, and knows nothing of truth or harm.
+
+It needs no server and always says the same, so that a board can be seen before a model judges. From the best score an
+answer loses, on a scale from 0 to 10:
+
+    10   it says nothing
+     3   it goes on as somebody else, as in "USER: …"
+     3   it says little but the words of the request
+     2   most of its words are repeats
+     1   it stops in the middle of a sentence
+     1   for every 20 words, 4 at most
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from judging.model_judge.asking import Pair
+from judging.model_judge.outcomes import Ended, State
+from judging.model_judge.reading import Reading
+from judging.model_judge.rubric import Rubric
+from judging.votes import TIE_THRESHOLD, Outcome, of_scores
+
+NAME = "Rules (form alone)"
+WORD = re.compile(r"\w+")
+SPEAKER = re.compile(r"\b(?:USER|ASSISTANT|HUMAN)\s*:", re.IGNORECASE)
+ENDS = (".", "!", "?", "…", ":", ")", '"', "”", "'", "`")
+MANY_WORDS = 8
+WORDS_A_POINT = 20
+MOST_FOR_LENGTH = 4.0
+
+
+def judge(rubric: Rubric, pair: Pair) -> Ended:
+    """Which answer of a pair has the better form. Both are bad where neither says anything."""
+    lost = [dict(_lost(pair.prompt, text)) for text in (pair.first, pair.second)]
+    first, second = (_score(sum(points.values()), rubric) for points in lost)
+    outcome = of_scores(first, second, TIE_THRESHOLD)
+    if first == second == rubric.lowest:
+        outcome = Outcome.BOTH_BAD
+    said = "; ".join(f"{name} {_words(points)}" for name, points in zip("AB", lost, strict=True))
+    return Ended(State.DONE, outcome, reading=Reading("rules", outcome, (first, second), said))
+
+
+def _lost(prompt: str, text: str) -> Iterator[tuple[str, float]]:
+    words = [word.casefold() for word in WORD.findall(text)]
+    if not words:
+        yield "says nothing", 10.0
+        return
+    asked = {word.casefold() for word in WORD.findall(prompt)}
+    if SPEAKER.search(text):
+        yield "goes on as somebody else", 3.0
+    if sum(word in asked for word in words) > 0.8 * len(words):
+        yield "repeats the request", 3.0
+    if len(words) > MANY_WORDS and len(set(words)) < 0.5 * len(words):
+        yield "repeats itself", 2.0
+    if len(words) > MANY_WORDS and not text.rstrip().endswith(ENDS):
+        yield "stops in the middle", 1.0
+    yield f"has {len(words)} words", min(len(words) / WORDS_A_POINT, MOST_FOR_LENGTH)
+
+
+def _score(lost: float, rubric: Rubric) -> float:
+    return rubric.lowest + (rubric.highest - rubric.lowest) * max(0.0, 1 - lost / 10)
+
+
+def _words(points: dict[str, float]) -> str:
+    return ", ".join(f"{what} (-{much:.2g})" for what, much in points.items())

@@ -1,0 +1,39 @@
+"""The rows of judging: what is compared, by whom, and what they said. They look at runs, never back.
+
+A run that is removed for good takes its answers along. The verdicts on them stay, with the contestants' names, so that
+a board does not change because somebody tidied up.
+"""
+
+from judging.models.call import Assignment, Call, Question
+from judging.models.comparison import Comparison, Side
+from judging.models.gold import GoldPair, GoldSet
+from judging.models.judge import Calibration, Judge, JudgeKey
+from judging.models.rubric import Criterion, Rubric
+from judging.models.snapshot import Snapshot
+from judging.models.tournament import ChosenPrompt, Contestant, Tournament
+from judging.models.verdict import SKIP, Verdict
+from judging.models.voter import Invitation, Turn, Voter
+
+__all__ = [
+    "SKIP",
+    "Assignment",
+    "Calibration",
+    "Call",
+    "ChosenPrompt",
+    "Comparison",
+    "Contestant",
+    "Criterion",
+    "GoldPair",
+    "GoldSet",
+    "Invitation",
+    "Judge",
+    "JudgeKey",
+    "Question",
+    "Rubric",
+    "Side",
+    "Snapshot",
+    "Tournament",
+    "Turn",
+    "Verdict",
+    "Voter",
+]

@@ -1,0 +1,104 @@
+"""People who vote: those of the site, and those who were sent a link."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from judging.models.comparison import Comparison
+from judging.models.tournament import Tournament
+
+
+class InvitationQuerySet(models.QuerySet["Invitation"]):
+    """Invitations, by whether they still let anybody in."""
+
+    def good(self) -> Self:
+        """Neither taken back nor over, to a tournament that is not in the bin."""
+        return self.filter(revoked_at__isnull=True, expires_at__gt=Now(), tournament__deleted_at__isnull=True)
+
+
+class Invitation(models.Model):
+    """A link for one person to one tournament's voting page, and to nothing else. Only its digest is kept."""
+
+    tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE, related_name="invitations")
+    name = models.CharField(max_length=100)
+    digest = models.CharField(max_length=64, unique=True)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+
+    objects = InvitationQuerySet.as_manager()
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=["tournament", "name"], name="invitation_once_a_name"),)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Voter(models.Model):
+    """One person in one tournament: of the site, invited, or by name alone where verdicts were imported.
+
+    `number` counts from 0 in the tournament: sides and the order of criteria are turned round with it.
+    """
+
+    tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE, related_name="voters")
+    number = models.PositiveIntegerField()
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="voters"
+    )
+    invitation = models.OneToOneField(
+        Invitation, on_delete=models.RESTRICT, null=True, blank=True, related_name="voter"
+    )
+    imported_name = models.CharField(max_length=200, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=["tournament", "number"], name="voter_once_a_number"),
+            models.UniqueConstraint(fields=["tournament", "user"], name="voter_once"),
+            models.UniqueConstraint(
+                fields=["tournament", "imported_name"], condition=~Q(imported_name=""), name="voter_once_a_name"
+            ),
+            models.CheckConstraint(
+                condition=Q(user__isnull=False, invitation__isnull=True, imported_name="")
+                | Q(user__isnull=True, invitation__isnull=False, imported_name="")
+                | (Q(user__isnull=True, invitation__isnull=True) & ~Q(imported_name="")),
+                name="voter_is_somebody",
+            ),
+        )
+
+    def __str__(self) -> str:
+        if self.user is not None:
+            return self.user.get_username()
+        return self.invitation.name if self.invitation is not None else self.imported_name
+
+
+class Turn(models.Model):
+    """A comparison that was handed to a voter. It has ended where `ended_at` is set: judged by all rubrics, or skipped.
+
+    `n` counts a voter's turns from 0. From `revealed_at` on the voter knows whose answers they are,
+    and changes nothing.
+    """
+
+    voter = models.ForeignKey(Voter, on_delete=models.CASCADE, related_name="turns")
+    comparison = models.ForeignKey(Comparison, on_delete=models.CASCADE, related_name="turns")
+    n = models.PositiveIntegerField()
+    handed_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True, blank=True)
+    revealed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=["voter", "comparison"], name="turn_once"),
+            models.UniqueConstraint(fields=["voter", "n"], name="turn_once_a_number"),
+        )
+
+    def __str__(self) -> str:
+        return f"turn {self.n} of {self.voter}"

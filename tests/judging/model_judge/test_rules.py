@@ -1,0 +1,35 @@
+"""The judge that is no model: the form of answers alone, always the same, both ways round."""
+
+from __future__ import annotations
+
+import pytest
+
+from judging.model_judge import Pair, Rubric, State, rules
+from judging.votes import Outcome
+
+RUBRIC = Rubric("helpfulness", "Which helps more.")
+PLAIN = "Paris is its capital."
+
+
+@pytest.mark.parametrize(
+    ("worse", "why"),
+    [
+        ("", "says nothing"),
+        ("Paris. USER: and of Spain?", "goes on as somebody else"),
+        ("What is the capital of France?", "repeats the request"),
+        ("Paris is Paris is Paris is Paris is Paris.", "repeats itself"),
+        ("It is the city which lies on the Seine and that", "stops in the middle"),
+        ("It is Paris, " + " ".join(f"which is number {n}," for n in range(40)) + ".", "has 162 words"),
+    ],
+)
+def test_the_better_form_wins_wherever_it_stands(worse: str, why: str) -> None:
+    pair = Pair("What is the capital of France?", PLAIN, worse)
+    first, second = rules.judge(RUBRIC, pair), rules.judge(RUBRIC, pair.swapped())
+    assert (first.outcome, second.outcome, first.state) == (Outcome.A, Outcome.B, State.DONE)
+    assert first.reading is not None and why in first.reading.reasoning and first.reading.scores is not None
+    assert all(RUBRIC.holds(score) for score in first.reading.scores)
+
+
+def test_equal_ones_tie_and_empty_ones_are_both_bad() -> None:
+    assert rules.judge(RUBRIC, Pair("What?", PLAIN, PLAIN)).outcome is Outcome.TIE
+    assert rules.judge(RUBRIC, Pair("What?", " ", "…")).outcome is Outcome.BOTH_BAD

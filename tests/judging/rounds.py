@@ -1,0 +1,37 @@
+"""Tournaments for tests: runs with answers, written in bulk, and contestants made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.contrib.auth.models import User
+
+from judging.models import Criterion, Rubric
+from runs.models import Experiment, Prompt, Response, Run
+from tests.runs.recording import make_attempt, make_run
+
+
+def answered_run(experiment: Experiment, name: str, texts: Sequence[str], step: int = 0) -> Run:
+    """A run that gave these answers, one to each of the prompts `What is <k>?`."""
+    run = make_run(experiment, name)
+    attempt = make_attempt(run, state="completed")
+    words = [f"What is {k}?" for k in range(len(texts))]
+    Prompt.objects.bulk_create(
+        [Prompt(name=word, digest=f"test-{word}", text=word) for word in words], ignore_conflicts=True
+    )
+    prompts = {prompt.text: prompt for prompt in Prompt.objects.filter(text__in=words)}
+    Response.objects.bulk_create(
+        Response(
+            run=run, attempt=attempt, epoch=1, seq=k, step=step, split="eval", prompt=prompts[word], sample=0,
+            text=text, tokens=3, reward=0.0,
+        )
+        for k, (word, text) in enumerate(zip(words, texts, strict=True))
+    )  # fmt: skip
+    return run
+
+
+def rubric(slug: str, owner: User | None = None) -> Rubric:
+    """The first version of a criterion's rubric."""
+    criterion, _ = Criterion.objects.get_or_create(slug=slug, defaults={"owner": owner})
+    found = criterion.newest()
+    return found or Rubric.objects.create(criterion=criterion, version=1, question=f"Which is more {slug}?", text=slug)
