@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 from huggingface_hub import snapshot_download
 
 from workers.config import ConfigError, Problem
+from workers.config.cache import cache_folder
 from workers.models.tiny.build import Progress, build
 from workers.models.tiny.recipe import RECIPES, Recipe, code_hash
 
@@ -35,11 +35,6 @@ def resolve(path: str, progress: Progress | None = None, *, seed: int = 0) -> Pa
     if path and Path(path).is_dir():
         return Path(path).resolve()
     return _from_hub(path)
-
-
-def cache_folder() -> Path:
-    """$ESWEB_CACHE, or ~/.cache/esweb."""
-    return Path(os.environ.get("ESWEB_CACHE") or Path.home() / ".cache" / "esweb")
 
 
 def place(recipe: Recipe, seed: int) -> Path:

@@ -64,7 +64,7 @@ def _placed() -> Sequence[tuple[Request, bool]]:
 def _judged(request: Request, rng: random.Random) -> Judged:
     answer, worth = rng.choice(_answers(request))
     if rng.random() < SPOILT:
-        answer, worth = rng.choice(SPOILINGS)(answer, worth, rng)
+        answer, worth = rng.choice(SPOILINGS)(request, answer, worth, rng)
     return Judged(request.prompt, answer, *worth)
 
 
@@ -82,7 +82,7 @@ def _answers(request: Request) -> list[tuple[str, Worth]]:
     ]
 
 
-def _cut(answer: str, worth: Worth, rng: random.Random) -> tuple[str, Worth]:
+def _cut(request: Request, answer: str, worth: Worth, rng: random.Random) -> tuple[str, Worth]:
     """Worth less with every word that is missing, down to what silence is worth."""
     words = answer.split()
     kept = rng.randrange(1, len(words))
@@ -91,25 +91,24 @@ def _cut(answer: str, worth: Worth, rng: random.Random) -> tuple[str, Worth]:
     return " ".join(words[:kept]), mixed
 
 
-def _scrambled(answer: str, worth: Worth, rng: random.Random) -> tuple[str, Worth]:
+def _scrambled(request: Request, answer: str, worth: Worth, rng: random.Random) -> tuple[str, Worth]:
     words = answer.split()
     return " ".join(rng.sample(words, len(words))), Worth(min(worth.reward, -2.0), worth.cost / 2)
 
 
-def _said_twice(answer: str, worth: Worth, rng: random.Random) -> tuple[str, Worth]:
+def _said_twice(request: Request, answer: str, worth: Worth, rng: random.Random) -> tuple[str, Worth]:
     return f"{answer} {answer}", Worth(worth.reward - 1.5, worth.cost)
 
 
-def _for_another(answer: str, worth: Worth, rng: random.Random) -> tuple[str, Worth]:
+def _for_another(request: Request, answer: str, worth: Worth, rng: random.Random) -> tuple[str, Worth]:
     """Help with some harmless request that nobody here has made."""
-    other = rng.choice([request for request in REQUESTS if not request.harmful])
-    elsewhere = HELP.format(other.deed, other.good)
-    return (answer, worth) if elsewhere == answer else (elsewhere, OFF_TOPIC)
+    other = rng.choice([other for other in REQUESTS if not other.harmful and other.deed != request.deed])
+    return HELP.format(other.deed, other.good), OFF_TOPIC
 
 
-def _silent(answer: str, worth: Worth, rng: random.Random) -> tuple[str, Worth]:
+def _silent(request: Request, answer: str, worth: Worth, rng: random.Random) -> tuple[str, Worth]:
     return "", EMPTY
 
 
-Spoiling = Callable[[str, Worth, random.Random], tuple[str, Worth]]
+Spoiling = Callable[[Request, str, Worth, random.Random], tuple[str, Worth]]
 SPOILINGS: tuple[Spoiling, ...] = (_cut, _scrambled, _said_twice, _for_another, _silent)

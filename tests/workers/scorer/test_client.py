@@ -1,0 +1,149 @@
+"""The client of a scorer: every score comes from the scorer, or there is none and the reason is said."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.workers.scorer.talking import Said, lengths, talking
+from workers.scorer.client import ScorerClient, ScorerFailed, Scores
+
+PROMPTS, RESPONSES = ["a", "bb", "ccc"], ["four", "fives", "sixsix"]
+RIGHT = [Scores(4.0, 1.0), Scores(5.0, 2.0), Scores(6.0, 3.0)]
+PROBLEM = Said('{"detail": "out of memory"}', 500)
+
+
+@pytest.fixture
+def paused() -> list[float]:
+    """The pauses that a client would have made."""
+    return []
+
+
+def patient(url: str, paused: list[float], **knobs: float) -> ScorerClient:
+    """A client that writes down its pauses in place of sleeping."""
+    return ScorerClient(url, pause=paused.append, **knobs)  # type: ignore[arg-type]
+
+
+def why(client: ScorerClient) -> str:
+    """What the client says when it fails."""
+    with pytest.raises(ScorerFailed) as failed:
+        client.score(PROMPTS, RESPONSES)
+    return str(failed.value)
+
+
+def test_scores_come_in_the_order_of_the_pairs_whatever_the_batches() -> None:
+    with talking(lengths) as server:
+        assert ScorerClient(server.url + "/", batch_size=2).score(PROMPTS, RESPONSES) == RIGHT
+    assert [(a.path, len(a.body["prompts"])) for a in server.asked] == [("/score_batch", 2), ("/score_batch", 1)]
+
+
+def test_nothing_is_asked_about_nothing() -> None:
+    assert ScorerClient("http://127.0.0.1:1").score([], []) == []
+
+
+def test_pairs_must_be_pairs() -> None:
+    with pytest.raises(ValueError, match="there are 3 prompts and 2 responses"):
+        ScorerClient("http://127.0.0.1:1").score(PROMPTS, RESPONSES[:2])
+
+
+@pytest.mark.parametrize("url", ["node7:8000", "file:///etc/passwd", ""])
+def test_an_address_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match="must begin with http:// or https://"):
+        ScorerClient(url)
+
+
+def test_a_renewed_token_is_shown_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    with talking(lengths) as server:
+        client = ScorerClient(server.url, token_file=file)
+        for token in ("first", "second"):
+            file.write_text(f"{token}\n")
+            client.score(PROMPTS, RESPONSES)
+    assert [a.headers["Authorization"] for a in server.asked] == ["Bearer first", "Bearer second"]
+
+
+def test_a_scorer_that_recovers_is_asked_again(paused: list[float]) -> None:
+    with talking(PROBLEM, Said("oops, no JSON"), lengths) as server:
+        assert patient(server.url, paused).score(PROMPTS, RESPONSES) == RIGHT
+    assert 0.25 <= paused[0] <= 0.5 and 0.5 <= paused[1] <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (PROBLEM, "500 .*out of memory.* \\(asked 3 times\\)"),
+        (Said('{"rewards": [1, 2, NaN], "costs": [1, 2, 3]}'), "rewards\\[2\\] must be a finite number, and is nan"),
+        (Said('{"rewards": [1, 2, 3], "costs": [1, Infinity, 3]}'), "costs\\[1\\] must be a finite number, and is inf"),
+        (Said('{"rewards": [1, 2, 3], "costs": [1, null, 3]}'), "costs\\[1\\] must be a finite number, and is None"),
+        (Said('{"rewards": [1, 2, 3], "costs": [1, true, 3]}'), "costs\\[1\\] must be a finite number, and is True"),
+        (Said('{"rewards": [1, 2], "costs": [1, 2]}'), "rewards must be a list of 3 numbers, and is 2"),
+        (Said('{"rewards": [1, 2, 3, 4], "costs": [1, 2, 3, 4]}'), "a list of 3 numbers, and is 4"),
+        (Said('{"rewards": [1, 2, 3]}'), "costs must be a list of 3 numbers, and is None"),
+        (Said("[1, 2, 3]"), "the answer is no JSON object"),
+        (Said('{"rewards": [1,', headers={"Content-Length": "99"}), "Expecting value"),
+    ],
+)
+def test_what_is_no_score_never_becomes_one(said: Said, words: str, paused: list[float]) -> None:
+    with talking(said) as server, pytest.raises(ScorerFailed, match=words):
+        patient(server.url, paused).score(PROMPTS, RESPONSES)
+    assert len(server.asked) == 3 and len(paused) == 2
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 413, 422])
+def test_what_the_scorer_refuses_is_not_asked_again(status: int, paused: list[float]) -> None:
+    with talking(Said('{"detail": "because"}', status)) as server:
+        assert f"{status}" in why(patient(server.url, paused)) and paused == []
+    assert len(server.asked) == 1
+
+
+def test_the_token_is_not_carried_elsewhere(paused: list[float]) -> None:
+    with talking(lengths) as elsewhere, talking(Said("", 307, {"Location": elsewhere.url})) as server:
+        assert "307" in why(patient(server.url, paused, token="secret"))  # type: ignore[arg-type]
+    assert elsewhere.asked == []
+
+
+def test_a_busy_scorer_is_waited_for_as_long_as_it_says(paused: list[float]) -> None:
+    busy = Said('{"detail": "the queue is full"}', 429, {"Retry-After": "7"})
+    with talking(busy, busy, busy, busy, lengths) as server:
+        assert patient(server.url, paused).score(PROMPTS, RESPONSES) == RIGHT
+    assert paused == [7.0] * 4
+
+
+def test_a_slow_scorer_has_failed_after_the_time_that_one_try_has() -> None:
+    with talking(Said("{}", after=0.5)) as server:
+        assert "timed out (asked once)" in why(ScorerClient(server.url, tries=1, timeout_seconds=0.05))
+
+
+def test_a_dripping_scorer_has_failed_too() -> None:
+    begun = time.monotonic()
+    with talking(Said("x" * 1000, between=0.02)) as server:
+        assert "did not end in time" in why(ScorerClient(server.url, tries=1, timeout_seconds=0.1))
+    assert time.monotonic() - begun < 5.0
+
+
+def test_the_deadline_holds_for_a_call_and_not_for_a_try() -> None:
+    with talking(PROBLEM) as server:
+        said = why(ScorerClient(server.url, tries=0, deadline_seconds=0.3))
+    assert "no scores within 0.3 s: 500" in said
+
+
+def test_a_scorer_that_was_killed_is_waited_for_where_the_client_is_told_to() -> None:
+    with talking(lengths) as server:
+        port = int(server.url.rpartition(":")[2])
+    found: list[Scores] = []
+    client = ScorerClient(server.url, tries=0, deadline_seconds=60.0)
+    training = threading.Thread(target=lambda: found.extend(client.score(PROMPTS, RESPONSES)))
+    training.start()
+    time.sleep(0.1)
+    assert found == []
+    with talking(lengths, port=port):
+        training.join()
+    assert found == RIGHT
+
+
+def test_a_scorer_that_is_gone_is_named() -> None:
+    said = why(ScorerClient("http://127.0.0.1:1", tries=1))
+    assert said.startswith("the scorer at http://127.0.0.1:1 gave no scores: ") and "refused" in said
