@@ -360,6 +360,7 @@ class Migration(migrations.Migration):
                 ('n', models.PositiveIntegerField()),
                 ('handed_at', models.DateTimeField()),
                 ('ended_at', models.DateTimeField(blank=True, null=True)),
+                ('is_passed', models.BooleanField(default=False)),
                 ('revealed_at', models.DateTimeField(blank=True, null=True)),
                 ('comparison', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='turns', to='judging.comparison')),
                 ('voter', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='turns', to='judging.voter')),

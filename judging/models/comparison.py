@@ -66,3 +66,8 @@ class Comparison(models.Model):
         if self.prompt is None or self.response_a is None or self.response_b is None:
             return None
         return self.prompt.prompt.text, self.response_a.text, self.response_b.text
+
+    def first_for(self, number: int) -> Side:
+        """Whose answer stands left for the voter of this number."""
+        first = Side(self.first)
+        return first if number % 2 == 0 else Side.B if first == Side.A else Side.A

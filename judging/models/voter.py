@@ -81,7 +81,8 @@ class Voter(models.Model):
 
 
 class Turn(models.Model):
-    """A comparison that was handed to a voter. It has ended where `ended_at` is set: judged by all rubrics, or skipped.
+    """A comparison that was handed to a voter. It has ended where `ended_at` is set: judged by all
+    rubrics, or passed by.
 
     `n` counts a voter's turns from 0. From `revealed_at` on the voter knows whose answers they are,
     and changes nothing.
@@ -92,6 +93,7 @@ class Turn(models.Model):
     n = models.PositiveIntegerField()
     handed_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)
+    is_passed = models.BooleanField(default=False)
     revealed_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

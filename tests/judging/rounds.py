@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from django.contrib.auth.models import User
 
-from judging.models import Criterion, Rubric
+from judging.models import Criterion, GoldPair, GoldSet, Rubric, Tournament
+from judging.tournaments import Draft, Entry, make
 from runs.models import Experiment, Prompt, Response, Run
 from tests.runs.recording import make_attempt, make_run
 
@@ -35,3 +36,26 @@ def rubric(slug: str, owner: User | None = None) -> Rubric:
     criterion, _ = Criterion.objects.get_or_create(slug=slug, defaults={"owner": owner})
     found = criterion.newest()
     return found or Rubric.objects.create(criterion=criterion, version=1, question=f"Which is more {slug}?", text=slug)
+
+
+def held(owner: User, experiment: Experiment, *, prompts: int = 4, contestants: int = 3, **draft: object) -> Tournament:
+    """A tournament by two criteria, of runs whose answers say nothing of who gave them."""
+    runs = [
+        answered_run(experiment, f"runner {k}", [f"answer {k} to {n}" for n in range(prompts)])
+        for k in range(contestants)
+    ]
+    rubrics = [rubric("helpfulness"), rubric("harmlessness")]
+    said: dict[str, object] = {"name": "Which is better?", "prompts": prompts, "seed": 7} | draft
+    return make(owner, Draft(entries=[Entry(run, 0, "eval") for run in runs], rubrics=rubrics, **said))  # type: ignore[arg-type]
+
+
+def gold(owner: User, count: int = 4) -> GoldSet:
+    """A gold set whose better answer is always a."""
+    made = GoldSet.objects.create(name="gold", owner=owner)
+    GoldPair.objects.bulk_create(
+        GoldPair(
+            gold_set=made, place=k, prompt=f"gold {k}?", text_a="good", text_b="bad", expected={"helpfulness": "a"}
+        )
+        for k in range(count)
+    )
+    return made

@@ -1,0 +1,22 @@
+"""What a person may do with tournaments and criteria that they can see. Who votes by a link is in `invitations`."""
+
+from __future__ import annotations
+
+from judging.models import Criterion, Tournament
+from runs.access import Role, may_make, role_of
+from runs.models.experiment import Person
+
+
+def may_hold(person: Person) -> bool:
+    """True where the person may make tournaments and criteria of their own."""
+    return may_make(person)
+
+
+def may_look_after(person: Person, tournament: Tournament) -> bool:
+    """True where the person may pause, close, delete and invite to it: its owner, and admins."""
+    return may_make(person) and (tournament.owner_id == person.pk or role_of(person) == Role.ADMIN)
+
+
+def may_reword(person: Person, criterion: Criterion) -> bool:
+    """True where the person may give a criterion its next rubric: its owner, and admins for those of the site."""
+    return may_make(person) and (criterion.owner_id == person.pk or role_of(person) == Role.ADMIN)

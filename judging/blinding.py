@@ -1,0 +1,36 @@
+"""What in an answer tells whose it is: names of models, and markers of roles that only some models leave behind.
+
+Names are hidden from voters. Markers are left where they are, since they may be what is bad about an answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+NAME, MARKER = "name", "marker"
+FAMILIES = (
+    "alpaca", "beaver", "chatglm", "chatgpt", "claude", "deepseek", "falcon", "gemini", "gemma", "gpt-?[2-5][\\w.-]*",
+    "llama(?:-?\\d[\\w.-]*)?", "mistral", "mixtral", "openai", "anthropic", "phi-[1-4][\\w.-]*", "qwen(?:-?\\d[\\w.-]*)?", "tulu", "vicuna",
+)  # fmt: skip
+ROLES = re.compile(
+    r"^\W*(?:user|assistant|human|system|bot)\s*:|<\|?(?:im_start|im_end|user|assistant)\|?>", re.I | re.M
+)
+SHORTEST = 4
+"""Of a contestant's own name: shorter ones are words that answers are full of."""
+
+
+def leaks(text: str, names: Iterable[str] = ()) -> list[str]:
+    """What the answer tells, of NAME and MARKER. `names` are those of the contestants and of their models."""
+    found = [NAME] if _names(names).search(text) else []
+    return [*found, MARKER] if ROLES.search(text) else found
+
+
+def hidden(text: str, names: Iterable[str], instead: str) -> str:
+    """The answer with `instead` in place of every name."""
+    return _names(names).sub(lambda _: instead, text)
+
+
+def _names(names: Iterable[str]) -> re.Pattern[str]:
+    own = sorted({name for name in names if len(name) >= SHORTEST}, key=len, reverse=True)
+    return re.compile(rf"(?<!\w)(?:{'|'.join([*map(re.escape, own), *FAMILIES])})(?!\w)", re.I)

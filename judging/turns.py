@@ -1,0 +1,79 @@
+"""Hands comparisons to voters, some ahead, so that a voter whose connection is lost goes on meanwhile.
+
+So many people see a comparison as the tournament's `overlap` says. A turn that nobody took for an hour counts no more,
+and the comparison goes to somebody else; whoever comes back to it later is still heard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import Count, Max, Q, QuerySet
+from django.utils import timezone
+
+from judging.models import Comparison, Tournament, Turn, Voter
+
+AHEAD = 8
+GIVEN_UP_AFTER = timedelta(hours=1)
+
+
+def hand(voter: Voter, *, ahead: int = AHEAD, beside: Sequence[int] = ()) -> list[Turn]:
+    """So many turns of the voter that have not ended, in their order: the old ones first, then new ones.
+
+    `beside` are the ids of turns that the voter has already. Fewer, or none, where nothing is left to judge.
+    """
+    with transaction.atomic():
+        # One at a time, so that two voters are not handed the last free place of a comparison both.
+        tournament = Tournament.objects.select_for_update(no_key=True).get(pk=voter.tournament_id)
+        old = list(_shown(voter.turns.filter(ended_at=None).exclude(pk__in=beside))[:ahead])
+        new = _new(tournament, voter, ahead - len(old)) if tournament.is_open else []
+        return [*old, *_shown(Turn.objects.filter(pk__in=[turn.pk for turn in new]))]
+
+
+def left(voter: Voter) -> int:
+    """How many comparisons the voter may still judge, those in hand too."""
+    return _free(voter).count() + voter.turns.filter(ended_at=None, comparison__gold_pair=None).count()
+
+
+def _shown(turns: QuerySet[Turn]) -> QuerySet[Turn]:
+    related = (
+        "comparison__prompt__prompt",
+        "comparison__response_a",
+        "comparison__response_b",
+        "comparison__gold_pair",
+    )
+    return turns.select_related(*related).order_by("n")
+
+
+def _new(tournament: Tournament, voter: Voter, count: int) -> list[Turn]:
+    newest = voter.turns.aggregate(n=Max("n"))["n"]
+    first = 0 if newest is None else newest + 1
+    plain = list(_free(voter)[:count])
+    gold = list(_gold(voter)[:count]) if tournament.gold_set_id else []
+    handed = []
+    for n in range(first, first + count):
+        if gold and (n + 1) % tournament.gold_every == 0:
+            handed.append((n, gold.pop(0)))
+        elif plain:
+            handed.append((n, plain.pop(0)))
+    now = timezone.now()
+    return Turn.objects.bulk_create(Turn(voter=voter, comparison=one, n=n, handed_at=now) for n, one in handed)
+
+
+def _free(voter: Voter) -> QuerySet[Comparison]:
+    """Comparisons that the voter has not seen, and that need somebody yet."""
+    held = Q(turns__is_passed=False) & (
+        Q(turns__ended_at__isnull=False) | Q(turns__handed_at__gt=timezone.now() - GIVEN_UP_AFTER)
+    )
+    there = Comparison.objects.filter(
+        tournament=voter.tournament_id, gold_pair=None, response_a__isnull=False, response_b__isnull=False
+    )
+    unseen = there.exclude(pk__in=voter.turns.values("comparison"))
+    return unseen.annotate(held=Count("turns", filter=held)).filter(held__lt=voter.tournament.overlap).order_by("place")
+
+
+def _gold(voter: Voter) -> QuerySet[Comparison]:
+    there = Comparison.objects.filter(tournament=voter.tournament_id, gold_pair__isnull=False)
+    return there.exclude(pk__in=voter.turns.values("comparison")).order_by("place")

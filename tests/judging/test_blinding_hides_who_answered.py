@@ -1,0 +1,37 @@
+"""Names in answers are found and hidden, markers of roles are found, and ordinary words are left alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from judging.blinding import hidden, leaks
+
+NAMES = ("beaver run 3", "es-500")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("I am Qwen2.5, made to help.", ["name"]),
+        ("As ChatGPT I cannot.", ["name"]),
+        ("Says ES-500 itself", ["name"]),
+        ("Sure.\nUSER: and now?\nASSISTANT: yes", ["marker"]),
+        ("<|im_start|>assistant", ["marker"]),
+        ("I am GPT-4.\nUSER: really?", ["name", "marker"]),
+        ("The user asked: why? A llamasoft game, the tulups, es.", []),
+        ("A userland tool: fine", []),
+        ("", []),
+    ],
+)
+def test_what_tells_whose_an_answer_is_is_found(text: str, found: list[str]) -> None:
+    assert leaks(text, NAMES) == found
+
+
+def test_names_are_hidden_and_nothing_else_changes() -> None:
+    said = hidden("I am Qwen2.5 of beaver run 3; *bold* <b>", NAMES, "▒▒▒")
+
+    assert said == "I am ▒▒▒ of ▒▒▒; *bold* <b>"
+
+
+def test_names_too_short_to_tell_are_left() -> None:
+    assert hidden("es muy bueno", ("es",), "▒▒▒") == "es muy bueno"
