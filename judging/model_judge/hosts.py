@@ -13,7 +13,7 @@ import socket
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 Address: TypeAlias = IPv4Address | IPv6Address
@@ -53,7 +53,7 @@ def host(entry: str) -> Host:
         networks = (ip_network(network, strict=False),) if network else _of(name)
     except ValueError:
         raise ValueError(what) from None
-    if not name or parts.path or parts.username is not None or parts.query or parts.fragment:
+    if not name or " " in where or parts.path or parts.username is not None or parts.query or parts.fragment:
         raise ValueError(what)
     return Host(name, port, networks)
 
@@ -83,10 +83,10 @@ def permitted(url: str, allowed: Sequence[Host]) -> Host:
     raise NotAllowed(f"{name}:{port} is none of the hosts that judges may be asked at: {choices}")
 
 
-def addresses(one: Host, port: int, look_up: Callable[..., list[tuple[object, ...]]] = socket.getaddrinfo) -> list[str]:
+def addresses(one: Host, port: int, look_up: Callable[..., Any] = socket.getaddrinfo) -> list[str]:
     """The host's addresses as they are now, each of them one that it may have. Raises NotAllowed, OSError."""
     found = look_up(one.name, port, type=socket.SOCK_STREAM)
-    texts = list(dict.fromkeys(str(entry[4][0]) for entry in found))  # type: ignore[index]
+    texts = list(dict.fromkeys(str(entry[4][0]) for entry in found))
     for text in texts:
         if not one.holds(ip_address(text.partition("%")[0])):
             raise NotAllowed(f"{one.name} has the address {text}, which is not public and which no admin allowed")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 import time
 from collections.abc import Iterator
 
@@ -37,7 +39,7 @@ def server() -> Iterator[JudgeServer]:
         yield running
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def client(server: JudgeServer) -> Iterator[Client]:
     with Client(Server(server.url, KEY, HERE, seconds=0.5)) as made:
         yield made
@@ -119,9 +121,6 @@ def test_a_busy_server_says_how_long_to_wait(
 
 
 def test_an_answer_that_drips_ends_in_time(server: JudgeServer) -> None:
-    import socket
-    import threading
-
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def drip() -> None:

@@ -19,7 +19,7 @@ PLAIN = "Paris is its capital."
         ("What is the capital of France?", "repeats the request"),
         ("Paris is Paris is Paris is Paris is Paris.", "repeats itself"),
         ("It is the city which lies on the Seine and that", "stops in the middle"),
-        ("It is Paris, " + " ".join(f"which is number {n}," for n in range(40)) + ".", "has 162 words"),
+        ("It is Paris, " + " ".join(f"road{n}" for n in range(40)) + ".", "has 43 words"),
     ],
 )
 def test_the_better_form_wins_wherever_it_stands(worse: str, why: str) -> None:
