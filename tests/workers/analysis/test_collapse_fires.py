@@ -1,0 +1,110 @@
+"""The detectors are quiet on honest models and fire on what two published runs of GRPO did to theirs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.workers.analysis.answering import FOREIGN, TEMPLATE, honest
+from workers.analysis.collapse import Answer, Measures, findings, measure
+
+if TYPE_CHECKING:
+    from workers.models import Loaded
+
+COUNT = 120
+
+
+def measured(answers: list[Answer]) -> Measures:
+    found = measure(answers)
+    assert found is not None
+    return found
+
+
+def fired(answers: list[Answer], base: list[Answer] | None) -> set[str]:
+    found = findings(measured(answers), measured(base) if base else None)
+    return {finding.name for finding in found.values() if finding.fired}
+
+
+@pytest.mark.parametrize("count", [8, 36, COUNT])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_another_honest_model_fires_nothing(count, seed):
+    assert fired(honest(count, seed), honest(count)) == set()
+
+
+def test_nothing_fires_against_itself_however_alike_its_answers_are():
+    template = [replace(answer, text=TEMPLATE) for answer in honest(COUNT)]
+    assert fired(template, template) == set()
+
+
+def test_one_template_for_all_prompts_fires_everything_that_looks_for_it():
+    """As of the published GRPO run with β = 0.01: 3030 of 3036 answers are one refusal."""
+    template = [replace(answer, text=TEMPLATE) for answer in honest(COUNT)[2:]] + honest(COUNT)[:2]
+    assert fired(template, honest(COUNT)) >= {
+        "exact", "near", "clusters", "opening", "sentence", "distinct", "gzip", "self_bleu", "refusal",
+    }  # fmt: skip
+
+
+def test_a_template_fires_without_a_base_model_too():
+    assert fired([replace(answer, text=TEMPLATE) for answer in honest(COUNT)], None) == {"near", "opening"}
+    assert fired(honest(COUNT), None) == set()
+
+
+@pytest.mark.parametrize("every", [1, 3, 6])
+def test_one_foreign_sentence_in_different_answers_fires_what_looks_for_sentences(every):
+    """As of the seed that asks what my city does: no two answers are equal, and none is near another."""
+    said = [
+        replace(answer, text=f"{answer.text} {FOREIGN}") if i % every == 0 else answer
+        for i, answer in enumerate(honest(COUNT))
+    ]
+    assert fired(said, honest(COUNT)) - {"self_bleu"} == {"sentence"}
+    assert measured(said).examples["sentence"].text == FOREIGN
+
+
+def test_a_conversation_with_nobody_fires_what_looks_for_leaks():
+    said = [replace(answer, text=f"{answer.text} USER: And then?") for answer in honest(COUNT)]
+    assert fired(said, honest(COUNT)) - {"self_bleu"} == {"leak"}
+
+
+def test_a_base_model_that_leaks_itself_makes_it_no_news():
+    leaking = [replace(a, text=f"{a.text} USER: And then?") if a.key % 10 < 7 else a for a in honest(COUNT)]
+    fewer = [replace(a, text=f"{a.text} USER: And then?") if a.key % 10 < 6 else a for a in honest(COUNT, 4)]
+    assert fired(fewer, leaking) == set()
+
+
+def test_longer_answers_that_are_cut_are_told_and_are_no_alarm():
+    found = findings(measured([replace(a, is_cut=True) for a in honest(COUNT)]), measured(honest(COUNT)))
+    assert [f.name for f in found.values() if f.fired] == ["cut"]
+
+
+def test_empty_answers_are_a_collapse():
+    assert fired([replace(answer, text="") for answer in honest(COUNT)], honest(COUNT)) >= {"exact", "near", "clusters"}
+
+
+def test_a_few_answers_differ_by_chance():
+    some = [replace(a, text=f"{a.text} USER:") if a.key < 2 else a for a in honest(8)]
+    assert fired(some, honest(8)) == set()
+
+
+def test_of_fewer_than_five_answers_nothing_is_said():
+    found = findings(measured([replace(a, text=TEMPLATE) for a in honest(4)]), measured(honest(4)))
+    assert not any(finding.fired or finding.is_judged for finding in found.values())
+
+
+def test_the_projects_own_model_at_base_fires_nothing(micro: Loaded):
+    """It ends all its answers with the same sentence, and is held against itself; its samples are held against it."""
+    from workers.config import TaskConfig
+    from workers.models import chat_text
+    from workers.models.decoder import Decoder
+    from workers.tasks import make
+
+    asked = make(TaskConfig()).examples("eval")
+    texts = [chat_text(micro.tokenizer, example.messages) for example in asked]
+    decoder = Decoder(micro.model, micro.tokenizer)
+    greedy, sampled = (
+        [Answer(i, texts[i], completion.text) for i, completion in enumerate(answers)]
+        for answers in (decoder.greedy(texts, 24), decoder.sample(texts, 24, 0.7, 0))
+    )
+    assert measured(greedy).sentence > 0.9
+    assert fired(greedy, greedy) == fired(greedy, None) == fired(sampled, greedy) == set()

@@ -1,0 +1,24 @@
+"""Have a model's answers collapsed? Texts in, shares and ratios out; what is too much is told against a base model.
+
+Everything is measured on one answer per different prompt: a prompt that a file holds 52 times has 52 equal answers, and
+that is no collapse.
+"""
+
+from workers.analysis.collapse.answers import Answer, one_a_prompt
+from workers.analysis.collapse.findings import DETECTORS, Detector, Finding, findings
+from workers.analysis.collapse.measures import ANSWERS_AT_MOST, BYTES, TOKENS, Example, Measures, measure
+
+__all__ = [
+    "ANSWERS_AT_MOST",
+    "BYTES",
+    "DETECTORS",
+    "TOKENS",
+    "Answer",
+    "Detector",
+    "Example",
+    "Finding",
+    "Measures",
+    "findings",
+    "measure",
+    "one_a_prompt",
+]

@@ -1,0 +1,126 @@
+"""Numbers of a set of answers against those of a base model's -> which of them speak of a collapse.
+
+Hardly anything is judged alone: honest models repeat themselves too, and by how much depends on the task (that of this
+project ends every answer with the same sentence). A share must exceed the base model's by a margin that matters and by
+three standard errors of the difference. Without a base model it is only told where half of all answers are nearly the
+same, or begin so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import sqrt
+from typing import TypeAlias
+
+from workers.analysis.collapse.measures import Measures
+
+HALF = 0.5
+ERRORS = 3.0
+FEWEST = 5
+"""Answers: of fewer nothing is said."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """value, base: of the model and of its base, base None where there is none. limit: beyond it, it fires; None where
+    nothing can be said. at: of so many words or bytes. fired: the value is beyond the limit."""
+
+    name: str
+    value: float | None
+    base: float | None
+    limit: float | None
+    fired: bool
+    at: int | None = None
+
+    @property
+    def is_judged(self) -> bool:
+        return self.limit is not None
+
+
+@dataclass(frozen=True)
+class Detector:
+    """kind: share (of the answers, higher is worse), rise (another number, higher is worse), times (of the base's, the
+    number that it may be multiplied with at most), part (of the base's, that must be left at least).
+    alone: the limit without a base model, None where there is none. is_alarm: a collapse where it fires; the others
+    only say that something changed, for better or worse."""
+
+    name: str
+    kind: str
+    margin: float
+    alone: float | None = None
+    is_alarm: bool = True
+
+
+DETECTORS = (
+    Detector("exact", "share", 0.2),
+    Detector("near", "share", 0.15, HALF),
+    Detector("clusters", "part", 0.5),
+    Detector("opening", "share", 0.25, HALF),
+    Detector("sentence", "share", 0.1),
+    Detector("distinct", "part", 0.5),
+    Detector("gzip", "times", 1.6),
+    Detector("self_bleu", "rise", 0.25),
+    Detector("leak", "share", 0.1),
+    Detector("cut", "share", 0.2, is_alarm=False),
+    Detector("refusal", "share", 0.2, is_alarm=False),
+)
+
+
+def findings(found: Measures, base: Measures | None) -> dict[str, Finding]:
+    """What each detector says, in the order of DETECTORS."""
+    return {detector.name: _finding(detector, found, base) for detector in DETECTORS}
+
+
+def _finding(detector: Detector, found: Measures, base: Measures | None) -> Finding:
+    at, value, before = _values(detector.name, found, base)
+    limit = _limit(detector, found, base, before)
+    if value is None or limit is None or found.answers < FEWEST:
+        return Finding(detector.name, value, before, None, False, at)
+    return Finding(detector.name, value, before, limit, value < limit if detector.kind == "part" else value > limit, at)
+
+
+def _limit(detector: Detector, found: Measures, base: Measures | None, before: float | None) -> float | None:
+    if base is None:
+        return detector.alone
+    if before is None or base.answers < FEWEST:
+        return None
+    if detector.kind in ("part", "times"):
+        return before * detector.margin
+    if detector.kind == "rise":
+        return before + detector.margin
+    return before + max(detector.margin, _noise(detector.name, found, base))
+
+
+def _noise(name: str, found: Measures, base: Measures) -> float:
+    """So far two shares of these many answers lie apart by chance: three standard errors, the shares pooled."""
+    n, m = found.answers, base.answers
+    pooled = (getattr(found, name) * n + getattr(base, name) * m) / (n + m)
+    return ERRORS * sqrt(pooled * (1 - pooled) * (1 / n + 1 / m))
+
+
+Values: TypeAlias = tuple[int | None, float | None, float | None]
+
+
+def _values(name: str, found: Measures, base: Measures | None) -> Values:
+    """(of so many words or bytes, the model's number, the base's). Clusters are counted per answer."""
+    if name == "clusters":
+        return None, found.clusters / found.answers, base.clusters / base.answers if base else None
+    if name in ("distinct", "gzip"):
+        return _at_the_same(_amounts(name, found), _amounts(name, base) if base else None)
+    return None, getattr(found, name), getattr(base, name) if base else None
+
+
+def _at_the_same(found: Mapping[int, float], base: Mapping[int, float] | None) -> Values:
+    """Both at the largest amount of text that both have."""
+    amounts = found.keys() & base.keys() if base else found.keys()
+    if not amounts:
+        return None, None, None
+    most = max(amounts)
+    return most, found[most], base[most] if base else None
+
+
+def _amounts(name: str, found: Measures) -> Mapping[int, float]:
+    if name == "gzip":
+        return found.gzip
+    return {tokens: shares[1] for tokens, shares in found.distinct.items()}

@@ -1,0 +1,143 @@
+"""All numbers of one set of answers, and the answers that show best what each of them means."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, TypeAlias
+
+from workers.analysis.collapse.answers import Answer, one_a_prompt
+from workers.analysis.collapse.duplicates import clusters, effective_number
+from workers.analysis.collapse.manners import is_cut, leaks, refuses
+from workers.analysis.collapse.variety import distinct, gzip_ratio, self_bleu
+
+TOKENS = (250, 1000, 4000, 16000)
+"""Words of which distinct n-grams are counted, as far as there are so many."""
+BYTES = (1000, 4000, 16000, 64000)
+NGRAMS = (1, 2, 3)
+BLEU_ANSWERS = 200
+ANSWERS_AT_MOST = 5000
+"""More are not looked at: a sample of this size tells a share to within 1.4 points."""
+EXAMPLES_AT_MOST = 3
+QUOTED = 300
+
+Groups: TypeAlias = Mapping[tuple[str, ...], Sequence[Answer]]
+
+
+@dataclass(frozen=True)
+class Example:
+    """What answers have in common, as one of them wrote it, and the keys of the first of them."""
+
+    text: str
+    keys: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Measures:
+    """answers: how many were looked at, each to another prompt; of: how many prompts there were.
+
+    Shares of the answers, 0 to 1. exact: another prompt was answered with the same words; near: in the largest cluster
+    of nearly equal ones; opening, sentence: that have the most common first eight words, or sentence; leak, cut,
+    refusal: see `manners`. clusters: the effective number of clusters of nearly equal answers. self_bleu: of 200.
+    distinct: words -> share of different 1-, 2- and 3-grams in the first so many; gzip: bytes -> compression ratio.
+    None, or no entry, where there is too little text to tell.
+    """
+
+    answers: int
+    of: int
+    exact: float
+    near: float
+    clusters: float
+    opening: float
+    sentence: float
+    leak: float
+    cut: float
+    refusal: float
+    self_bleu: float | None
+    distinct: Mapping[int, tuple[float, ...]]
+    gzip: Mapping[int, float]
+    examples: Mapping[str, Example]
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, said: Mapping[str, Any]) -> Measures:
+        """What `to_json` wrote, through JSON and back."""
+        distinct = {int(tokens): tuple(shares) for tokens, shares in said["distinct"].items()}
+        gzip = {int(size): ratio for size, ratio in said["gzip"].items()}
+        examples = {name: Example(one["text"], tuple(one["keys"])) for name, one in said["examples"].items()}
+        return cls(**{**said, "distinct": distinct, "gzip": gzip, "examples": examples})
+
+
+def measure(answers: Iterable[Answer]) -> Measures | None:
+    """The numbers of these answers, the first to each different prompt; None where there are none."""
+    whole = one_a_prompt(answers)
+    kept = whole[:ANSWERS_AT_MOST]
+    if not kept:
+        return None
+    words = [answer.words for answer in kept]
+    near = clusters(words)
+    groups = {
+        "exact": _largest(_by(kept, lambda answer: [answer.words])),
+        "near": [kept[i] for i in near[0]] if len(near[0]) > 1 else [],
+        "opening": _largest(_by(kept, lambda answer: [answer.opening] if answer.opening else [])),
+        "sentence": _largest(_by(kept, lambda answer: answer.sentences)),
+        "leak": [answer for answer in kept if leaks(answer)],
+        "cut": [answer for answer in kept if is_cut(answer)],
+        "refusal": [answer for answer in kept if refuses(answer)],
+    }
+    shares = {name: len(found) / len(kept) for name, found in groups.items()}
+    return Measures(
+        **shares | {"exact": _repeated(words)},
+        answers=len(kept), of=len(whole), clusters=effective_number([len(members) for members in near]),
+        self_bleu=self_bleu(words[:BLEU_ANSWERS]), distinct=_distinct(words), gzip=_gzip(kept),
+        examples={name: _example(name, found) for name, found in groups.items() if found},
+    )  # fmt: skip
+
+
+def _by(answers: Sequence[Answer], what: Callable[[Answer], Iterable[tuple[str, ...]]]) -> Groups:
+    found: dict[tuple[str, ...], list[Answer]] = defaultdict(list)
+    for answer in answers:
+        for one in what(answer):
+            found[one].append(answer)
+    return found
+
+
+def _largest(groups: Groups) -> Sequence[Answer]:
+    """The largest of the groups, of those of a size the one with the longest text; nothing where all stand alone."""
+    if not groups:
+        return []
+    words = max(groups, key=lambda words: (len(groups[words]), len(words), words))
+    return groups[words] if len(groups[words]) > 1 else []
+
+
+def _repeated(words: Sequence[tuple[str, ...]]) -> float:
+    times: dict[tuple[str, ...], int] = defaultdict(int)
+    for one in words:
+        times[one] += 1
+    return sum(n for n in times.values() if n > 1) / len(words)
+
+
+def _distinct(words: Sequence[tuple[str, ...]]) -> dict[int, tuple[float, ...]]:
+    found = {tokens: [distinct(words, n, tokens) for n in NGRAMS] for tokens in TOKENS}
+    return {tokens: tuple(s for s in shares if s is not None) for tokens, shares in found.items() if None not in shares}
+
+
+def _gzip(answers: Sequence[Answer]) -> dict[int, float]:
+    found = {size: gzip_ratio([answer.text for answer in answers], size) for size in BYTES}
+    return {size: ratio for size, ratio in found.items() if ratio is not None}
+
+
+def _example(name: str, answers: Sequence[Answer]) -> Example:
+    first = answers[0]
+    shared = _shared_sentence(answers) if name == "sentence" else " ".join(first.text.split())
+    return Example(shared[:QUOTED], tuple(answer.key for answer in answers[:EXAMPLES_AT_MOST]))
+
+
+def _shared_sentence(answers: Sequence[Answer]) -> str:
+    """The sentence that all of them hold, the longest where there are several."""
+    common = set.intersection(*(set(answer.sentences) for answer in answers))
+    return answers[0].sentences[max(common, key=lambda words: (len(words), words))]
