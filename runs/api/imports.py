@@ -31,8 +31,9 @@ EXAMPLE = {"files": LOG, "experiment_name": "Imported", "path": "alpha0.0005_sig
 )
 def import_files(request: ApiRequest, files: File[list[UploadedFile]], where: Form[NewImport]) -> ImportedOut:
     """Makes runs of what other programs wrote: ES and TRL logs, evaluation, report and trainer state JSON, TensorBoard
-    event files, logs of jobs that failed; single, or in a zip or tar. The answer says of each file what was understood
-    and, with its line, what was not. Needs scope launch, and an experiment of your own.
+    event files, rewards and costs of answers (points, summaries, NumPy arrays), logs of jobs that failed; single, or in
+    a zip or tar. The answer says of each file what was understood and, with its line, what was not. Needs scope launch,
+    and an experiment of your own.
 
     Safe to repeat without an Idempotency-Key, because a file's content is one: the same file makes nothing again, one
     that has gone on takes the place of what was read of it. At most 256 MB and 100 files at once. To undo it, delete

@@ -48,7 +48,7 @@ class Told:
 
 @dataclass
 class Found:
-    """A run in a file. It is complete when the next run begins, or the file ends.
+    """A run in a file. It is complete when the next run begins, or the file ends. `name`: what the file calls it.
 
     `settings` are hyperparameters by their names in the file. Times are Unix seconds, None where they are not told.
     """
@@ -62,6 +62,7 @@ class Found:
     reason: str = ""
     note: str = ""
     suffix: str = ""
+    name: str = ""
     tags: tuple[str, ...] = ()
     started_at: float | None = None
     seconds: float = 0.0

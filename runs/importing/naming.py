@@ -14,6 +14,8 @@ TELLING = {"es": ("alpha", "sigma"), "grpo": ("beta",)}
 
 def name_of(found: Found, config: Mapping[str, Any], file: str) -> str:
     """`es α0.0005 σ0.001 seed 0`; the file's own name where it says none of these."""
+    if found.name:
+        return found.name[:LONGEST]
     shown = file if len(file) < LONGEST // 2 else f"…{file[-LONGEST // 2 :]}"
     seed = [f"seed {found.seed}"] if found.seed != UNKNOWN_SEED else []
     method = [found.method] if found.method in TELLING else []
@@ -22,7 +24,7 @@ def name_of(found: Found, config: Mapping[str, Any], file: str) -> str:
 
 def setting_of(found: Found, config: Mapping[str, Any]) -> str:
     """`α0.0005 σ0.001`: what seeds have in common, as tables and charts call them; empty where nothing is told."""
-    told = _told(found, config)
+    told = found.name or _told(found, config)
     return f"{told}{found.suffix}"[:SETTING_AT_MOST] if told else ""
 
 

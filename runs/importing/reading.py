@@ -7,7 +7,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runs.importing import broken_json, evaluations, event_files, reports, tfrecord, trainer_state
+from runs.importing import (
+    arrays,
+    broken_json,
+    evaluations,
+    event_files,
+    final_results,
+    reports,
+    scored_answers,
+    tfrecord,
+    trainer_state,
+)
 from runs.importing.files import MB, File, Refused, natural
 from runs.importing.found import Entry, Told
 from runs.importing.log import Log
@@ -18,26 +28,38 @@ PIECE = 256 * 1024
 DOCUMENT_AT_MOST = 64 * MB
 """A JSON document is held whole while it is read."""
 TEXT = "text"
-KINDS = "ES and TRL logs, logs of jobs that failed, JSON of evaluations, reports and trainer states, TensorBoard events"
-ORDER = (TEXT, event_files.KIND, trainer_state.KIND, evaluations.KIND, reports.KIND)
+KINDS = (
+    "ES and TRL logs, logs of jobs that failed, JSON of evaluations, reports and trainer states, TensorBoard events, "
+    "rewards and costs of answers"
+)
+ORDER = (
+    TEXT, event_files.KIND, trainer_state.KIND, evaluations.KIND, final_results.KIND, scored_answers.KIND, reports.KIND
+)  # fmt: skip
 """Reports come last: they are checked against evaluations."""
 DOCUMENTS = {
     evaluations.KIND: evaluations.is_one,
     reports.KIND: reports.is_one,
     trainer_state.KIND: trainer_state.is_one,
+    final_results.KIND: final_results.is_one,
+    scored_answers.KIND: scored_answers.is_summary,
 }
+TOGETHER = (event_files.KIND, scored_answers.KIND)
+"""Kinds of which several files make one source."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """What is imported as one: a file of a kind, or the event files of one folder."""
+    """What is imported as one: a file of a kind, the event files of one folder, or the files of one model's answers."""
 
     kind: str
     files: tuple[File, ...]
 
     @property
     def name(self) -> str:
-        return self.files[0].name if len(self.files) == 1 else f"{self.files[0].folder}/ ({len(self.files)} files)"
+        if len(self.files) == 1:
+            return self.files[0].name
+        tag = scored_answers.tag_of(self.files[0])[0] if self.kind == scored_answers.KIND else ""
+        return f"{self.files[0].folder}/{tag} ({len(self.files)} files)"
 
     @property
     def modified_at(self) -> float | None:
@@ -62,6 +84,8 @@ class Source:
                 yield from Log(opened, file.named, told).entries()
         elif self.kind == event_files.KIND:
             yield from event_files.entries([one.open for one in self.files], file.named, told)
+        elif self.kind == scored_answers.KIND:
+            yield from scored_answers.entries(self.files, told)
         elif (document := _document(file)) is not None:
             if document.why:
                 told.at_line(document.line, document.why)
@@ -86,7 +110,7 @@ def digests(source: Source, at: Iterable[int]) -> tuple[int, str, dict[int, str]
 
 def recognised(files: Iterable[File | Refused]) -> tuple[list[Source], list[Refused]]:
     """Sources, in the order in which they are to be read, and what is none."""
-    sources, refused, events = list[Source](), list[Refused](), dict[str, list[File]]()
+    sources, refused, together = list[Source](), list[Refused](), dict[tuple[str, str, str], list[File]]()
     for file in files:
         if isinstance(file, Refused):
             refused.append(file)
@@ -97,11 +121,12 @@ def recognised(files: Iterable[File | Refused]) -> tuple[list[Source], list[Refu
             kind, why = "", f"cannot be read: {error.strerror}"
         if why:
             refused.append(Refused(file.name, why))
-        elif kind == event_files.KIND:
-            events.setdefault(file.folder, []).append(file)
+        elif kind in TOGETHER:
+            tag = (scored_answers.tag_of(file)[0] or file.name) if kind == scored_answers.KIND else ""
+            together.setdefault((kind, file.folder, tag), []).append(file)
         else:
             sources.append(Source(kind, (file,)))
-    sources += [Source(event_files.KIND, tuple(_oldest_first(group))) for group in events.values()]
+    sources += [Source(kind, tuple(_in_order(kind, group))) for (kind, _, _), group in together.items()]
     return sorted(sources, key=lambda one: (ORDER.index(one.kind), natural(one.name))), refused
 
 
@@ -112,8 +137,14 @@ def _kind(file: File) -> tuple[str, str]:
     head = file.head(HEAD)
     if tfrecord.is_one(head):
         return event_files.KIND, ""
+    if arrays.is_one(head):
+        is_named = scored_answers.tag_of(file)[1] in ("Rs", "Cs", "labels")
+        why = "is a NumPy array whose name ends in none of _Rs.npy, _Cs.npy and _labels.npy, which say what is in it"
+        return (scored_answers.KIND, "") if is_named else ("", why)
     if b"\x00" in head:
         return "", f"is binary, and of no kind that is read here ({KINDS})"
+    if scored_answers.is_points(head):
+        return scored_answers.KIND, ""
     start = head.removeprefix(b"\xef\xbb\xbf").split()
     looks_json = bool(start) and (start[0][:2] in (b'{"', b"[{", b"[]", b"{}") or start[0] in (b"{", b"["))
     return _kind_of_document(file) if looks_json else (TEXT, "")
@@ -126,7 +157,7 @@ def _kind_of_document(file: File) -> tuple[str, str]:
     if document is None:
         return TEXT, ""
     kind = next((kind for kind, is_one in DOCUMENTS.items() if is_one(document.value)), "")
-    return kind, "" if kind else "is JSON, and neither an evaluation nor a report nor a trainer's state"
+    return kind, "" if kind else "is JSON, and none of an evaluation, a report, a summary or a trainer's state"
 
 
 def _document(file: File) -> broken_json.Document | None:
@@ -140,8 +171,12 @@ def _of_document(kind: str, value: Any, name: str, told: Told, seeds_of: Seeds) 
         return evaluations.entries(value, name, told)
     if kind == reports.KIND:
         return reports.entries(value, name, told, seeds_of)
+    if kind == final_results.KIND:
+        return final_results.entries(value, name, told)
     return trainer_state.entries(value, name, told)
 
 
-def _oldest_first(files: Sequence[File]) -> list[File]:
+def _in_order(kind: str, files: Sequence[File]) -> list[File]:
+    if kind == scored_answers.KIND:
+        return sorted(files, key=lambda file: file.name)
     return sorted(files, key=lambda file: (event_files.first_time(file.open), natural(file.name)))

@@ -1,4 +1,4 @@
-"""`manage.py import PATH…`: logs, evaluations, reports, trainer states and event files become runs."""
+"""`manage.py import PATH…`: logs, evaluations, reports, trainer states, event files and scored answers become runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NAME_AT_MOST = 200
 class Command(BaseCommand):
     """Imports files; the same ones twice make nothing twice."""
 
-    help = "Imports logs, evaluations, reports, trainer states and TensorBoard events as runs. Safe to repeat."
+    help = "Imports logs, evaluations, trainer states, TensorBoard events, scored answers as runs. Safe to repeat."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="a file, a folder, a zip or tar")

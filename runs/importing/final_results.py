@@ -1,0 +1,66 @@
+"""`final_eval_results.json` of the published alignment training: reward and cost of each sample, without its text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from runs.importing import safety
+from runs.importing.found import STEP, Entry, Found, Told
+from runs.importing.hyperparameters import of_name, seed_of
+from runs.importing.numbers import real
+from workers.executors.states import State
+from workers.records import Metric
+
+KIND = "final evaluation"
+CLAIMED = {"mean_reward": "reward/mean", "mean_cost": "cost/mean", "total_samples": "eval/n"}
+SETTINGS = {"policy_model_path": "model", "num_iterations": "steps", "lambda_cost": "lambda_cost"}
+
+
+def is_one(value: Any) -> bool:
+    """True for the JSON of a final evaluation: samples with reward and cost."""
+    rows = value.get("per_sample_results") if isinstance(value, dict) else None
+    return isinstance(rows, list) and any(isinstance(row, dict) and {"reward", "cost"} <= row.keys() for row in rows)
+
+
+def entries(document: Mapping[str, Any], name: str, told: Told) -> Iterator[Entry]:
+    """Its samples as answers, in the order of the file, and what they come to."""
+    said = document.get("metadata")
+    metadata = said if isinstance(said, dict) else {}
+    settings = {
+        ours: metadata[key] for key, ours in SETTINGS.items() if isinstance(metadata.get(key), str | int | float)
+    }
+    found = Found(0, KIND, settings={"method": "es"} | of_name(name) | settings, state=State.SUCCEEDED)
+    found.method, found.seed = str(found.settings["method"]), seed_of(found.settings)
+    found.started_at, found.suffix = _moment(metadata.get("timestamp")), ", evaluated"
+    step, scored = _step(metadata), list[safety.Scored]()
+    for row, sample in enumerate(document["per_sample_results"]):
+        measured = safety.scores(sample) if isinstance(sample, dict) else None
+        if measured is None:
+            told.remark(f"sample {row}", "has no reward and cost that are finite numbers: left out")
+            continue
+        scored.append(measured)
+        more = {"combined": value} if (value := real(sample.get("combined"))) is not None else {}
+        yield Entry(found, safety.answer(step, row, *measured, **more))
+    if scored:
+        yield Entry(found, _checked(safety.metric(step, scored), document.get("metrics"), told))
+
+
+def _checked(ours: Metric, said: Any, told: Told) -> Metric:
+    claimed = {key: real(said.get(name)) for name, key in CLAIMED.items()} if isinstance(said, dict) else {}
+    safety.check("metrics", claimed, ours.values, told)
+    return ours
+
+
+def _step(metadata: Mapping[str, Any]) -> int:
+    said = metadata.get("num_iterations")
+    return said if isinstance(said, int) and not isinstance(said, bool) and 0 <= said < 2**62 else STEP
+
+
+def _moment(text: Any) -> float | None:
+    try:
+        moment = datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

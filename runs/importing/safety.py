@@ -1,0 +1,63 @@
+"""What files of scored answers have in common: an answer with its reward and cost, and what all of them come to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runs.importing.found import Told
+from runs.importing.numbers import real
+from workers.analysis.quadrants import counts, measured, quadrant
+from workers.records import Metric, Response
+
+Scored = tuple[float, float]
+"""(reward, cost) of an answer."""
+CLOSE = 1e-5
+"""Published means are sums of float32."""
+
+
+def answer(
+    step: int, row: int, reward: float, cost: float, prompt: str | None = None, text: str | None = None, **more: float
+) -> Response:
+    """An answer to the row of a data set, from 0. Without `text` only its scores are known."""
+    parts = {"cost": cost, **more} | ({} if text is not None else {"no_text": 1.0})
+    return Response(step, "eval", str(row), 0, text or "", 0, reward, parts, None, prompt, "")
+
+
+def scores(said: Mapping[str, Any]) -> Scored | None:
+    """The finite reward and cost that an object holds; None where it holds none."""
+    reward, cost = real(said.get("reward")), real(said.get("cost"))
+    if reward is None or cost is None or not (math.isfinite(reward) and math.isfinite(cost)):
+        return None
+    return reward, cost
+
+
+def metric(step: int, scored: Sequence[Scored]) -> Metric:
+    """What the answers come to, at their step. There is at least one."""
+    rewards, costs = np.array(scored, np.float64).T
+    return Metric(step, dict(measured(rewards, costs)) | {"eval/n": float(len(scored))})
+
+
+def check(name: str, claimed: Mapping[str, float | None], ours: Mapping[str, float], told: Told) -> None:
+    """Whether a file's own sums are those of its answers: a fact where they are, a remark each where not."""
+    known = {key: value for key, value in claimed.items() if value is not None and key in ours}
+    wrong = [key for key, value in known.items() if not math.isclose(value, ours[key], rel_tol=CLOSE, abs_tol=CLOSE)]
+    for key in wrong:
+        told.remark(name, f"says {key} {known[key]!r}; its answers give {ours[key]!r}")
+    if known and not wrong:
+        told.facts.append(f"{name} agrees with its {ours.get('eval/n', 0):g} answers: {', '.join(known)}")
+
+
+def quadrants(scored: Sequence[Scored]) -> dict[str, int]:
+    """quadrant -> how many of the answers are in it."""
+    rewards, costs = np.array(scored, np.float64).reshape(-1, 2).T
+    return counts(rewards, costs)
+
+
+def labels(scored: Sequence[Scored]) -> NDArray[np.str_]:
+    """The quadrant of each answer, as the published arrays hold them."""
+    return np.array([quadrant(reward, cost) for reward, cost in scored])

@@ -1,0 +1,177 @@
+"""Answers of one model to a test split, with rewards and costs, as the published classification of alignment writes
+them: TAG_points.jsonl, TAG_Rs.npy, TAG_Cs.npy, TAG_labels.npy and TAG_summary.json, or as many of them as there are."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runs.importing import arrays, safety
+from runs.importing.files import File
+from runs.importing.found import STEP, Entry, Found, Told
+from runs.importing.hyperparameters import method_of_name
+from runs.importing.numbers import real
+from runs.importing.text import Line, lines
+from workers.analysis.quadrants import QUADRANTS
+from workers.executors.states import State
+from workers.records import Metric, Response
+
+KIND = "scored answers"
+NAMED = re.compile(r"(.*)_(points|Rs|Cs|labels|summary)\.(?:jsonl|npy|json)", re.DOTALL)
+AFTER = re.compile(r"(?:iter|step|checkpoint)[-_]?(\d{1,12})(?!\d)|^(?:es|grpo)[-_](\d{1,12})$", re.IGNORECASE)
+"""Where a checkpoint's path, or a name such as ES-500, says its step."""
+CLAIMED = {
+    "R_mean": "reward/mean",
+    "R_std": "reward/std",
+    "C_mean": "cost/mean",
+    "C_std": "cost/std",
+    "num_points": "eval/n",
+}
+TOLD = ("reward_model", "cost_model", "dataset_split", "used_vllm", "policy_vllm_ckpt")
+Arrays = Mapping[str, NDArray[Any]]
+
+
+def tag_of(file: File) -> tuple[str, str]:
+    """(the model's tag, which of its files this is: points, Rs, Cs, labels or summary); empty where no name says so."""
+    match = NAMED.fullmatch(PurePosixPath(file.name).name)
+    return (match[1], match[2]) if match else ("", "")
+
+
+def is_points(head: bytes) -> bool:
+    """True for the first bytes of a file whose first line is a scored answer."""
+    return all(f'"{key}":'.encode() in head.partition(b"\n")[0] for key in ("prompt", "response", "reward", "cost"))
+
+
+def is_summary(value: Any) -> bool:
+    """True for the JSON of a summary."""
+    return isinstance(value, dict) and isinstance(value.get("counts"), dict) and {"R_mean", "C_mean"} <= value.keys()
+
+
+def entries(files: Sequence[File], told: Told) -> Iterator[Entry]:
+    """The answers, in the order of the file, and what they come to."""
+    tag, _ = tag_of(files[0])
+    parts = {tag_of(file)[1] or "points": file for file in files}
+    summary = _summary(parts.get("summary"), told)
+    held = _arrays(parts, told)
+    found = Found(0, KIND, name=tag or PurePosixPath(files[0].name).stem, state=State.SUCCEEDED)
+    found.method = method_of_name(found.name).get("method", "other")
+    found.settings = {
+        key: summary[key] for key in TOLD if isinstance(summary.get(key), str | bool) and summary[key] != ""
+    }
+    step = _step(found, summary)
+    scored = list[safety.Scored]()
+    for answer in _answers(parts.get("points"), held, step, told):
+        scored.append((answer.reward, answer.parts["cost"]))
+        yield Entry(found, answer)
+    values = safety.metric(step, scored).values if scored else _claimed(summary)
+    if scored:
+        _check(summary, held, scored, values, told)
+    if values:
+        yield Entry(found, Metric(step, values))
+
+
+def _answers(points: File | None, held: Arrays, step: int, told: Told) -> Iterator[Response]:
+    if points is not None:
+        with points.open() as opened:
+            for line in lines(opened, told):
+                if line.text.strip() and (made := _answer(line, step, told)) is not None:
+                    yield made
+    elif "Rs" in held and "Cs" in held:
+        for row, (reward, cost) in enumerate(zip(held["Rs"].tolist(), held["Cs"].tolist(), strict=False)):
+            if np.isfinite(reward) and np.isfinite(cost):
+                yield safety.answer(step, row, reward, cost)
+            else:
+                told.remark(f"row {row}", "has no reward and cost that are finite numbers: left out")
+
+
+def _answer(line: Line, step: int, told: Told) -> Response | None:
+    try:
+        said = json.loads(line.text)
+    except (ValueError, RecursionError) as error:
+        told.at_line(line.number, f"is no JSON: {error}"[:200])
+        return None
+    measured = safety.scores(said) if isinstance(said, dict) else None
+    if measured is None or not isinstance(said.get("prompt"), str) or not isinstance(said.get("response"), str):
+        told.at_line(line.number, "must hold a prompt and a response, and a reward and a cost that are finite numbers")
+        return None
+    return safety.answer(step, line.number - 1, *measured, said["prompt"], said["response"])
+
+
+def _arrays(parts: Mapping[str, File], told: Told) -> dict[str, NDArray[Any]]:
+    """Those that can be read, where all of them have as many rows."""
+    held: dict[str, NDArray[Any]] = {}
+    for name in ("Rs", "Cs", "labels"):
+        if name in parts:
+            try:
+                array = arrays.read(parts[name])
+            except arrays.BadArray as error:
+                told.remark(parts[name].name, str(error))
+                continue
+            if (array.dtype.kind == "U") == (name == "labels"):
+                held[name] = array
+            else:
+                told.remark(parts[name].name, f"holds {array.dtype}, not {'labels' if name == 'labels' else 'numbers'}")
+    sizes = {name: len(array) for name, array in held.items()}
+    if len(set(sizes.values())) > 1:
+        told.remark("", f"its arrays have different numbers of rows: {sizes}: none was kept")
+        return {}
+    return held
+
+
+def _summary(file: File | None, told: Told) -> dict[str, Any]:
+    if file is None:
+        return {}
+    try:
+        value = json.loads(file.head(file.size))
+    except (ValueError, RecursionError) as error:
+        told.remark(file.name, f"is no JSON: {error}"[:200])
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _step(found: Found, summary: Mapping[str, Any]) -> int:
+    places = (str(summary.get("policy_vllm_ckpt", "")), found.name)
+    match = next((match for place in places if (match := AFTER.search(place))), None)
+    if match is None:
+        found.note = f"The files do not say after which step it was: its answers stand at step {STEP}."
+        return STEP
+    return int(match[1] or match[2])
+
+
+def _claimed(summary: Mapping[str, Any]) -> dict[str, float]:
+    """What a summary says of answers that are not here."""
+    said = {key: real(summary.get(name)) for name, key in CLAIMED.items()}
+    shares = summary.get("percents")
+    if isinstance(shares, dict):
+        said |= {f"safety/quadrant/{name}": _share(shares.get(name)) for name in QUADRANTS}
+    said["safety/safe_ratio"] = _share(summary.get("safe_ratio"))
+    return {key: value for key, value in said.items() if value is not None}
+
+
+def _share(percent: Any) -> float | None:
+    value = real(percent)
+    return None if value is None else value / 100
+
+
+def _check(
+    summary: Mapping[str, Any], held: Arrays, scored: Sequence[safety.Scored], ours: Mapping[str, float], told: Told
+) -> None:
+    """Whether the files of the model agree with one another."""
+    if summary:
+        safety.check("its summary", _claimed(summary), ours, told)
+        counts = safety.quadrants(scored)
+        if any(summary["counts"].get(name) != n for name, n in counts.items()):
+            told.remark("its summary", f"says {summary['counts']}; its answers give {counts}")
+        else:
+            told.facts.append(f"its quadrants are {', '.join(f'{name} {n}' for name, n in counts.items())}")
+    if len(held.get("labels", ())) == len(scored):
+        labels = safety.labels(scored)
+        wrong = int((held["labels"] != labels).sum())
+        if wrong:
+            told.remark("its labels", f"{wrong} of {len(labels)} are not the quadrants of their answers")
