@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import logging.config
 import socket
 import sys
 
 import uvicorn
 from django.conf import settings
+from django.urls import get_resolver
 
 from esweb.supervisor.listening import listen
 
@@ -25,7 +27,17 @@ def serve(listening: socket.socket) -> None:
         server_header=False,
     )
     logging.config.dictConfig(settings.LOGGING)
+    load(config)
     uvicorn.Server(config).run(sockets=[listening])
+
+
+def load(config: uvicorn.Config) -> None:
+    """Loads what answers need, once and for good: the garbage collector no longer looks through its 160 000 objects,
+    which takes a tenth of a second of somebody's time whenever it does."""
+    config.load()
+    get_resolver().reverse_dict  # noqa: B018 - every view is imported
+    gc.collect()
+    gc.freeze()
 
 
 def main(where: str) -> None:

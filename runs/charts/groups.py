@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
 
-from django.utils.translation import gettext
+from django.utils.translation import get_language, gettext
 
 from runs.charts import style
 from runs.models import Run
@@ -23,6 +22,8 @@ Curves: TypeAlias = dict[tuple[int, str], Curve]
 BESIDES = ("seed", "compute", "tracking")
 """What may differ inside a group: it changes where a run runs, not what it does."""
 DIFFERENCES_AT_MOST = 3
+LABELS_KEPT = 5000
+_labels: dict[tuple[str, str, str | None], str] = {}
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def groups_of(runs: Iterable[Run]) -> list[Group]:
     """Groups by method, then label. Two settings with the same label are told apart by the knobs that differ."""
     found: dict[tuple[str, str, str], list[Run]] = defaultdict(list)
     for run in runs:
-        found[run.method, label(run), _setting(run)].append(run)
+        found[run.method, label(run), run.recipe].append(run)
     ordered = sorted(found.items(), key=lambda item: (*item[0][:2], min(r.pk for r in item[1])))
     first: dict[tuple[str, str], Run] = {}
     variants: dict[str, int] = defaultdict(int)
@@ -104,7 +105,16 @@ def look(group: Group) -> dict[str, Any]:
 
 
 def label(run: Run) -> str:
-    """The preset that a run was made from, and what was changed in it."""
+    """The preset that a run was made from, and what was changed in it. A page asks this of hundreds of runs."""
+    made = (run.preset, run.recipe, get_language())
+    if made not in _labels:
+        if len(_labels) == LABELS_KEPT:
+            _labels.clear()
+        _labels[made] = _label(run)
+    return _labels[made]
+
+
+def _label(run: Run) -> str:
     base = _preset_leaves(run.preset)
     changed = _differences(base, _knobs(run.config)) if base else ""
     return f"{run.preset or gettext('own settings')}{', ' if changed else ''}{changed}"
@@ -115,10 +125,6 @@ def _preset_leaves(name: str) -> Mapping[str, Any] | None:
     """A preset's knobs with its defaults written out; None where there is none of that name, or none any more."""
     preset = presets().get(name)
     return _knobs(RunConfig.from_json(preset.config).to_json()) if preset else None
-
-
-def _setting(run: Run) -> str:
-    return json.dumps({k: v for k, v in run.config.items() if k not in BESIDES}, sort_keys=True)
 
 
 def _differences(one: Mapping[str, Any], two: Mapping[str, Any]) -> str:

@@ -1,7 +1,8 @@
 """Tables of runs: asked in one line, sorted, paged and grouped by any key, for pages and the API alike."""
 
-from runs.tables.columns import DEFAULTS, NAME, Column, Kind, Vocabulary, config_keys, vocabulary
+from runs.tables.columns import DEFAULTS, NAME, SUMMARIES, Column, Kind, Vocabulary, config_keys, vocabulary
 from runs.tables.conditions import bounding, matching
+from runs.tables.finding import Found, find
 from runs.tables.grouping import GroupRow, Spread, grouped, is_averaged
 from runs.tables.language import OPERATORS, Problem, QueryError, Term, parse, quoted, without, written
 from runs.tables.naming import exactly
@@ -12,7 +13,9 @@ __all__ = [
     "NAME",
     "OPERATORS",
     "SORTED",
+    "SUMMARIES",
     "Column",
+    "Found",
     "GroupRow",
     "Kind",
     "NotACursor",
@@ -26,6 +29,7 @@ __all__ = [
     "bounding",
     "config_keys",
     "exactly",
+    "find",
     "grouped",
     "is_averaged",
     "matching",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import binascii
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from django.db.models import BooleanField, F, Func, IntegerField, JSONField, Q, 
 from runs.models import Run
 from runs.tables.columns import Column, Kind
 from runs.tables.expressions import KEPT, annotated, relation_of
+from runs.tables.finding import those
 
 SORTED, SORTED_RUN = "sort_value", "sort_run"
 NOTHING = Value(None, output_field=IntegerField())
@@ -72,25 +74,37 @@ class Place:
 
 
 def page(
-    runs: QuerySet[Run], order: Order, after: Place | None, size: int, bounds: Q | None = None
+    runs: QuerySet[Run],
+    order: Order,
+    after: Place | None,
+    size: int,
+    bounds: Q | None = None,
+    few: Sequence[int] | None = None,
 ) -> tuple[list[Run], Place | None]:
     """The next `size` runs, and the place of the last of them where more follow. Two queries, three at the seam.
 
-    First the keys alone are found, from indices: rows are wide. `bounds` is what is known of SORTED (`bounding`).
+    First the keys alone are found, from indices: rows are wide. `bounds` is what is known of SORTED (`bounding`); `few`
+    are the primary keys of all `runs`, where they are known already (`find`).
     """
-    found: list[Place] = []
-    if order.column.key == "created":
-        found = _read(_by_key(runs, order.descending, after), size + 1)
-    else:
-        if after is None or after.value is not None:
-            found = _read(_with_value(runs, order, after, bounds or Q()), size + 1)
-        # Of what a query asks to be in bounds, all has a value.
-        if len(found) <= size and bounds is None and order.column.kind in KEPT:
-            rest = after if after is not None and after.value is None else None
-            found += _read(_without_value(runs, order, rest), size + 1 - len(found))
+    found = _found(runs if few is None else those(few), order, after, size + 1, bounds, is_few=few is not None)
     shown = found[:size]
     rows = Run.objects.select_related("created_by").in_bulk([place.pk for place in shown])
     return [rows[place.pk] for place in shown if place.pk in rows], shown[-1] if len(found) > size else None
+
+
+def _found(
+    runs: QuerySet[Run], order: Order, after: Place | None, size: int, bounds: Q | None, *, is_few: bool
+) -> list[Place]:
+    if order.column.key == "created":
+        return _read(_by_key(runs, order.descending, after), size)
+    found: list[Place] = []
+    if after is None or after.value is not None:
+        found = _read(_with_value(runs, order, after, bounds or Q(), is_few=is_few), size)
+    # Of what a query asks to be in bounds, all has a value.
+    if len(found) < size and bounds is None and order.column.kind in KEPT:
+        rest = after if after is not None and after.value is None else None
+        found += _read(_without_value(runs, order, rest), size - len(found))
+    return found
 
 
 def _fits(column: Column, value: Any) -> bool:
@@ -121,7 +135,7 @@ def _by_key(runs: QuerySet[Run], descending: bool, after: Place | None) -> Query
     return runs.annotate(**{SORTED: NOTHING}).order_by("-pk" if descending else "pk")
 
 
-def _with_value(runs: QuerySet[Run], order: Order, after: Place | None, bounds: Q) -> QuerySet[Run]:
+def _with_value(runs: QuerySet[Run], order: Order, after: Place | None, bounds: Q, *, is_few: bool) -> QuerySet[Run]:
     runs, pk = annotated(runs, order.column, SORTED), "pk"
     if order.column.kind in KEPT:
         # The row's own key of its run: only then is the order that of an index.
@@ -129,15 +143,19 @@ def _with_value(runs: QuerySet[Run], order: Order, after: Place | None, bounds: 
         runs = runs.filter(bounds, **{f"{SORTED}__isnull": False})
     if after is not None:
         runs = runs.filter(_beyond(pk, after, order))
-    if order.descending:
-        return runs.order_by(F(SORTED).desc(), F(pk).desc())
-    return runs.order_by(F(SORTED).asc(), F(pk).asc())
+    # A row has no index, so that a few runs are looked up and sorted, and not come upon along an index of all.
+    keys = [_row(pk)] if is_few else [F(SORTED), F(pk)]
+    return runs.order_by(*(key.desc() if order.descending else key.asc() for key in keys))
+
+
+def _row(pk: str) -> Func:
+    return Func(F(SORTED), F(pk), function="ROW", output_field=JSONField())
 
 
 def _beyond(pk: str, after: Place, order: Order) -> Func:
     """Compared as a row: PostgreSQL begins to read its index there."""
     kind = JSONField() if order.column.kind is Kind.CONFIG else None
-    here = Func(F(SORTED), F(pk), function="ROW")
+    here = _row(pk)
     there = Func(Value(after.value, output_field=kind), Value(after.pk), function="ROW")
     sign = " < " if order.descending else " > "
     return Func(here, there, template="%(expressions)s", arg_joiner=sign, output_field=TRUTH)

@@ -25,9 +25,11 @@ MOST_LETTERS = 40
 
 
 @register.simple_tag
-def run_cell(row: Row, cell: Cell) -> SafeString:
-    """One <td>, labelled for narrow screens, where rows are cards."""
-    return format_html("{}{}</td>", _opening(cell.column, get_language()), _content(row, cell))
+def run_cells(row: Row) -> SafeString:
+    """Its cells, each labelled for narrow screens, where rows are cards."""
+    language = get_language()
+    cells = ((_opening(cell.column, language), _content(row, cell)) for cell in row.cells)
+    return format_html_join("", "{}{}</td>", cells)
 
 
 @lru_cache(maxsize=1000)

@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 
 from runs.charts import label
 from runs.models import Attempt, Run, Series
-from runs.tables import Column, GroupRow, Kind
+from runs.tables import SUMMARIES, Column, GroupRow, Kind
 from workers.executors.states import State
 
 
@@ -43,15 +43,15 @@ class Row:
 class _Known:
     """What was read about the shown runs, by run id."""
 
-    attempts: dict[int, Attempt]
+    reasons: dict[int, str]
     steps: dict[int, int]
     seconds: dict[int, float]
-    series: dict[tuple[int, str], Series]
+    series: dict[tuple[int, str], Mapping[str, float | None]]
 
 
 def rows_of(runs: Sequence[Run], columns: Sequence[Column]) -> list[Row]:
     """The rows. Four queries, however many runs."""
-    known = _Known(_newest(runs), _steps(runs), _seconds(runs), _series(runs, columns))
+    known = _Known(_reasons(runs), _steps(runs), _seconds(runs), _series(runs, columns))
     return [_row(run, columns, known) for run in runs]
 
 
@@ -69,16 +69,15 @@ def _name(column: Column, run: Run, value: Any) -> str:
 
 
 def _row(run: Run, columns: Sequence[Column], known: _Known) -> Row:
-    attempt = known.attempts.get(run.pk)
     plain = run.state in (State.RUNNING, State.SUCCEEDED)
-    why = "" if plain or attempt is None else attempt.reason
+    why = "" if plain else known.reasons.get(run.pk, "")
     return Row(run, why, [Cell(column, _value(run, column, known)) for column in columns])
 
 
 def _value(run: Run, column: Column, known: _Known) -> Any:
     if column.kind is Kind.METRIC:
         series = known.series.get((run.pk, column.metric))
-        return getattr(series, column.summary) if series else None
+        return series[column.summary] if series else None
     if column.kind is Kind.CONFIG:
         return _in_config(run.config, column.path)
     if column.key in FIELDS:
@@ -107,9 +106,10 @@ def _in_config(config: Any, path: Sequence[str]) -> Any:
     return config
 
 
-def _newest(runs: Sequence[Run]) -> dict[int, Attempt]:
+def _reasons(runs: Sequence[Run]) -> dict[int, str]:
+    """Why the newest attempt of each run waits or ended."""
     newest = Attempt.objects.filter(run__in=runs).order_by("run_id", "-n").distinct("run_id")
-    return {attempt.run_id: attempt for attempt in newest}
+    return dict(newest.values_list("run_id", "reason"))
 
 
 def _steps(runs: Sequence[Run]) -> dict[int, int]:
@@ -124,6 +124,7 @@ def _seconds(runs: Sequence[Run]) -> dict[int, float]:
     return {run_id: span.total_seconds() for run_id, span in took}
 
 
-def _series(runs: Sequence[Run], columns: Sequence[Column]) -> dict[tuple[int, str], Series]:
+def _series(runs: Sequence[Run], columns: Sequence[Column]) -> dict[tuple[int, str], Mapping[str, float | None]]:
     keys = {column.metric for column in columns if column.kind is Kind.METRIC}
-    return {(s.run_id, s.key): s for s in Series.objects.filter(run__in=runs, key__in=keys)}
+    kept = Series.objects.filter(run__in=runs, key__in=keys).values("run_id", "key", *SUMMARIES.values())
+    return {(row["run_id"], row["key"]): row for row in kept}

@@ -10,7 +10,7 @@ from django.http import HttpRequest
 
 from runs import series, tables
 from runs.models import Experiment, Run
-from runs.tables import Column, GroupRow, Problem, QueryError
+from runs.tables import Column, Found, GroupRow, Problem, QueryError
 from runs.views.runs_asked import Asked, asked_of
 from runs.views.runs_rows import Row, group_names, rows_of
 
@@ -79,11 +79,11 @@ def runs_table(request: HttpRequest, experiment: Experiment) -> RunsTable:
     if asked.group:
         return _of_groups(asked, runs, states, archived, problems)
     bounds = tables.bounding(asked.terms, asked.order.column, asked.vocabulary, tables.SORTED)
-    shown, place = tables.page(runs, asked.order, asked.after, RUNS_A_PAGE, bounds)
-    total = _total(asked, runs, states) if place or asked.after else len(shown)
+    found = _found(asked, runs, states)
+    shown, place = tables.page(runs, asked.order, asked.after, RUNS_A_PAGE, bounds, found.few)
     following = f"{asked.address()}&after={place}" if place else ""
     rows = rows_of(shown, asked.columns)
-    return RunsTable(asked, _headings(asked), rows, [], shown, total, following, states, archived, problems)
+    return RunsTable(asked, _headings(asked), rows, [], shown, found.total, following, states, archived, problems)
 
 
 def fitting(runs: QuerySet[Run], asked: Asked) -> tuple[QuerySet[Run], tuple[Problem, ...]]:
@@ -108,9 +108,9 @@ def steps_of(run: Run) -> int:
     return int(section.get("iterations") or section.get("max_steps") or 0)
 
 
-def _total(asked: Asked, runs: QuerySet[Run], states: Sequence[tuple[str, int]]) -> int:
-    """How many runs fit the query. Where it asks for nothing, they have been counted already, by state."""
-    return runs.count() if asked.terms else sum(count for _, count in states)
+def _found(asked: Asked, runs: QuerySet[Run], states: Sequence[tuple[str, int]]) -> Found:
+    """The runs that fit the query. Where it asks for nothing, they have been counted already, by state."""
+    return tables.find(runs) if asked.terms else Found(sum(count for _, count in states), None)
 
 
 def _by_state(runs: QuerySet[Run]) -> tuple[list[tuple[str, int]], int]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from itertools import count
 
 import numpy as np
 
+from runs.charts.groups import BESIDES
 from runs.models import Run
 from runs.series import Curve
 from workers.config import RunConfig, preset
@@ -17,10 +19,11 @@ def run(name: str, seed: int = 0, **changes) -> Run:
     """A run made from a preset; `changes` go into its method's section."""
     config = RunConfig.from_json({**preset(name).config, "seed": seed}).to_json()
     config[config["method"]] |= changes
-    pk = next(ids)
+    pk, shared = next(ids), {key: value for key, value in config.items() if key not in BESIDES}
     return Run(
-        pk=pk, uid=f"run{pk:07d}", name=f"{name} {seed}", preset=name, method=config["method"], seed=seed, config=config
-    )
+        pk=pk, uid=f"run{pk:07d}", name=f"{name} {seed}", preset=name, method=config["method"], seed=seed,
+        config=config, recipe=json.dumps(shared),
+    )  # fmt: skip
 
 
 def curve(of: Run, key: str, y, x=None, overwritten=None) -> Curve:

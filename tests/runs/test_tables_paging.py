@@ -28,11 +28,14 @@ def runs(experiment):
     return made
 
 
-def walked(experiment, order, size):
+KEYS = ["created", "name", "state", "seed", "step", "time", "kl", "es.sigma", "es.antithetic", "es.lora.targets", "by"]
+
+
+def walked(experiment, order, size, few=None):
     """Every page's rows, one after the other; each place is read back from its text, as an address gives it."""
     found, after, pages = [], None, 0
     while pages == 0 or after is not None:
-        rows, after = tables.page(Run.objects.filter(experiment=experiment), order, after, size)
+        rows, after = tables.page(Run.objects.filter(experiment=experiment), order, after, size, few=few)
         after = after and order.place(str(after))
         found += rows
         pages += 1
@@ -41,10 +44,7 @@ def walked(experiment, order, size):
     return found
 
 
-@pytest.mark.parametrize(
-    "key",
-    ["created", "name", "state", "seed", "step", "time", "kl", "es.sigma", "es.antithetic", "es.lora.targets", "by"],
-)
+@pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize("descending", [True, False])
 @pytest.mark.parametrize("size", [1, 4])
 def test_pages_hold_every_run_once_in_the_order_of_one_long_page(runs, experiment, key, descending, size):
@@ -53,6 +53,25 @@ def test_pages_hold_every_run_once_in_the_order_of_one_long_page(runs, experimen
     found = walked(experiment, order, size)
     assert sorted(run.pk for run in found) == [run.pk for run in runs]
     assert found == walked(experiment, order, 100)
+
+
+@pytest.mark.parametrize("descending", [True, False])
+def test_runs_that_are_named_are_paged_as_all_are(runs, experiment, descending):
+    few = tables.find(experiment.runs.all()).few
+    for key in KEYS:
+        order = tables.Order(tables.vocabulary(experiment).column(key), descending)
+        assert walked(experiment, order, 3, few) == walked(experiment, order, 3), key
+        assert walked(experiment, order, 3, few[:4]) == [
+            run for run in walked(experiment, order, 3) if run.pk in few[:4]
+        ]
+
+
+def test_a_few_runs_are_named_and_many_are_only_counted(runs, experiment, monkeypatch):
+    found = tables.find(experiment.runs.all())
+    assert (found.total, sorted(found.few)) == (len(runs), [run.pk for run in runs])
+    assert tables.find(experiment.runs.none()) == tables.Found(0, ())
+    monkeypatch.setattr("runs.tables.finding.FEW", len(runs) - 1)
+    assert tables.find(experiment.runs.all()) == tables.Found(len(runs), None)
 
 
 def test_numbers_are_sorted_as_numbers_and_what_is_none_comes_last(runs, experiment):
