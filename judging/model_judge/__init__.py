@@ -1,7 +1,10 @@
-"""Asks a model which of two answers is better, and reads what it says. No Django below this line."""
+"""Asks a model which of two answers is better, and reads what it says. No Django below this line.
+
+`judging.model_judge.client` asks; it stands apart, because it is slow to import.
+"""
 
 from judging.model_judge import rules
-from judging.model_judge.asked import Busy, Client, Denied, Rejected, Reply, Server, Unwell
+from judging.model_judge.asked import Busy, Denied, Rejected, Reply, Server, Unwell
 from judging.model_judge.asking import Pair, messages
 from judging.model_judge.hosts import Host, NotAllowed, hosts, permitted
 from judging.model_judge.outcomes import Ended, State, ended, failed
@@ -15,7 +18,6 @@ __all__ = [
     "LIMITED_BY",
     "SCHEMA",
     "Busy",
-    "Client",
     "Cost",
     "Denied",
     "Ended",

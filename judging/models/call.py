@@ -82,6 +82,8 @@ class Call(models.Model):
     sent = models.JSONField()
     state = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
     tries = models.PositiveSmallIntegerField(default=0)
+    paid_by = models.ForeignKey(Assignment, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    reserved = models.DecimalField(max_digits=18, decimal_places=8, default=0)
     leased_until = models.DateTimeField(null=True, blank=True)
     not_before = models.DateTimeField(null=True, blank=True)
     raw = models.TextField(blank=True)

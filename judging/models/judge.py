@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.urls import reverse
 
+from judging.model_judge import LIMITED_BY
 from judging.models.gold import GoldSet
 from judging.models.owned import OwnedQuerySet
 from judging.models.rubric import Rubric
@@ -30,9 +31,10 @@ class JudgeKey(models.Model):
 class Judge(models.Model):
     """One way to ask one model. What it says depends on all of it, so another setting is another judge.
 
-    Prices are per million tokens. `sampling` is sent as it is (temperature, top_p, seed). `family` names the base
-    model, to warn where it judges its own kin. Limits are a minute's; 0 is none. `digest` is the sha256 of what
-    decides its verdicts: address, model, sampling, tokens at most.
+    Prices are per million tokens. `sampling` is sent as it is (temperature, top_p, seed). `structured`: the server is
+    asked to hold the model to the schema. `limited_by` is what it calls the limit of an answer's length. `family` names
+    the base model, to warn where it judges its own kin. Limits are a minute's; 0 is none. `digest` is the sha256 of
+    what decides its verdicts: address, model, sampling, tokens at most.
     """
 
     class Kind(models.TextChoices):
@@ -53,6 +55,9 @@ class Judge(models.Model):
     key = models.ForeignKey(JudgeKey, on_delete=models.SET_NULL, null=True, blank=True, related_name="judges")
     sampling = models.JSONField(default=dict, blank=True)
     max_tokens = models.PositiveIntegerField(default=2048)
+    structured = models.BooleanField(default=True)
+    limited_by = models.CharField(max_length=30, default=LIMITED_BY[0])
+    answer_seconds = models.PositiveSmallIntegerField(default=60)
     price_in = models.DecimalField(max_digits=12, decimal_places=6, default=0)
     price_out = models.DecimalField(max_digits=12, decimal_places=6, default=0)
     requests_per_minute = models.PositiveIntegerField(default=0)

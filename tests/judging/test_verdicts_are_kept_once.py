@@ -6,8 +6,8 @@ import pytest
 from django.contrib.auth.models import User
 
 from judging import tournaments, turns
-from judging.models import Call, Judge, Rubric, Side, Tournament, Turn, Verdict, Voter
-from judging.verdicts import CannotVote, Choice, NotNow, choose, of_judge, reveal, skip, take_back
+from judging.models import Judge, Rubric, Side, Tournament, Turn, Verdict, Voter
+from judging.verdicts import CannotVote, Choice, Judged, NotNow, choose, of_judge, reveal, skip, take_back
 from judging.votes import Outcome
 from runs.models import Experiment
 from tests.judging.rounds import held
@@ -168,16 +168,16 @@ def test_a_name_in_an_answer_makes_the_vote_not_blind(voter: Voter, turn: Turn, 
 
 def test_a_judge_has_one_current_verdict_a_pair_and_order(turn: Turn, rubrics: list[Rubric]) -> None:
     judge = Judge.objects.create(name="rules", kind="rules", model="rules", digest="0")
-    calls = [
-        Call.objects.create(judge=judge, rubric=rubrics[0], key=f"{k}", sent={}, parsed={"score_a": k, "score_b": 2})
-        for k in range(3)
-    ]
 
-    of_judge(calls[0], turn.comparison, Side.A, Outcome.B)
-    of_judge(calls[0], turn.comparison, Side.A, Outcome.B)
-    of_judge(calls[1], turn.comparison, Side.B, Outcome.TIE)
-    of_judge(calls[2], turn.comparison, Side.A, Outcome.A)
+    def says(first: Side, outcome: Outcome, *scores: float) -> None:
+        said = Judged(turn.comparison_id, rubrics[0].pk, first, outcome, (scores[0], scores[1]))
+        of_judge(judge, [said])
 
-    said = Verdict.objects.current().order_by("first").values_list("first", "outcome", "score_a")
-    assert list(said) == [("a", "a", 2.0), ("b", "tie", 1.0)]
+    says(Side.A, Outcome.B, 1, 9)
+    says(Side.A, Outcome.B, 1, 9)
+    says(Side.B, Outcome.A, 8, 2)
+    says(Side.A, Outcome.A, 7, 3)
+
+    said = Verdict.objects.current().order_by("first").values_list("first", "outcome", "score_a", "score_b")
+    assert list(said) == [("a", "a", 7.0, 3.0), ("b", "b", 2.0, 8.0)]
     assert Verdict.objects.count() == 3

@@ -11,7 +11,6 @@ import pytest
 
 from judging.model_judge import (
     Busy,
-    Client,
     Denied,
     Ended,
     Pair,
@@ -25,6 +24,7 @@ from judging.model_judge import (
     hosts,
     request,
 )
+from judging.model_judge.client import Client
 from judging.votes import Outcome
 from tests.fakes.judge_server import KEY, Act, JudgeServer, verdict
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from judging.model_judge import Client, NotAllowed, Pair, Rubric, Sampling, Server, hosts, permitted, request
+from judging.model_judge import NotAllowed, Pair, Rubric, Sampling, Server, hosts, permitted, request
+from judging.model_judge.client import Client
 from judging.model_judge.hosts import addresses
 from tests.fakes.judge_server import KEY, JudgeServer
 
