@@ -12,6 +12,9 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from runs.models import Cluster, Experiment
+from tests.emptying import emptied_quickly
+
+__all__ = ["emptied_quickly"]
 
 
 def person(name: str) -> User:
