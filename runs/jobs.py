@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 PURGED_AT_ONCE = 100
 COMPACTING_SECONDS = 30
 """Of one job; what is left then is taken up by the next."""
+MEASURING_SECONDS = 20
+"""As COMPACTING_SECONDS, of what answers have in common."""
 TEST_SECONDS = 2
 short_job = partial(shared_task, acks_late=True, reject_on_worker_lost=True, soft_time_limit=60, time_limit=120)
 
@@ -86,7 +88,14 @@ def compact_series() -> None:
 
 
 @short_job()  # type: ignore[untyped-decorator]
-def purge_bin() -> None:
+def measure_collapse() -> None:
+    until = time.monotonic() + MEASURING_SECONDS
+    while time.monotonic() < until and ingest.measure_due():
+        pass
+
+
+@short_job()  # type: ignore[untyped-decorator]
+def purge_bin -> None:
     for run in shelving.expired_runs().order_by("pk")[:PURGED_AT_ONCE]:
         cancel_run(run)
         for rebuild in run.rebuilds.open():

@@ -1,6 +1,7 @@
 """Records -> rows: the only writer of series, responses, populations and checkpoints. Safe to repeat."""
 
 from runs.ingest.at_once import push_at_once
+from runs.ingest.collapsing import measure_due
 from runs.ingest.columns import BadColumns, Columns, as_columns, read_columns
 from runs.ingest.compacting import compact, loose_runs
 from runs.ingest.draining import close_files
@@ -17,6 +18,7 @@ __all__ = [
     "compact",
     "ingest",
     "loose_runs",
+    "measure_due",
     "push",
     "push_at_once",
     "read_columns",

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import connection
 
+from runs.ingest.collapsing import note_due
 from runs.ingest.prompts import prompt_ids
 from runs.ingest.texts import number, numbers, storable
 from runs.models import Attempt, Checkpoint, Population, Response
@@ -56,6 +57,7 @@ def keep_responses(attempt: Attempt, epoch: int, lines: Sequence[Line]) -> None:
     )
     with connection.cursor() as cursor:
         cursor.execute(SUPERSEDE, [attempt.run_id, sorted({record.step for _, record in answers})])
+    note_due(attempt.run_id, [(storable(record.split), record) for _, record in answers])
 
 
 def _which(attempt: Attempt, epoch: int, line: Line) -> dict[str, Any]:

@@ -15,4 +15,5 @@ def forget(run: Run) -> None:
         lock(run.pk, durable=True)
         run.attempts.all().delete()
         run.series.all().delete()
+        run.collapses.all().delete()
         keep_last_step(run.pk)

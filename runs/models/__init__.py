@@ -2,6 +2,7 @@
 
 from runs.models.attempt import Attempt, AttemptEvent, Hold, Origin, checkpoint_folder, key_of
 from runs.models.cluster_test import ClusterTest
+from runs.models.collapse import Collapse
 from runs.models.experiment import Experiment, Run
 from runs.models.imported import Import
 from runs.models.job import Cluster, Job
@@ -26,6 +27,7 @@ __all__ = [
     "Chunk",
     "Cluster",
     "ClusterTest",
+    "Collapse",
     "Experiment",
     "Hold",
     "Import",

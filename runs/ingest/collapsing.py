@@ -1,0 +1,54 @@
+"""What answers have in common: noted as due with the answers, measured later by a job, as often as needed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from django.db import connection
+from django.db.models.functions import Left
+
+from runs.models import Collapse, Response
+from workers import records
+from workers.analysis.collapse import Answer, measure
+
+DUE = """
+INSERT INTO runs_collapse (run_id, split, step, arrived, measured)
+SELECT %s, split, step, n, 0 FROM unnest(%s::text[], %s::bigint[], %s::bigint[]) AS come (split, step, n)
+ON CONFLICT (run_id, split, step) DO UPDATE SET arrived = runs_collapse.arrived + excluded.arrived
+"""
+CHARACTERS = 8000
+"""Of a longer answer only these are looked at: what 5000 answers take stays within the time of a job."""
+
+
+def note_due(run_id: int, answers: Iterable[tuple[str, records.Response]]) -> None:
+    """Says that these answers, each with its split as it is kept, are to be measured. In the transaction that keeps
+    them: none is forgotten."""
+    come = Counter((split, answer.step) for split, answer in answers)
+    columns = zip(*((split, step, n) for (split, step), n in sorted(come.items())), strict=True)
+    with connection.cursor() as cursor:
+        cursor.execute(DUE, [run_id, *(list(column) for column in columns)])
+
+
+def measure_due() -> bool:
+    """Measures the answers that have waited longest; False where none wait."""
+    due = Collapse.objects.raw("SELECT * FROM runs_collapse WHERE measured < arrived ORDER BY id LIMIT 1")
+    for one in due:
+        # The count was read before the answers: what comes meanwhile makes it due again.
+        found = measure(_answers(one))
+        Collapse.objects.filter(pk=one.pk).update(
+            measured=one.arrived, measures=None if found is None else found.to_json()
+        )
+        return True
+    return False
+
+
+def _answers(of: Collapse) -> Iterator[Answer]:
+    """The greedy answer to each prompt, or the first of its samples; of answers without a text none."""
+    rows: Any = (
+        Response.objects.filter(run=of.run_id, split=of.split, step=of.step, is_superseded=False, words__isnull=False)
+        .order_by("sample", "prompt__name", "prompt_id")
+        .values_list("prompt_id", "prompt__text", Left("text", CHARACTERS), "is_truncated")
+    )
+    return (Answer(prompt, question or f"#{prompt}", text, is_cut) for prompt, question, text, is_cut in rows)

@@ -1,0 +1,86 @@
+"""Answers are measured for what they have in common: by a job, once, and again when more have come."""
+
+import pytest
+
+from runs import ingest, jobs
+from runs.ingest.forgetting import forget
+from runs.models import Collapse
+from tests.runs.pages import end, make_run, record
+from tests.runs.recording import answer, make_attempt
+from workers.analysis.collapse import Measures
+
+pytestmark = pytest.mark.django_db
+TEMPLATE = "I am sorry, but I cannot help with that."
+
+
+@pytest.fixture
+def run(experiment, runs_dir):
+    return make_run(experiment)
+
+
+def answers(step, texts, **fields):
+    return [answer(step, text, prompt_id=f"p{i}", prompt=f"Question {i}?", **fields) for i, text in enumerate(texts)]
+
+
+def measured(run, step, split="eval"):
+    kept = Collapse.objects.get(run=run, step=step, split=split)
+    assert kept.measured == kept.arrived
+    return None if kept.measures is None else Measures.from_json(kept.measures)
+
+
+def test_every_step_and_split_is_measured_once(run):
+    record(run, answers(0, ["Madrid", "Paris"]) + answers(5, ["Rome"] * 2) + answers(5, ["Oslo"], split="train"))
+    jobs.measure_collapse()
+    assert (measured(run, 0).exact, measured(run, 5).exact, measured(run, 5, "train").answers) == (0.0, 1.0, 1)
+    assert not ingest.measure_due()
+
+
+def test_what_comes_later_is_measured_again(run):
+    record(run, answers(5, ["Rome"] * 2))
+    jobs.measure_collapse()
+    record(run, answers(5, ["Rome", "Rome", "Oslo", "Bern"])[2:])
+    jobs.measure_collapse()
+    assert (measured(run, 5).answers, measured(run, 5).exact) == (4, 0.5)
+
+
+def test_what_comes_while_it_is_measured_makes_it_due_again(run, monkeypatch):
+    record(run, answers(5, ["Rome"] * 2))
+    measure = ingest.collapsing.measure
+
+    def meanwhile(found):
+        monkeypatch.undo()
+        out = measure(found)
+        record(run, answers(5, ["Rome", "Rome", "Oslo"])[2:])
+        return out
+
+    monkeypatch.setattr(ingest.collapsing, "measure", meanwhile)
+    assert ingest.measure_due()
+    assert ingest.measure_due()
+    assert measured(run, 5).answers == 3
+
+
+def test_the_greedy_answer_counts_and_a_sample_where_there_is_none(run):
+    record(run, answers(5, ["Rome", "Oslo"]) + answers(5, ["Bern"] * 3, sample=1))
+    jobs.measure_collapse()
+    assert (measured(run, 5).answers, measured(run, 5).exact) == (3, 0.0)
+
+
+def test_after_a_resume_the_later_answers_count(run):
+    record(run, answers(5, ["Rome", "Rome"]))
+    end(run)
+    make_attempt(run, n=2)
+    record(run, answers(5, ["Oslo", "Bern"]))
+    jobs.measure_collapse()
+    assert (measured(run, 5).answers, measured(run, 5).exact) == (2, 0.0)
+
+
+def test_prompts_of_the_same_text_count_once(run):
+    record(run, [answer(5, TEMPLATE, prompt_id=f"{i}", prompt="The same?") for i in range(52)])
+    jobs.measure_collapse()
+    assert measured(run, 5).answers == 1
+
+
+def test_what_is_forgotten_is_not_measured(run):
+    record(run, answers(5, ["Rome"]))
+    forget(run)
+    assert not Collapse.objects.exists()
