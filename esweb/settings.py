@@ -192,8 +192,8 @@ CELERY_BEAT_SCHEDULE = {
         "options": {"expires": 2.0 * TICK_SECONDS},
     },
     "compact-series": {"task": "runs.jobs.compact_series", "schedule": 60.0, "options": {"expires": 60.0}},
-:    "measure-collapse": {"task": "runs.jobs.measure_collapse", "schedule": 15.0, "options": {"expires": 30.0}},
-    "purge-bin":: {"task": "runs.jobs.purge_bin", "schedule": 600.0, "options": {"expires": 600.0}},
+    "measure-collapse": {"task": "runs.jobs.measure_collapse", "schedule": 15.0, "options": {"expires": 30.0}},
+    "purge-bin": {"task": "runs.jobs.purge_bin", "schedule": 600.0, "options": {"expires": 600.0}},
 }
 
 LOGGING = {

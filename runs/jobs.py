@@ -95,7 +95,7 @@ def measure_collapse() -> None:
 
 
 @short_job()  # type: ignore[untyped-decorator]
-def purge_bin -> None:
+def purge_bin() -> None:
     for run in shelving.expired_runs().order_by("pk")[:PURGED_AT_ONCE]:
         cancel_run(run)
         for rebuild in run.rebuilds.open():
