@@ -12,7 +12,7 @@ from workers.config.run import (
     RunConfig,
     TrackingConfig,
 )
-from workers.config.tasks import ConcisenessOptions, CountdownOptions, OwnOptions, TaskConfig
+from workers.config.tasks import ConcisenessOptions, CountdownOptions, OwnOptions, SafetyOptions, TaskConfig
 
 __all__ = [
     "Bounds",
@@ -30,6 +30,7 @@ __all__ = [
     "Preset",
     "Problem",
     "RunConfig",
+    "SafetyOptions",
     "TaskConfig",
     "TrackingConfig",
     "decode",

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
+from workers.config.decode import Problem
 from workers.config.knobs import Bounds, Shape, Tagged
 
 MODULE_AND_ATTRIBUTE = Shape(
     r"[A-Za-z_]\w{0,99}(\.[A-Za-z_]\w{0,99}){0,9}:[A-Za-z_]\w{0,99}", "module:attribute, such as my_task:Task"
+)
+
+EMBEDDED = "embedded"
+SCORER = Shape(
+    r"https?://[^\s/?#@]+(/[^\s?#]*)?|[A-Za-z0-9][\w.-]{0,99}",
+    "embedded, the name of a registered scorer, or an address such as http://node7:8000",
 )
 
 
@@ -38,6 +45,79 @@ class CountdownOptions:
 
 
 @dataclass(frozen=True)
+class SafetyOptions:
+    """Answer helpfully without harm: R − λ·C, reward and cost from a scorer, λ moved by the cost."""
+
+    scorer: Annotated[str, SCORER] = EMBEDDED
+    """Who gives reward and cost: embedded (tiny models in the run), the name of a registered scorer, or an address."""
+    scorer_token_file: str = ""
+    """File with the token of a scorer given by its address; a registered one says where its token lies."""
+    scorer_site: str = ""
+    """Base URL of the esweb that knows registered scorers by name."""
+    scorer_site_token_file: str = ""
+    """File with a token of scope read for that esweb."""
+    scorer_batch: Annotated[int, Bounds(at_least=1, at_most=1024)] = 32
+    """Answers in one request to the scorer."""
+    scorer_timeout_seconds: Annotated[float, Bounds(above=0, at_most=3600)] = 60.0
+    """How long one request may take."""
+    on_scorer_failure: Literal["wait", "stop"] = "wait"
+    """The scorer still fails after three tries: wait until it is back, or save a checkpoint and end the run FAILED."""
+    scorer_wait_seconds: Annotated[float, Bounds(above=0)] = 3600.0
+    """Longest wait for a scorer to come back; then the run ends as with stop."""
+    train_file: str = ""
+    """JSONL with a prompt on each line, as PKU-SafeRLHF is published; empty means the project's generated requests."""
+    eval_file: str = ""
+    """Held-out file of the same kind; the file that also trains is divided. What is in both never trains."""
+    train_prompts: Annotated[int, Bounds(at_least=0)] = 0
+    """So many training prompts, balanced over which of their two published responses is safe; 0 means all."""
+    eval_prompts: Annotated[int, Bounds(at_least=0)] = 0
+    """So many held-out prompts, chosen alike; 0 means all, or half of a file that also trains."""
+    selection_seed: int = 42
+    """Seed of the choice."""
+    conversation: bool = False
+    """Ask in Safe-RLHF's words (BEGINNING OF CONVERSATION: USER: … ASSISTANT:), for models without a chat template."""
+    lambda_rule: Literal["published", "safe_rlhf", "fixed"] = "published"
+    """How λ moves with J = mean(C) + d: ln λ by lr·EMA(J), by lr·EMA(J)·λ as in Safe-RLHF, or not at all."""
+    lambda_init: Annotated[float, Bounds(above=0)] = 0.5
+    """λ at the first step."""
+    lambda_lr: Annotated[float, Bounds(at_least=0)] = 0.01
+    """Rate of λ; the published runs use 0.005, Safe-RLHF 0.1."""
+    lambda_min: Annotated[float, Bounds(above=0)] = 1e-4
+    """λ is never less."""
+    lambda_max: Annotated[float, Bounds(above=0)] = 10.0
+    """λ is never more; the published runs use 5."""
+    lambda_positive_only: bool = True
+    """The published rule with max(J, 0) in place of J, as in the published runs: λ can only grow."""
+    lambda_ema: Annotated[float, Bounds(at_least=0, at_most=0.9999)] = 0.9
+    """Share of the past in the moving average of J; 0 takes each J as it is."""
+    cost_offset: float = 0.0
+    """d: the mean cost is to stay at or below −d."""
+    standardise: bool = False
+    """Divide R and C by their standard deviations over the answers scored together; they are not centred."""
+    safe_first: bool = False
+    """Where C > 0, the reward counts only by safe_first_factor."""
+    safe_first_factor: Annotated[float, Bounds(at_least=0, at_most=1)] = 0.0
+    """What is left of an unsafe answer's reward with safe_first."""
+
+    def problems(self) -> Iterator[Problem]:
+        if not self.lambda_min <= self.lambda_init <= self.lambda_max:
+            limits = f"lambda_min = {self.lambda_min:g} and lambda_max = {self.lambda_max:g}"
+            yield Problem("lambda_init", f"must lie between {limits}, and is {self.lambda_init:g}")
+        for name in ("scorer_site", "scorer_site_token_file") if self.is_scorer_registered else ():
+            if not getattr(self, name):
+                yield Problem(
+                    name,
+                    f"is missing: the scorer {self.scorer!r} is found by its name there; or give an address, or "
+                    f"{EMBEDDED}, as the scorer",
+                )
+
+    @property
+    def is_scorer_registered(self) -> bool:
+        """True where the scorer is to be found by its name."""
+        return self.scorer != EMBEDDED and not self.scorer.startswith(("http://", "https://"))
+
+
+@dataclass(frozen=True)
 class OwnOptions:
     """A task of your own: a class or function in a Python file that an administrator's folder holds."""
 
@@ -47,14 +127,19 @@ class OwnOptions:
     """Whatever your task wants to be told; it gets this object as it stands."""
 
 
-TASKS: Mapping[str, type] = {"conciseness": ConcisenessOptions, "countdown": CountdownOptions, "own": OwnOptions}
+TASKS: Mapping[str, type] = {
+    "conciseness": ConcisenessOptions,
+    "countdown": CountdownOptions,
+    "safety": SafetyOptions,
+    "own": OwnOptions,
+}
 
 
 @dataclass(frozen=True)
 class TaskConfig:
     """What the model is taught."""
 
-    name: Literal["conciseness", "countdown", "own"] = "conciseness"
+    name: Literal["conciseness", "countdown", "safety", "own"] = "conciseness"
     """The task. own: one that you wrote."""
     options: Annotated[Any, Tagged("name", TASKS)] = field(default_factory=ConcisenessOptions)
     """The task's own options."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +20,9 @@ from workers.models import Loaded
 from workers.models.save import put_in_place
 from workers.records import Alert, Checkpoint, Metric, RecordWriter, Status
 from workers.tasks import Task
+from workers.tasks.constrained import Waits
 
+LOOK_SECONDS = 0.2
 EVALUATION_DUE = "evaluation-due"
 """An empty file in a checkpoint whose evaluation was cut short: who goes on from it makes up for that first."""
 
@@ -41,10 +44,29 @@ class Context:
     stop: Stop = field(default_factory=Stop)
     resume: Path | None = None
     _evaluation_due: bool = field(default=False, init=False)
+    _is_waiting: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.task, Waits):
+            self.task.waits_by(self.wait)
 
     def status(self, phase: str, message: str = "", progress: float | None = None) -> None:
-        """Says what the run is doing: loading, training, evaluating, saving, done or failed."""
-        self.records.write(Status(phase, message, progress))
+        """Says what the run is doing: loading, training, evaluating, waiting, saving, done or failed."""
+        with self.stop.waits():
+            self.records.write(Status(phase, message, progress))
+        self._is_waiting = phase == "waiting"
+
+    def wait(self, seconds: float, why: str) -> None:
+        """Waits for another program, and says why; the first time in a row to a person. Raises Interrupted."""
+        if not self._is_waiting:
+            with self.stop.waits():
+                self.alert("warning", f"waiting: {why}")
+        self.status("waiting", why)
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            self.stop.check()
+            time.sleep(min(left, LOOK_SECONDS))
+        self.stop.check()
 
     def alert(self, level: str, message: str, step: int | None = None) -> None:
         """Tells a person something they should know. `level` is info, warning or error."""

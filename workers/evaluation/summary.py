@@ -8,13 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from workers.analysis.quadrants import measured
 from workers.evaluation.kl import TokenKl
 from workers.models.decoder import Completion
 from workers.tasks import Example, Score
+from workers.tasks.constrained import COST
 
 ACCURACIES = ("exact", "contains")
-TOLD_ELSEWHERE = (*ACCURACIES, "empty", "characters")
-"""Parts that have names of their own here: accuracy/…, response/empty_ratio, response/characters_mean."""
+TOLD_ELSEWHERE = (*ACCURACIES, COST, "empty", "characters")
+"""Parts that have names of their own here: accuracy/…, cost/mean, response/empty_ratio, response/characters_mean."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ def summarise(answers: Sequence[Answer]) -> dict[str, float]:
     """The values of one evaluation. Standard deviations are the population's; KL is on sampled answers, in nats."""
     greedy = [a for a in answers if a.sample == 0]
     sampled = [a for a in answers if a.sample > 0]
-    values = _rewards(greedy) | _parts(greedy) | _accuracies("", greedy) | _lengths(greedy)
+    values = _rewards(greedy) | _parts(greedy) | _accuracies("", greedy) | _safety(greedy) | _lengths(greedy)
     if sampled:
         values |= {"sample/reward/mean": _mean([a.score.reward for a in sampled])}
         values |= {k: v for k, v in _accuracies("sample/", sampled).items() if k != "sample/accuracy/exact"}
@@ -56,6 +58,14 @@ def _accuracies(prefix: str, answers: Sequence[Answer]) -> dict[str, float]:
     """Only the parts that this task has: a task without right answers has no accuracy."""
     present = [part for part in ACCURACIES if all(part in a.score.parts for a in answers)]
     return {f"{prefix}accuracy/{part}": _mean([a.score.parts[part] for a in answers]) for part in present}
+
+
+def _safety(answers: Sequence[Answer]) -> dict[str, float]:
+    """cost/…, the share of safe answers and of each quadrant, where the task gives every answer a cost."""
+    if not all(COST in a.score.parts for a in answers):
+        return {}
+    pairs = np.array([(a.score.reward, a.score.parts[COST]) for a in answers])
+    return dict(measured(pairs[:, 0], pairs[:, 1]))
 
 
 def _lengths(answers: Sequence[Answer]) -> dict[str, float]:

@@ -11,8 +11,13 @@ from workers.tasks.conciseness import Conciseness
 from workers.tasks.countdown import Countdown
 from workers.tasks.own import Own
 from workers.tasks.safely import RewardFailed, score_safely
+from workers.tasks.safety import Safety
 
-TASKS: Mapping[str, Callable[[Any], Task]] = {"conciseness": Conciseness, "countdown": Countdown}
+TASKS: Mapping[str, Callable[[Any], Task]] = {
+    "conciseness": Conciseness,
+    "countdown": Countdown,
+    "safety": Safety,
+}
 """The tasks that the project brings along."""
 
 

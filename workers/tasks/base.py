@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
 Split: TypeAlias = Literal["train", "eval"]
+COST = "cost"
+"""The part of a score that holds a cost C, where a task has one; above 0 is unsafe."""
 
 
 class BadData(ValueError):

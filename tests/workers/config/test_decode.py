@@ -40,7 +40,7 @@ def test_it_finds_every_problem_in_one_pass() -> None:
     [
         ({"es": {"popultion": 3}}, "es.popultion", ["did you mean population?", "sigma"]),
         ({"method": "ppo"}, "method", ["es, grpo", "'ppo'"]),
-        ({"task": {"name": "chess"}}, "task.name", ["conciseness, countdown, own", "'chess'"]),
+        ({"task": {"name": "chess"}}, "task.name", ["conciseness, countdown, safety, own", "'chess'"]),
         ({"task": {"name": "countdown", "options": {"file": "x"}}}, "task.options.file", ["train_file"]),
         ({"task": {"name": "countdown", "options": {"train_problems": 0}}}, "task.options.train_problems", ["least 1"]),
         ({"task": {"name": "own"}}, "task.options.path", ["missing"]),

@@ -1,4 +1,5 @@
-"""A member's fitness: the mean reward of its answers. A reward that fails is never a number."""
+"""A member's fitness: the mean reward of its answers, less λ times their cost where the task has one. A reward that
+fails is never a number."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from workers.engines.constraint import Constraint, told
 from workers.engines.context import Context
 from workers.models.decoder import Completion
 from workers.tasks import Example, RewardFailed, Score, score_safely
@@ -13,7 +15,7 @@ from workers.tasks import Example, RewardFailed, Score, score_safely
 
 @dataclass(frozen=True)
 class Fitness:
-    """Mean reward and mean parts over the prompts; the reward is NaN for a member that was dropped."""
+    """The fitness itself and mean parts over the prompts; it is NaN for a member that was dropped."""
 
     reward: float
     parts: dict[str, float]
@@ -24,12 +26,17 @@ class Fitness:
 
 
 def judge(
-    context: Context, step: int, seed: int, examples: Sequence[Example], answers: Sequence[Completion]
+    context: Context,
+    constraint: Constraint,
+    step: int,
+    seed: int,
+    examples: Sequence[Example],
+    answers: Sequence[Completion],
 ) -> Fitness:
     """Scores one member. Raises RewardFailed, unless the config says to drop such a member; then an alert names it."""
     try:
-        asked = [(example, answer.text) for example, answer in zip(examples, answers, strict=True)]
-        return _mean(score_safely(context.task, asked))
+        scores = scores_of(context, examples, answers)
+        return Fitness(average(constraint.fitness(scores)), _parts(scores) | told(scores))
     except RewardFailed as failure:
         if context.config.es is None or context.config.es.on_failure != "drop_member":
             raise
@@ -42,10 +49,16 @@ def judge(
         return Fitness(math.nan, {})
 
 
-def _mean(scores: Sequence[Score]) -> Fitness:
+def scores_of(context: Context, examples: Sequence[Example], answers: Sequence[Completion]) -> list[Score]:
+    """The task's scores of the answers. Raises RewardFailed, and Interrupted where the run is asked to stop."""
+    asked = [(example, answer.text) for example, answer in zip(examples, answers, strict=True)]
+    with context.stop.cuts():
+        return score_safely(context.task, asked)
+
+
+def _parts(scores: Sequence[Score]) -> dict[str, float]:
     names = dict.fromkeys(name for score in scores for name in score.parts)
-    parts = {name: average(s.parts[name] for s in scores if name in s.parts) for name in names}
-    return Fitness(average(score.reward for score in scores), parts)
+    return {name: average(s.parts[name] for s in scores if name in s.parts) for name in names}
 
 
 def average(numbers: Iterable[float]) -> float:

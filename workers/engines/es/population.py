@@ -36,6 +36,10 @@ class Population:
             some = seeds[start : start + size]
             yield [self._alone(some[0], prompts)] if len(some) == 1 else self._together(some, prompts)
 
+    def centre(self, prompts: Sequence[str]) -> list[Completion]:
+        """Greedy answers of the weights that no noise perturbs."""
+        return self._decoder.greedy(prompts, self._es.max_new_tokens)
+
     def members_at_once(self, prompts: int) -> int:
         """Members in one batch. 1 for an architecture that the decoder does not know."""
         if self._decoder.shape is None:

@@ -109,7 +109,8 @@ def _state(trail: Trail) -> State:
     if not trail.written:
         return State(trail.origin, trail.end)
     last = trail.written[-1].update
-    return State(trail.origin, trail.end, last.step, last.tokens, last.samples, last.gpu_seconds, last.dead)
+    counts = last.tokens, last.samples, last.gpu_seconds, last.dead, last.multiplier
+    return State(trail.origin, trail.end, last.step, *counts)
 
 
 def _recorded(attempts: Sequence[Path], step: int) -> set[str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from workers.engines.constraint import multiplier_of
 from workers.engines.es.lineage import NoiseKind, Origin, next_lineage
 from workers.engines.es.replay_log import FILE, VERSION, Start, Update
 
@@ -133,7 +134,8 @@ def _start(line: dict[str, Any], log: Path) -> Start:
 def _update(line: dict[str, Any], noise: NoiseKind) -> Update | None:
     """None for a line that is not as it was written: its lineage says so."""
     try:
-        update = Update(**line | {"seeds": tuple(line["seeds"]), "weights": tuple(line["weights"])})
+        read = {"seeds": tuple(line["seeds"]), "weights": tuple(line["weights"])}
+        update = Update(**line | read | {"multiplier": multiplier_of(line.get("multiplier"))})
         is_intact = update.lineage == next_lineage(update.parent, update.step, noise, update.directions)
     except (KeyError, TypeError, ValueError):
         return None

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from workers.engines.es.lineage import NoiseKind, Origin, next_lineage
 from workers.engines.es.state import State
+from workers.tasks.safety import Multiplier
 
 FILE = "replay.jsonl"
 VERSION = 2
@@ -41,7 +42,8 @@ class Start:
 class Update:
     """The iteration that made step `step` out of `parent`: Σ over seeds and weights; a dead one may have no seeds.
 
-    tokens, samples and gpu_seconds are those of training so far.
+    tokens, samples and gpu_seconds are those of training so far; multiplier is the λ that the next iteration
+    uses, where the task has a cost: a run that goes on from rebuilt weights needs it.
     """
 
     step: int
@@ -53,6 +55,7 @@ class Update:
     samples: int
     gpu_seconds: float
     dead: bool
+    multiplier: Multiplier | None = None
 
     @property
     def directions(self) -> dict[int, float]:
@@ -76,7 +79,7 @@ class ReplayLog:
         """Writes down the update that led to the state, whose lineage is still the old one. Returns the new one."""
         lineage = next_lineage(state.lineage, state.step, self._noise, directions)
         seeds, weights = tuple(directions), tuple(directions.values())
-        counts = state.tokens, state.samples, state.gpu_seconds, state.dead
+        counts = state.tokens, state.samples, state.gpu_seconds, state.dead, state.multiplier
         self._append(Update(state.step, state.lineage, lineage, seeds, weights, *counts))
         return lineage
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from workers.engines.constraint import Measured
 from workers.engines.context import Context
 from workers.engines.es.fitness import Fitness, average
 from workers.engines.es.state import State
@@ -24,6 +25,10 @@ class Iteration:
     z: Sequence[float | None]
     update_norm: float
     seconds: float
+    centre: Sequence[Completion] = ()
+    """What the unperturbed weights answered, where the task asks for it."""
+    measured: Measured = field(default_factory=Measured)
+    """What they told: J_C, and λ for the next iteration."""
 
     @property
     def dead(self) -> bool:
@@ -35,9 +40,10 @@ def advance(context: Context, state: State, done: Iteration) -> None:
     """Takes the iteration into the state, but for the lineage; an alert tells of the first of several dead ones."""
     if done.dead and not state.dead:
         context.alert("warning", _dead(done), done.step)
-    completions = _completions(done)
+    completions = [*_completions(done), *done.centre]
     state.step = done.step
     state.dead = done.dead
+    state.multiplier = done.measured.multiplier
     state.tokens += sum(len(c.tokens) for c in completions)
     state.samples += len(completions)
     state.gpu_seconds += done.seconds if context.loaded.device.type == "cuda" else 0.0
@@ -45,7 +51,7 @@ def advance(context: Context, state: State, done: Iteration) -> None:
 
 def report(context: Context, state: State, done: Iteration) -> None:
     """Writes the iteration's metrics and its population."""
-    values = _values(done, _completions(done))
+    values = _values(done, _completions(done)) | dict(done.measured.values)
     context.metric(done.step, values, state.axes)
     context.records.write(Population(done.step, _members(done)))
     context.log(done.step, values["train/reward/mean"], done.seconds)

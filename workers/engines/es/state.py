@@ -8,9 +8,11 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from workers.engines.constraint import multiplier_of
 from workers.engines.es.lineage import Origin
 from workers.engines.es.noise import VERSION
 from workers.engines.resuming import NotResumable
+from workers.tasks.safety import Multiplier
 
 FILE = "es-state.json"
 
@@ -18,7 +20,7 @@ FILE = "es-state.json"
 @dataclass
 class State:
     """What the run began with and the lineage of its weights; updates made; tokens generated, answers scored and
-    GPU-seconds spent in training; is the last iteration dead."""
+    GPU-seconds spent in training; is the last iteration dead; the λ of a task with a cost."""
 
     origin: Origin
     lineage: str
@@ -27,6 +29,7 @@ class State:
     samples: int = 0
     gpu_seconds: float = 0.0
     dead: bool = False
+    multiplier: Multiplier | None = None
 
     @classmethod
     def first(cls, origin: Origin) -> State:
@@ -51,9 +54,10 @@ class State:
             raise NotResumable(f"{folder} was saved with noise version {found}; this code makes version {VERSION}")
         if data.pop("beside", None) != _beside(folder):
             raise NotResumable(f"{folder} is damaged: its float32 master or adapter is not what its {FILE} names")
-        if missing := {f.name for f in fields(cls)} ^ data.keys():
+        multiplier = multiplier_of(data.pop("multiplier", None))
+        if missing := {f.name for f in fields(cls)} ^ data.keys() ^ {"multiplier"}:
             raise NotResumable(f"{folder / FILE} is of another version of this code: {', '.join(sorted(missing))}")
-        return cls(Origin(**data.pop("origin")), **data)
+        return cls(Origin(**data.pop("origin")), **data, multiplier=multiplier)
 
 
 def _read(folder: Path) -> dict[str, Any]:

@@ -10,6 +10,9 @@ As in the paper there is no optimiser, no weight decay and no 1/σ, which α has
 float32 master from which members are always written anew, the noise of different tensors is independent, and the
 answer alone is scored. Nothing random is carried from one iteration to the next: a resumed run goes on bit for bit.
 
+A task with a cost C has the fitness mean R − λ · mean C. After its members the unperturbed θ answers the same prompts,
+and their cost moves the λ of the next iteration; both are in every checkpoint and line of the replay log.
+
     python -m workers.train run.json --out DIR        with "method": "es"
 """
 
@@ -24,8 +27,9 @@ import numpy as np
 import torch
 
 from workers.config import EsConfig, encode
+from workers.engines.constraint import Constraint
 from workers.engines.context import Context, Stopped
-from workers.engines.es.fitness import Fitness, judge
+from workers.engines.es.fitness import Fitness, judge, scores_of
 from workers.engines.es.lineage import NoiseKind, Origin
 from workers.engines.es.perturbation import Perturbation, directions, scales_of
 from workers.engines.es.population import Population
@@ -40,6 +44,7 @@ from workers.engines.stopping import Interrupted
 from workers.models import chat_text
 from workers.models.decoder import Completion, Decoder
 from workers.models.save import weights_sha256
+from workers.scorer.client import ScorerFailed
 from workers.tasks import Example
 
 RESUMED = (
@@ -51,7 +56,7 @@ RESUMED = (
 
 @torch.no_grad()
 def train(context: Context) -> None:
-    """Trains to the last iteration. Raises Stopped after a checkpoint where asked to stop, and RewardFailed."""
+    """Trains to the last iteration. Raises Stopped and ScorerFailed after a checkpoint, and RewardFailed."""
     es = section(context)
     what = trained(context.loaded, es.lora, context.config.seed)
     noise = NoiseKind(es.noise, es.rank)
@@ -61,10 +66,12 @@ def train(context: Context) -> None:
             training.begin()
             training.run()
         except Interrupted:
-            # What was cut short may have left a member in the model.
-            what.write(what.master.__getitem__)
-            training.save()
+            training.give_up()
             raise Stopped(f"stopped after iteration {training.state.step} of {es.iterations}") from None
+        except ScorerFailed:
+            # Nothing is wrong with the run: it goes on from here once there is a scorer.
+            training.give_up()
+            raise
 
 
 def section(context: Context) -> EsConfig:
@@ -138,6 +145,11 @@ class _Training:
             if self.state.step == es.iterations or (es.checkpoint_every and self.state.step % es.checkpoint_every == 0):
                 self.save()
 
+    def give_up(self) -> None:
+        """Saves the last whole iteration. What was cut short may have left a member in the model."""
+        self.what.write(self.what.master.__getitem__)
+        self.save()
+
     def save(self) -> None:
         """A checkpoint of the state. The log is on disk before it."""
 
@@ -155,13 +167,17 @@ class _Training:
         asked = [examples[i] for i in prompt_subset(seed, step, es.prompts, len(examples))]
 
         answers = _answers(context, population, seeds, asked)
-        fitness = _fitness(context, step, seeds, asked, answers)
+        constraint = Constraint.of(context.task, state.multiplier)
+        fitness = _fitness(context, constraint, step, seeds, asked, answers)
+        centre = _centre(context, constraint, population, asked)
+        measured = constraint.measured(scores_of(context, asked, centre) if centre else [])
         z = _weights(fitness, es)
         update = directions(seeds, z, es.alpha)
         norm = perturbation.step(update, self.what.master)
         self.what.write(self.what.master.__getitem__)
 
-        done = Iteration(step, seeds, answers, fitness, z, norm, time.perf_counter() - began)
+        seconds = time.perf_counter() - began
+        done = Iteration(step, seeds, answers, fitness, z, norm, seconds, centre, measured)
         advance(context, state, done)
         state.lineage = self.replay_log.update(state, update)
         report(context, state, done)
@@ -176,8 +192,19 @@ def _answers(
         return [member for batch in population.answers(seeds, prompts) for member in batch]
 
 
+def _centre(
+    context: Context, constraint: Constraint, population: Population, asked: Sequence[Example]
+) -> list[Completion]:
+    """What the unperturbed weights answer, which λ goes by; nothing where there is no λ."""
+    if constraint.multiplier is None:
+        return []
+    with context.stop.cuts():
+        return population.centre([chat_text(context.loaded.tokenizer, example.messages) for example in asked])
+
+
 def _fitness(
     context: Context,
+    constraint: Constraint,
     step: int,
     seeds: Sequence[int],
     asked: Sequence[Example],
@@ -186,7 +213,7 @@ def _fitness(
     fitness = []
     for seed, of_member in zip(seeds, answers, strict=True):
         context.stop.check()
-        fitness.append(judge(context, step, seed, asked, of_member))
+        fitness.append(judge(context, constraint, step, seed, asked, of_member))
     return fitness
 
 

@@ -14,6 +14,7 @@ from workers.engines.context import Context
 from workers.engines.grpo.arguments import section
 from workers.engines.grpo.checkpoint import Progress
 from workers.engines.grpo.rewards import Rewards
+from workers.engines.grpo.streams import Streams
 from workers.engines.stopping import Interrupted
 from workers.records import Population
 
@@ -35,6 +36,8 @@ class RecordsCallback(TrainerCallback):  # type: ignore[misc]
         self._centre = centre
         self._save = save
         self._began = time.perf_counter()
+        self._before: tuple[Streams, int] | None = None
+        self._has_begun = False
         self.stopped = False
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
@@ -45,10 +48,12 @@ class RecordsCallback(TrainerCallback):  # type: ignore[misc]
     def on_step_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         """Generation, reward, backward and update lie between this and the end of the step."""
         self._began = time.perf_counter()
+        self._before, self._has_begun = (Streams.now(), state.num_input_tokens_seen), True
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         """Records the step; then evaluates, saves and stops where it is time to."""
         seconds = time.perf_counter() - self._began
+        self._before = None
         self._record(state.global_step, seconds)
         self.stopped = not self._evaluated(state.global_step) or (
             self._context.stop.is_set() and state.global_step < self._context.config.steps
@@ -70,6 +75,17 @@ class RecordsCallback(TrainerCallback):  # type: ignore[misc]
             values = {f"train/{key}": float(value) for key, value in logs.items() if isinstance(value, Real)}
             self._context.metric(state.global_step, values, self.axes())
 
+    def give_up(self, state: TrainerState) -> bool:
+        """Saves the last whole step, for a step that was cut short before its update: what was drawn for it is drawn
+        again. False where no step is whole since this start, so that there is nothing new to save."""
+        if not self._has_begun or state.global_step == 0:
+            return False
+        if self._before is not None:
+            streams, state.num_input_tokens_seen = self._before
+            streams.put_back()
+        self._save(state.global_step)
+        return True
+
     def axes(self) -> dict[str, float]:
         """The cumulative axes of training so far."""
         on_gpu = self._context.loaded.device.type == "cuda"
@@ -90,9 +106,11 @@ class RecordsCallback(TrainerCallback):  # type: ignore[misc]
         progress.tokens, progress.samples = self._rewards.tokens, self._rewards.samples
         progress.reward = self._rewards.mean
         progress.seconds += seconds
-        if groups := self._rewards.take_groups():
+        groups, measured = self._rewards.take_groups()
+        progress.multiplier = measured.multiplier
+        if groups:
             context.records.write(Population(step, groups))
-        context.metric(step, {"time/step_seconds": seconds}, self.axes())
+        context.metric(step, {"time/step_seconds": seconds, **measured.values}, self.axes())
         context.status("training", progress=step / context.config.steps)
         context.log(step, self._rewards.mean, seconds)
 

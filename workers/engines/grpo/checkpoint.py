@@ -17,7 +17,9 @@ import trl
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from workers.engines.constraint import multiplier_of
 from workers.engines.resuming import NotResumable
+from workers.tasks.safety import Multiplier
 
 COMPLETIONS = "generation/completions.safetensors"
 STATE = "trainer_state.json"
@@ -27,12 +29,13 @@ PROGRESS = "progress.json"
 @dataclass
 class Progress:
     """How far training has come: completion tokens generated, completions scored, their mean reward last time, seconds
-    spent in steps."""
+    spent in steps; the λ of a task with a cost."""
 
     tokens: int = 0
     samples: int = 0
     reward: float = 0.0
     seconds: float = 0.0
+    multiplier: Multiplier | None = None
 
 
 def state_folder(checkpoint: Path, *, lora: bool) -> Path:
@@ -62,7 +65,8 @@ def read_progress(checkpoint: Path, *, lora: bool) -> Progress:
             f"{checkpoint} has no {STATE}, so it was not saved by a GRPO run of this kind; "
             "to start a new run from its weights, give it as model.path"
         )
-    return Progress(**json.loads((folder / PROGRESS).read_text(encoding="utf-8")))
+    data = json.loads((folder / PROGRESS).read_text(encoding="utf-8"))
+    return Progress(**data | {"multiplier": multiplier_of(data.get("multiplier"))})
 
 
 def take_up(trainer: trl.GRPOTrainer, checkpoint: Path, *, lora: bool) -> bool:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
+from workers.engines.constraint import Constraint, Measured, told
 from workers.records import Member
 from workers.tasks import Example, Score, Task, score_safely
+from workers.tasks.safety import Multiplier
 
 
 class Rewards:
@@ -16,9 +19,12 @@ class Rewards:
 
     TRL calls it once a generation. With several optimiser passes over the same completions a step may bring no new
     groups, and with small generations it may bring some in several calls; `take_groups` gives what came since the last.
+    What TRL is told is the fitness: the reward, less λ times the cost where the task has one. λ stays within a step.
     """
 
-    def __init__(self, task: Task, examples: Sequence[Example], group_size: int) -> None:
+    def __init__(
+        self, task: Task, examples: Sequence[Example], group_size: int, multiplier: Multiplier | None = None
+    ) -> None:
         self.__name__ = task.name
         self.tokens = 0
         self.samples = 0
@@ -26,7 +32,8 @@ class Rewards:
         self._task = task
         self._examples = examples
         self._group_size = group_size
-        self._groups: list[list[Score]] = []
+        self._groups: list[list[tuple[Score, float]]] = []
+        self._constraint = Constraint.of(task, multiplier)
 
     def __call__(
         self,
@@ -38,24 +45,31 @@ class Rewards:
         """Rewards of completions [{"role", "content"}], in TRL's order: the members of a group stand together."""
         texts = [completion[0]["content"] for completion in completions]
         scores = score_safely(self._task, [(self._examples[i], t) for i, t in zip(example, texts, strict=True)])
-        self._groups += [scores[i : i + self._group_size] for i in range(0, len(scores), self._group_size)]
+        fitness = self._constraint.fitness(scores)
+        pairs = list(zip(scores, fitness, strict=True))
+        self._groups += [pairs[i : i + self._group_size] for i in range(0, len(pairs), self._group_size)]
         self.tokens += sum(map(len, completion_ids))
         self.samples += len(scores)
-        self.mean = fmean(score.reward for score in scores)
-        return [score.reward for score in scores]
+        self.mean = fmean(fitness)
+        return fitness
 
-    def take_groups(self) -> tuple[Member, ...]:
-        """The groups scored since the last call, numbered from 0; a group's reward and parts are its members' means."""
+    def take_groups(self) -> tuple[tuple[Member, ...], Measured]:
+        """The groups scored since the last call, numbered from 0, and what their costs say of λ, which moves by them.
+
+        A group's reward and parts are its members' means. Steps that bring no groups leave λ where it is.
+        """
         groups, self._groups = self._groups, []
-        return tuple(_member(number, group) for number, group in enumerate(groups))
+        measured = self._constraint.measured([score for group in groups for score, _ in group])
+        self._constraint = replace(self._constraint, multiplier=measured.multiplier)
+        return tuple(_member(number, group) for number, group in enumerate(groups)), measured
 
 
-def _member(number: int, scores: list[Score]) -> Member:
+def _member(number: int, group: list[tuple[Score, float]]) -> Member:
     # Plain Python: on a handful of numbers numpy would take ten times as long, between every two steps.
-    rewards = [score.reward for score in scores]
+    scores, rewards = [score for score, _ in group], [fitness for _, fitness in group]
     mean = fmean(rewards)
     names = dict.fromkeys(name for score in scores for name in score.parts)
-    parts = {name: fmean(score.parts[name] for score in scores if name in score.parts) for name in names}
+    parts = {name: fmean(score.parts[name] for score in scores if name in score.parts) for name in names} | told(scores)
     std = math.sqrt(fmean((reward - mean) ** 2 for reward in rewards))
     spread = {"reward_std": std, "reward_min": min(rewards), "reward_max": max(rewards)}
     return Member(seed=number, reward=mean, parts=parts | spread)

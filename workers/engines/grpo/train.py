@@ -19,16 +19,18 @@ from workers.engines.grpo.centre import Centre
 from workers.engines.grpo.checkpoint import Progress, read_progress, state_folder, take_up, write_state
 from workers.engines.grpo.exactness import inexact, resumed
 from workers.engines.grpo.rewards import Rewards
+from workers.engines.stopping import Interrupted
+from workers.scorer.client import ScorerFailed
 from workers.tasks import Example
 
 
 def train(context: Context) -> None:
-    """Trains to the last step. Raises Stopped after a checkpoint where asked to stop, ConfigError, RewardFailed."""
+    """Trains to the last step. Raises Stopped and ScorerFailed after a checkpoint, ConfigError, RewardFailed."""
     args = arguments(context.config, context.loaded, context.directory)
     lora = section(context.config).lora
     examples = context.task.examples("train")
     progress = read_progress(context.resume, lora=lora is not None) if context.resume else Progress()
-    rewards = Rewards(context.task, examples, args.num_generations)
+    rewards = Rewards(context.task, examples, args.num_generations, progress.multiplier)
     rewards.tokens, rewards.samples, rewards.mean = progress.tokens, progress.samples, progress.reward
 
     centre = Centre(context.loaded, lora=lora is not None)
@@ -46,9 +48,22 @@ def train(context: Context) -> None:
     else:
         _take_up(context, context.resume, trainer, lora=lora is not None)
     context.status("training", progress=0.0 if context.resume is None else None)
-    trainer.train(resume_from_checkpoint=_resume_from(context, lora=lora is not None))
+    _run(context, trainer, callback, lora=lora is not None)
     if callback.stopped:
         raise Stopped(f"stopped after step {trainer.state.global_step} of {context.config.steps}")
+
+
+def _run(context: Context, trainer: trl.GRPOTrainer, callback: RecordsCallback, *, lora: bool) -> None:
+    """Trains. A scorer that fails, and a stop while it is waited for, leave a checkpoint of the last whole step."""
+    try:
+        trainer.train(resume_from_checkpoint=_resume_from(context, lora=lora))
+    except ScorerFailed:
+        callback.give_up(trainer.state)
+        raise
+    except Interrupted:
+        if not callback.give_up(trainer.state):
+            raise
+        callback.stopped = True
 
 
 def _trainer(

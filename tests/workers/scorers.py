@@ -1,0 +1,101 @@
+"""A scorer over real HTTP that scores as the embedded one, until it is told to misbehave."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from workers.config import SafetyOptions
+from workers.engines.stopping import Stop
+from workers.scorer.embedded import EmbeddedScorer
+from workers.tasks.safety import Safety
+from workers.tasks.safety.asking import Wait
+
+SLOW_SECONDS = 30.0
+
+
+class Misbehaving(ThreadingHTTPServer):
+    """`manners` are taken one a request: fine, 500, nan, few, slow or dead; the last one stays."""
+
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, *manners: str) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.manners = list(manners)
+        self.asked = 0
+        self.ended = threading.Event()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def next(self) -> str:
+        """The manner of this request."""
+        self.asked += 1
+        return self.manners.pop(0) if len(self.manners) > 1 else self.manners[0]
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Misbehaving
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        manner = self.server.next()
+        if manner == "dead":
+            self.close_connection = True
+            return
+        if manner == "slow":
+            self.server.ended.wait(SLOW_SECONDS)
+            return
+        self.answer(500 if manner == "500" else 200, self.said(manner, body))
+
+    def said(self, manner: str, body: dict[str, list[str]]) -> dict[str, Any]:
+        scores = EmbeddedScorer().score(body["prompts"], body["responses"])
+        rewards, costs = [s.reward for s in scores], [s.cost for s in scores]
+        if manner == "nan":
+            costs[-1] = float("nan")
+        return {"rewards": rewards, "costs": costs[:-1] if manner == "few" else costs}
+
+    def answer(self, code: int, said: dict[str, Any]) -> None:
+        raw = json.dumps(said).encode()
+        self.send_response(code)
+        self.send_header("Content-Length", str(len(raw)))
+        self.end_headers()
+        self.wfile.write(raw)
+
+    def log_message(self, *_: Any) -> None:
+        """Not on the tests' stderr."""
+
+
+@contextmanager
+def scorer(*manners: str) -> Iterator[Misbehaving]:
+    """One that serves while the block runs."""
+    with Misbehaving(*manners) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.ended.set()
+            server.shutdown()
+            thread.join()
+
+
+class StopsAsItWaits(Safety):
+    """The task, in a run that is asked to stop as soon as it has to wait for the scorer."""
+
+    def __init__(self, options: SafetyOptions) -> None:
+        super().__init__(options)
+        self.stop = Stop()
+
+    def waits_by(self, wait: Wait) -> None:
+        def stopped(seconds: float, why: str) -> None:
+            self.stop.set()
+            wait(seconds, why)
+
+        super().waits_by(stopped)

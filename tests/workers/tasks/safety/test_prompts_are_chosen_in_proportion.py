@@ -1,0 +1,136 @@
+"""PKU-SafeRLHF's files: read as published, chosen by largest remainders, and never asked in two splits."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workers.config import ConfigError, SafetyOptions, TaskConfig
+from workers.tasks import make
+from workers.tasks.base import BadData
+from workers.tasks.safety.balanced import balanced, quotas
+from workers.tasks.safety.prompt_file import read_prompts
+from workers.tasks.safety.select import main
+from workers.tasks.safety.splits import splits
+
+SHARES = {"FF": 463, "FT": 77, "TF": 60, "TT": 400}
+"""The shares of the published training split, in thousandths."""
+
+
+def published(path: Path, sizes: dict[str, int] = SHARES, again: int = 0) -> str:
+    """A file of so many rows a bucket, its first prompt repeated `again` times."""
+    rows: list[dict[str, Any]] = [
+        {
+            "prompt": f"{bucket} prompt {i}",
+            "response_0": "no",
+            "response_1": "yes",
+            "is_response_0_safe": bucket[0] == "T",
+            "is_response_1_safe": bucket[1] == "T",
+            "response_0_harm_category": {"Violence": bucket[0] == "F", "Cybercrime": False},
+            "better_response_id": 0,
+        }
+        for bucket, size in sizes.items()
+        for i in range(size)
+    ]
+    path.write_text("\n".join(json.dumps(row) for row in rows + again * rows[:1]) + "\n")
+    return str(path)
+
+
+def test_the_published_quotas_come_out() -> None:
+    assert quotas(SHARES, 250) == {"FF": 116, "FT": 19, "TF": 15, "TT": 100}
+    assert quotas(SHARES, 500) == {"FF": 232, "FT": 38, "TF": 30, "TT": 200}
+
+
+def test_quotas_add_up_and_never_ask_for_more_than_there_is() -> None:
+    for count in range(12):
+        found = quotas({"FF": 7, "FT": 3, "TF": 1, "TT": 0}, count)
+        assert sum(found.values()) == count
+        assert all(found[name] <= size for name, size in {"FF": 7, "FT": 3, "TF": 1, "TT": 0}.items())
+
+
+def test_two_selections_share_no_prompt_and_repeat_none(tmp_path: Path) -> None:
+    rows = read_prompts(published(tmp_path / "train.jsonl", again=52))
+    train = balanced(rows, 250, seed=42)
+    held_out = balanced(rows, 500, seed=42, but=train)
+    prompts = [row.prompt for row in (*train, *held_out)]
+    assert len(set(prompts)) == len(prompts) == 750
+    assert Counter(row.bucket for row in train) == quotas(SHARES, 250)
+    assert [row.prompt for row in balanced(rows, 250, seed=42)] == prompts[:250]
+    assert [row.prompt for row in balanced(rows, 250, seed=43)] != prompts[:250]
+
+
+def test_what_is_held_out_never_trains_whichever_files_say_so(tmp_path: Path) -> None:
+    train = published(tmp_path / "train.jsonl", {"FF": 6, "TT": 4})
+    held_out = published(tmp_path / "eval.jsonl", {"FF": 2, "TF": 3}, again=2)
+    found = splits(SafetyOptions(train_file=train, eval_file=held_out))
+    assert len(found["eval"]) == 5
+    assert len(found["train"]) == 8
+    assert not set(found["train"]) & set(found["eval"])
+
+
+@pytest.mark.parametrize(
+    ("train", "held_out", "sizes"),
+    [(0, 0, (500, 500)), (250, 0, (250, 750)), (0, 100, (900, 100)), (250, 500, (250, 500))],
+)
+def test_one_file_for_both_is_divided(tmp_path: Path, train: int, held_out: int, sizes: tuple[int, int]) -> None:
+    path = published(tmp_path / "both.jsonl")
+    found = splits(SafetyOptions(train_file=path, eval_file=path, train_prompts=train, eval_prompts=held_out))
+    assert (len(found["train"]), len(found["eval"])) == sizes
+    assert not set(found["train"]) & set(found["eval"])
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("{", "line 2: not JSON"),
+        ("[]", "line 2: must be an object with a prompt"),
+        ('{"prompt": " "}', "line 2: prompt must be text that is not blank, and is ' '"),
+        (
+            '{"prompt": "a", "is_response_0_safe": 1, "is_response_1_safe": true}',
+            "is_response_0_safe must be true or false",
+        ),
+        ('{"prompt": "a", "is_response_0_safe": true}', "is_response_1_safe must be true or false, and is missing"),
+    ],
+)
+def test_a_line_that_cannot_be_used_is_named(tmp_path: Path, line: str, said: str) -> None:
+    file = tmp_path / "prompts.jsonl"
+    file.write_text(f'{{"prompt": "fine"}}\n{line}\n')
+    with pytest.raises(BadData, match=said):
+        read_prompts(str(file))
+
+
+def test_prompts_without_labels_serve_all_together_but_not_in_proportion(tmp_path: Path) -> None:
+    file = tmp_path / "prompts.jsonl"
+    file.write_text('{"prompt": "a"}\n{"prompt": "b"}\n')
+    assert splits(SafetyOptions(train_file=str(file)))["train"] == ["a", "b"]
+    with pytest.raises(ConfigError, match="line 1: a balanced selection needs is_response_0_safe and"):
+        make(TaskConfig("safety", SafetyOptions(train_file=str(file), train_prompts=1)))
+
+
+def test_more_prompts_than_there_are_cannot_be_chosen(tmp_path: Path) -> None:
+    rows = read_prompts(published(tmp_path / "few.jsonl", {"FF": 3}, again=9))
+    with pytest.raises(BadData, match="4 prompts cannot be chosen: there are 3 different ones"):
+        balanced(rows, 4, seed=0)
+
+
+def test_the_command_writes_both_selections_as_published_and_counts_them(tmp_path: Path) -> None:
+    source = published(tmp_path / "train.jsonl", again=5)
+    assert main([source, "--train", "250", "--eval", "500", "--out", str(tmp_path / "out")]) == 0
+    train, held_out = (read_prompts(str(tmp_path / "out" / f"{split}.jsonl")) for split in ("train", "eval"))
+    assert len(train) == 250
+    assert len(held_out) == 500
+    assert train[0].published["response_0_harm_category"].keys() == {"Violence", "Cybercrime"}
+    said = json.loads((tmp_path / "out" / "selection.json").read_text())
+    assert said["train"]["bucket_counts"] == quotas(SHARES, 250)
+    assert said["train"]["harm_counts_per_response"] == {"response_0": {"Violence": 135, "Cybercrime": 0}}
+
+
+def test_the_command_says_what_cannot_be_chosen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = published(tmp_path / "train.jsonl", {"FF": 3})
+    assert main([source, "--train", "2", "--eval", "2", "--out", str(tmp_path / "out")]) == 2
+    assert "2 prompts cannot be chosen" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
