@@ -27,6 +27,9 @@ from runs.views.services import services
 from runs.views.share import share
 from runs.views.shared import shared, shared_chart, shared_section
 from runs.views.sweep import sweep, sweep_change, sweep_extend, sweep_standing
+from runs.views.viewer import viewer, viewer_cover, viewer_scatter
+from runs.views.viewer_export import viewer_export
+from runs.views.viewer_response import viewer_response
 
 experiment_urls = [
     path("", experiment, name="experiment"),
@@ -51,6 +54,7 @@ run_urls = [
     path("curves/", run_curves, name="run-curves"),
     path("chart/", run_chart, name="run-chart"),
     path("responses/", run_responses, name="run-responses"),
+    path("responses/<int:step>/<slug:digest>/", viewer_response, name="viewer-response"),
     path("checkpoints/", run_checkpoints, name="run-checkpoints"),
     path("checkpoints/<int:step>/", run_checkpoint, name="run-checkpoint"),
     path("checkpoints/<int:step>/stop/", run_rebuild_stop, name="run-rebuild-stop"),
@@ -72,6 +76,13 @@ compare_urls = [
     path("", compare, name="compare"),
     path("chart/", compare_chart, name="compare-chart"),
     path("section/", compare_section, name="compare-section"),
+]
+
+viewer_urls = [
+    path("", viewer, name="viewer"),
+    path("scatter/", viewer_scatter, name="viewer-scatter"),
+    path("export/", viewer_export, name="viewer-export"),
+    path("cover/", viewer_cover, name="viewer-cover"),
 ]
 
 shared_urls = [
@@ -103,6 +114,7 @@ urlpatterns = [
     path("runs/<slug:uid>/", include(run_urls)),
     path("sweeps/<int:pk>/", include(sweep_urls)),
     path("compare/", include(compare_urls)),
+    path("responses/", include(viewer_urls)),
     path("share/", share, name="share"),
     path("shared/<str:text>/", include(shared_urls)),
 ]

@@ -6,6 +6,7 @@ from runs.charts.groups import Group, groups_of, label
 from runs.charts.marks import Mark, marks
 from runs.charts.overlay import MAIN_KEYS, How, overlay
 from runs.charts.population import population_chart
+from runs.charts.reward_cost import Cloud, reward_cost
 from runs.charts.sections import SYSTEM, Plan, Section, plans
 from runs.charts.single import Spec, drawn
 from runs.charts.words import number, share
@@ -16,6 +17,7 @@ __all__ = [
     "MEASURES",
     "SYSTEM",
     "Chart",
+    "Cloud",
     "Group",
     "How",
     "Look",
@@ -34,5 +36,6 @@ __all__ = [
     "overlay",
     "plans",
     "population_chart",
+    "reward_cost",
     "share",
 ]

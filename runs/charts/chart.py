@@ -48,7 +48,7 @@ class Table:
         out = io.StringIO()
         writer = csv.writer(out)
         writer.writerow(self.columns)
-        writer.writerows(tuple(_inert(cell) for cell in row) for row in self.rows)
+        writer.writerows(tuple(inert(cell) for cell in row) for row in self.rows)
         return out.getvalue()
 
 
@@ -105,6 +105,6 @@ def _shortened(values: Floats) -> Floats:
     return short
 
 
-def _inert(cell: Cell) -> Cell:
+def inert(cell: Cell) -> Cell:
     """Text that a spreadsheet would run as a formula is quoted: names in a table are written by people."""
     return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell

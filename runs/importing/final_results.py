@@ -41,8 +41,7 @@ def entries(document: Mapping[str, Any], name: str, told: Told) -> Iterator[Entr
             told.remark(f"sample {row}", "has no reward and cost that are finite numbers: left out")
             continue
         scored.append(measured)
-        more = {"combined": value} if (value := real(sample.get("combined"))) is not None else {}
-        yield Entry(found, safety.answer(step, row, *measured, **more))
+        yield Entry(found, safety.answer(step, row, measured, combined=real(sample.get("combined"))))
     if scored:
         yield Entry(found, _checked(safety.metric(step, scored), document.get("metrics"), told))
 

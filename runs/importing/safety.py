@@ -21,10 +21,17 @@ CLOSE = 1e-5
 
 
 def answer(
-    step: int, row: int, reward: float, cost: float, prompt: str | None = None, text: str | None = None, **more: float
+    step: int,
+    row: int,
+    scored: Scored,
+    prompt: str | None = None,
+    text: str | None = None,
+    combined: float | None = None,
 ) -> Response:
     """An answer to the row of a data set, from 0. Without `text` only its scores are known."""
-    parts = {"cost": cost, **more} | ({} if text is not None else {"no_text": 1.0})
+    reward, cost = scored
+    parts = {"cost": cost} | ({} if combined is None else {"combined": combined})
+    parts |= {} if text is not None else {"no_text": 1.0}
     return Response(step, "eval", str(row), 0, text or "", 0, reward, parts, None, prompt, "")
 
 

@@ -85,7 +85,7 @@ def _answers(points: File | None, held: Arrays, step: int, told: Told) -> Iterat
     elif "Rs" in held and "Cs" in held:
         for row, (reward, cost) in enumerate(zip(held["Rs"].tolist(), held["Cs"].tolist(), strict=False)):
             if np.isfinite(reward) and np.isfinite(cost):
-                yield safety.answer(step, row, reward, cost)
+                yield safety.answer(step, row, (reward, cost))
             else:
                 told.remark(f"row {row}", "has no reward and cost that are finite numbers: left out")
 
@@ -100,7 +100,7 @@ def _answer(line: Line, step: int, told: Told) -> Response | None:
     if measured is None or not isinstance(said.get("prompt"), str) or not isinstance(said.get("response"), str):
         told.at_line(line.number, "must hold a prompt and a response, and a reward and a cost that are finite numbers")
         return None
-    return safety.answer(step, line.number - 1, *measured, said["prompt"], said["response"])
+    return safety.answer(step, line.number - 1, measured, said["prompt"], said["response"])
 
 
 def _arrays(parts: Mapping[str, File], told: Told) -> dict[str, NDArray[Any]]:

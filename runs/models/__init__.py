@@ -10,6 +10,7 @@ from runs.models.kept_answer import KeptAnswer
 from runs.models.knob import Knob
 from runs.models.limit import Limit
 from runs.models.package_set import PackageSet
+from runs.models.preference import Preference
 from runs.models.rebuild import Rebuild
 from runs.models.response import Checkpoint, Population, Prompt, Response, Score
 from runs.models.saved_view import SavedView
@@ -38,6 +39,7 @@ __all__ = [
     "Origin",
     "PackageSet",
     "Population",
+    "Preference",
     "Prompt",
     "Rebuild",
     "RecordFile",

@@ -33,6 +33,11 @@ def pieces(base: str, answer: str) -> list[Piece]:
     return found
 
 
+def likeness(base: str, answer: str) -> float:
+    """The share of words that both hold, from 0 to 1."""
+    return Indel.normalized_similarity(_words(base), _words(answer))
+
+
 def _words(text: str) -> list[str]:
     """Words with the space behind them, so that joined they are the text; the rest of a long one as a single word."""
     words = re.findall(r"\s+|\S+\s*", text)

@@ -17,7 +17,10 @@ from runs.views.parameters import Row, SignedIn
 
 OF_EACH = 8
 WORDS_AT_MOST = 8
-PAGES = {"home": _("Home"), "experiments": _("Experiments"), "compare": _("Compare runs"), "services": _("Services")}
+PAGES = {
+    "home": _("Home"), "experiments": _("Experiments"), "compare": _("Compare runs"),
+    "viewer": _("Answers side by side"), "services": _("Services"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,139 @@
+"""Answers of six models to 3036 rows beside each other: every filter, sort and search of the page, and its scatter.
+
+    python -m benchmarks.viewer
+
+The real page over HTTP from one web server process, with answers as long as those published, prompts of which one text
+stands 52 times, among the answers of other runs. The limit named is the goal's own. Exits 1 where the slowest twentieth
+of all answers, or of those to any one question, misses it.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import tempfile
+from collections import defaultdict
+from contextlib import ExitStack
+from pathlib import Path
+from urllib.parse import unquote_plus, urlencode
+
+from benchmarks import servers
+from benchmarks.closed_loop import Page, get, percentile
+
+MODELS, ROWS, UNIQUE, OFTENEST, OTHERS = 6, 3036, 2954, 52, 6
+ROUNDS, GOAL_MS = 8, 300.0
+SYLLABLES = ("ta", "ri", "mon", "el", "ka", "ver", "so", "lin", "du", "per", "gra", "no", "fi", "ste", "wu", "bar")
+COMMON = ("the", "of", "and", "to", "that", "you", "is", "for", "not", "with", "safe", "harm", "please", "people")
+RANGES = ("reward", "cost", "words", "ratio", "dreward", "dcost")
+FLAGS = ("truncated", "leak", "refusal", "duplicate", "empty")
+SORTS = ("row", "reward", "cost", "words", "dreward", "dcost", "ratio", "reward_spread", "cost_spread")
+
+
+def asked() -> list[dict[str, str]]:
+    """Every filter and every sort there is, and some together."""
+    out: list[dict[str, str]] = [{}, {"diff": "pinned"}, {"quadrant": "UH"}, {"same": "1"}]
+    out += [{f"{name}_min": "0.5"} for name in RANGES] + [{f"{name}_max": "-1", "in": "B"} for name in RANGES]
+    out += [{flag: said, "in": scope} for flag in FLAGS for said, scope in (("yes", "any"), ("no", "all"))]
+    out += [{"change": change} for change in ("text", "quadrant", "safer", "unsafer")]
+    out += [{"sort": sign + sort} for sort in SORTS for sign in ("", "-")]
+    out += [{"q": "the"}, {"q": "monelka"}, {"q": "to that", "where": "both"}, {"q": "prompt 17", "where": "prompts"}]
+    out += [{"q": "mon.{1,3}ka", "as": "regex"}, {"q": "USER:", "in": "A"}, {"q": "no such words"}]
+    out += [
+        {"lasso": "-1,-1,1,-1,1,1,-1,1", "sort": "-dcost"},
+        {"q": "harm", "quadrant": "UU", "sort": "-cost", "diff": "pinned"},
+    ]
+    out += [{"duplicate": "yes", "leak": "no", "reward_min": "0", "sort": "-reward_spread"}, {"samples": "all"}]
+    return out
+
+
+def prompts() -> list[str]:
+    """The rows: one text 52 times, some twice."""
+    texts = [f"Prompt {n}: {sentence(random.Random(n), 14)}?" for n in range(UNIQUE)]
+    twice = ROWS - UNIQUE - (OFTENEST - 1)
+    return [texts[0]] * OFTENEST + [text for n, text in enumerate(texts[1:]) for _ in range(2 if n < twice else 1)]
+
+
+def sentence(rng: random.Random, words: int) -> str:
+    """Words of no language, common ones among them."""
+    made = ("".join(rng.choices(SYLLABLES, k=rng.randint(1, 4))) for _ in range(words))
+    return " ".join(rng.choice(COMMON) if rng.random() < 0.4 else word for word in made)
+
+
+def write(folder: Path, tag: str, seed: int) -> None:
+    """A model's points: answers of about 180 words, some of them the same, cut off, in both roles, or refusals."""
+    rng = random.Random(seed)
+    with (folder / f"{tag}_points.jsonl").open("w", encoding="utf-8") as file:
+        for n, prompt in enumerate(prompts()):
+            text = sentence(rng, rng.randint(20, 340)) + ("." if rng.random() < 0.7 else "")
+            text = "I cannot help with that." if n % 31 == 0 else f"{text} USER: and?" if n % 7 == 0 else text
+            point = {"prompt": prompt, "response": text, "reward": rng.gauss(0, 1), "cost": rng.gauss(0, 4)}
+            file.write(f"{json.dumps(point)}\n")
+
+
+def fill() -> list[str]:
+    """Imports the models, and as many others that the page does not ask for; the uids of the first."""
+    from django.db import connection
+
+    from runs import importing
+    from runs.importing import Place
+    from runs.models import Run
+
+    owner = servers.experiment().owner
+    with tempfile.TemporaryDirectory() as name, ExitStack() as keep:
+        for n in range(MODELS + OTHERS):
+            write(Path(name), f"Model-{n:02}", n)
+        importing.bring_in(importing.of_path(Path(name), keep), Place(owner, "Benchmarks"))
+    with connection.cursor() as sql:
+        sql.execute("VACUUM ANALYZE")
+    return list(Run.objects.order_by("name").values_list("uid", flat=True)[:MODELS])
+
+
+def addresses(uids: list[str]) -> list[str]:
+    """What is asked for: the page with every question, a page far down, and the scatter."""
+    from django.urls import reverse
+
+    from runs.viewer import Place
+
+    columns = urlencode([("run", uid) for uid in uids])
+    deep = Place(0.0, 2000, "2000", 1, 0)
+    pages = [f"{reverse('viewer')}?{columns}&{urlencode(one)}" for one in [*asked(), {"after": str(deep)}]]
+    return [*pages, f"{reverse('viewer-scatter')}?{columns}"]
+
+
+def ask(web: servers.Web, uids: list[str]) -> dict[str, list[Page]]:
+    """address -> the pages that came, over all rounds, after one that warms up."""
+    headers, found = servers.signed_in(), defaultdict(list)
+    for number in range(ROUNDS + 1):
+        for address in addresses(uids):
+            page = get(web.port, address, headers)
+            if number:
+                found[address].append(page)
+    return found
+
+
+def tell(found: dict[str, list[Page]]) -> int:
+    """Prints the figures, the slowest questions by name; the exit code."""
+    slowest = {address: 1000 * percentile([page.seconds for page in pages], 0.95) for address, pages in found.items()}
+    for address in sorted(slowest, key=lambda one: -slowest[one])[:6]:
+        print(f"  {slowest[address]:6.0f} ms  {unquote_plus(address).rpartition('run=')[2][11:] or '(as it opens)'}")
+    pages = [page for asked_for in found.values() for page in asked_for]
+    slow, typical = (1000 * percentile([page.seconds for page in pages], part) for part in (0.95, 0.5))
+    worst, size = max(slowest.values()), max(page.size for page in pages) / 1000
+    print(f"{ROWS} rows x {MODELS}, {len(found)} questions: p95 {slow:.0f} ms, median {typical:.0f} ms")
+    print(
+        f"p95 of all: {slow / GOAL_MS:.2f}x the goal of {GOAL_MS:g} ms; of the slowest question: {worst / GOAL_MS:.2f}x"
+    )
+    print(f"largest page: {size:.0f} kB gzip")
+    return int(max(slow, worst) > GOAL_MS)
+
+
+def main() -> int:
+    """Measures, prints, and returns 1 where the goal is missed."""
+    with servers.site(), servers.web() as web:
+        uids = fill()
+        return tell(ask(web, uids))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,30 @@
+"""Answers beside each other: a prompt a row, a run or a checkpoint a column; asked, sorted, paged by the database."""
+
+from runs.viewer.asked import CHANGES, FLAGS, RANGES, SORTS, Asked, asked_of
+from runs.viewer.columns import COLUMNS_AT_MOST, Column, Columns, columns_of
+from runs.viewer.finding import Found, Row, Slow, find
+from runs.viewer.place import NotAPlace, Place
+from runs.viewer.sampling import points
+from runs.viewer.summing import Sum, sums
+
+__all__ = [
+    "CHANGES",
+    "COLUMNS_AT_MOST",
+    "FLAGS",
+    "RANGES",
+    "SORTS",
+    "Asked",
+    "Column",
+    "Columns",
+    "Found",
+    "NotAPlace",
+    "Place",
+    "Row",
+    "Slow",
+    "Sum",
+    "asked_of",
+    "columns_of",
+    "find",
+    "points",
+    "sums",
+]

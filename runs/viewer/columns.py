@@ -1,0 +1,116 @@
+"""What stands in the columns: runs at a step each, as `UID` or `UID@STEP`, and which the others are held against."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from string import ascii_uppercase
+
+from django.utils.translation import gettext
+
+from runs.models import Response, Run
+from runs.models.experiment import Person
+
+COLUMNS_AT_MOST = 6
+SPLIT = "eval"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A run at a step. `steps`: all at which its answers were kept, ascending."""
+
+    letter: str
+    run: Run
+    step: int
+    steps: tuple[int, ...] = ()
+
+    @property
+    def word(self) -> str:
+        """As an address has it."""
+        return f"{self.run.uid}@{self.step}"
+
+    @property
+    def earlier(self) -> str:
+        """The same run at the step before; empty where there is none."""
+        return self._at(-1)
+
+    @property
+    def later(self) -> str:
+        """The same run at the next step; empty where there is none."""
+        return self._at(1)
+
+    def _at(self, by: int) -> str:
+        i = self.steps.index(self.step) + by
+        return f"{self.run.uid}@{self.steps[i]}" if 0 <= i < len(self.steps) else ""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns, in the order asked; the pinned one; what was asked wrongly."""
+
+    all: list[Column]
+    pin: int = 0
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def pinned(self) -> Column:
+        """The column that the others are held against."""
+        return self.all[self.pin]
+
+    @property
+    def letters(self) -> list[str]:
+        return [column.letter for column in self.all]
+
+
+def columns_of(person: Person, words: Sequence[str], pin: str = "") -> Columns:
+    """The columns that these words name, as far as the person may see them and they have answers. Two queries."""
+    asked = list(dict.fromkeys(words))
+    problems = [_too_many(len(asked))] if len(asked) > COLUMNS_AT_MOST else []
+    asked = asked[:COLUMNS_AT_MOST]
+    runs = Run.objects.visible_to(person).select_related("experiment").filter(uid__in=[_uid(word) for word in asked])
+    by_uid = {run.uid: run for run in runs}
+    steps = steps_of(list(by_uid.values()))
+    found: list[Column] = []
+    for word in asked:
+        run = by_uid.get(_uid(word))
+        column, problem = _column(word, run, steps.get(run.pk, ()) if run else (), len(found))
+        found += [column] if column and column.word not in [one.word for one in found] else []
+        problems += [problem] if problem else []
+    at = {column.word: i for i, column in enumerate(found)}
+    if pin and pin not in at and found:
+        problems.append(
+            gettext("The pinned column must be one of %(words)s, not %(pin)s.") % {"words": ", ".join(at), "pin": pin}
+        )
+    return Columns(found, at.get(pin, 0), problems)
+
+
+def steps_of(runs: Sequence[Run]) -> dict[int, tuple[int, ...]]:
+    """primary key of a run -> the steps at which its answers were kept, ascending."""
+    rows = (
+        Response.objects.filter(run__in=runs, split=SPLIT).order_by("run", "step").values_list("run", "step").distinct()
+    )
+    found: dict[int, list[int]] = {}
+    for run, step in rows:
+        found.setdefault(run, []).append(step)
+    return {run: tuple(steps) for run, steps in found.items()}
+
+
+def _column(word: str, run: Run | None, steps: tuple[int, ...], n: int) -> tuple[Column | None, str]:
+    if run is None:
+        return None, gettext("There is no run %(uid)s that you may see.") % {"uid": _uid(word)[:20]}
+    if not steps:
+        return None, gettext("%(name)s has kept no answers.") % {"name": run.name}
+    asked = word.partition("@")[2]
+    if asked and asked not in map(str, steps):
+        said = {"name": run.name, "step": asked[:20], "steps": ", ".join(map(str, steps[-20:])), "last": steps[-1]}
+        problem = gettext("%(name)s has no answers of step %(step)s, but of %(steps)s: showing %(last)s.") % said
+        return Column(ascii_uppercase[n], run, steps[-1], steps), problem
+    return Column(ascii_uppercase[n], run, int(asked) if asked else steps[-1], steps), ""
+
+
+def _uid(word: str) -> str:
+    return word.partition("@")[0]
+
+
+def _too_many(n: int) -> str:
+    return gettext("At most %(most)s columns stand beside each other, not %(n)s.") % {"most": COLUMNS_AT_MOST, "n": n}

@@ -1,0 +1,67 @@
+"""Asks the database for a page of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from django.db import DataError, OperationalError, connection, transaction
+
+from runs.viewer import sql
+from runs.viewer.asked import Asked
+from runs.viewer.columns import Columns
+from runs.viewer.place import Place
+
+PATIENCE_MS = 5_000
+"""A regular expression can be made that never ends."""
+
+
+class Slow(Exception):
+    """What is asked took too long, or is no regular expression; says so in words."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A prompt, and the answer of each column by its primary key; None where a column has none."""
+
+    place: Place
+    answers: tuple[int | None, ...]
+
+
+@dataclass(frozen=True)
+class Found:
+    """A page of rows; how many are as asked, and how many there are; whether others come before and after."""
+
+    rows: list[Row]
+    matching: int
+    total: int
+    has_before: bool
+    has_after: bool
+
+
+def find(columns: Columns, asked: Asked, size: int, after: Place | None = None, before: Place | None = None) -> Found:
+    """The next `size` rows, or those before a place. One query. Raises Slow."""
+    statement = sql.page(columns, asked, size + 1, after, before)
+    with _patiently(), connection.cursor() as cursor:
+        cursor.execute(statement.text, statement.values)
+        fetched = cursor.fetchall()
+    matching, total = fetched[0][-2:]
+    rows = [Row(Place(*place), tuple(ids)) for *place, ids, _, _ in fetched if ids is not None]
+    is_more = len(rows) > size
+    if before is not None:
+        return Found(rows[-size:], matching, total, has_before=is_more, has_after=True)
+    return Found(rows[:size], matching, total, has_before=after is not None, has_after=is_more)
+
+
+@contextmanager
+def _patiently() -> Iterator[None]:
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            # No statistics tell how many answers a column has: joined one by one, thousands would take minutes.
+            cursor.execute(f"SET LOCAL statement_timeout = {PATIENCE_MS}; SET LOCAL enable_nestloop = off")
+            yield
+    except OperationalError as error:
+        raise Slow(f"It took more than {PATIENCE_MS // 1000} s: ask for less") from error
+    except DataError as error:
+        raise Slow(str(error).strip().splitlines()[0]) from error

@@ -1,0 +1,155 @@
+"""Answers beside each other: a prompt a row, up to six runs or checkpoints as columns. The address says everything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext
+from django.views.decorators.http import require_POST, require_safe
+
+from runs.charts import Cloud, reward_cost
+from runs.models import Preference, Response, Run, Score
+from runs.viewer import (
+    COLUMNS_AT_MOST,
+    Asked,
+    Columns,
+    Found,
+    NotAPlace,
+    Place,
+    Slow,
+    asked_of,
+    columns_of,
+    find,
+    points,
+    sums,
+)
+from runs.views import viewer_forms
+from runs.views.chart import chart_response
+from runs.views.parameters import SignedIn
+from runs.views.viewer_cells import rows_of
+from runs.views.viewer_words import having, in_words, without
+
+ROWS_A_PAGE = 10
+OFFERED = 60
+SHOWN = "answers_shown"
+
+
+@require_safe
+def viewer(request: SignedIn) -> HttpResponse:
+    """The whole page; where no column is chosen yet, runs to choose from."""
+    columns, asked = _asked(request)
+    context: dict[str, Any] = {"columns": columns, "asked": asked, "offered": _offered(request, columns)}
+    if columns.all:
+        context |= _page(request, columns, asked)
+    context |= {"most": COLUMNS_AT_MOST, "problems": [*columns.problems, *asked.problems, *context.get("troubles", [])]}
+    return TemplateResponse(request, "runs/viewer.html", context)
+
+
+@require_safe
+def viewer_scatter(request: SignedIn) -> HttpResponse:
+    """The scatter of all answers of the columns; its numbers as a table or CSV."""
+    columns, asked = _asked(request)
+    drawn = points(columns, asked) if columns.all else []
+    clouds = [
+        Cloud(column.letter, column.run.name, column.run.method, dots, total)
+        for column, (dots, total) in zip(columns.all, drawn, strict=True)
+    ]
+    chart = reward_cost(clouds, asked.lasso)
+    if "as" in request.GET and request.GET["as"] in ("csv", "table"):
+        return chart_response(request, chart, chart.name)
+    context = {"chart": chart, "ask_address": having(request.GET, lasso="")}
+    return TemplateResponse(request, "runs/viewer.html#scatter", context)
+
+
+@require_POST
+def viewer_cover(request: SignedIn) -> HttpResponse:
+    """Shows answers that may disturb: until the person signs out, always, or not any more. Back to where they were."""
+    show = request.POST.get("show", "")
+    request.session[SHOWN] = show in ("now", "always")
+    if show in ("always", "never"):
+        Preference.objects.update_or_create(person=request.user, defaults={"shows_answers": show == "always"})
+    there = request.POST.get("next", "")
+    is_here = url_has_allowed_host_and_scheme(there, {request.get_host()}, require_https=request.is_secure())
+    return redirect(there if is_here and there.startswith("/") else reverse("viewer"))
+
+
+def is_covered(request: SignedIn) -> bool:
+    """True where the person has not asked to see what may disturb."""
+    if request.session.get(SHOWN):
+        return False
+    return not Preference.objects.filter(person=request.user, shows_answers=True).exists()
+
+
+def _asked(request: HttpRequest) -> tuple[Columns, Asked]:
+    columns = columns_of(request.user, request.GET.getlist("run"), request.GET.get("pin", ""))
+    return columns, asked_of(request.GET, columns.letters, scorers_of(columns))
+
+
+def scorers_of(columns: Columns) -> list[str]:
+    """Who has scored answers of these runs afterwards."""
+    rows = Score.objects.filter(response__run__in=[column.run.pk for column in columns.all])
+    return list(rows.order_by("scorer").values_list("scorer", flat=True).distinct())
+
+
+def _page(request: SignedIn, columns: Columns, asked: Asked) -> dict[str, Any]:
+    found, troubles = _found(request, columns, asked)
+    differing = request.GET.get("diff") == "pinned" and len(columns.all) > 1
+    each = sums(columns, asked)
+    rows = rows_of(found.rows, columns, asked, differing=differing)
+    is_sensitive = any(one.cost is not None for one in each)
+    return {
+        "found": found, "rows": rows, "troubles": troubles, "differing": differing, "scorers": scorers_of(columns),
+        "heads": viewer_forms.heads(request.GET, columns, each), "is_sensitive": is_sensitive,
+        "is_covered": is_sensitive and is_covered(request), "in_words": in_words(asked, request.GET),
+        "form": viewer_forms.form_of(request.GET, columns, asked), "has_costs": is_sensitive, **_ways(request, found),
+    }  # fmt: skip
+
+
+def _found(request: SignedIn, columns: Columns, asked: Asked) -> tuple[Found, list[str]]:
+    troubles = []
+    places: dict[str, Place | None] = {"after": None, "before": None}
+    for name in places:
+        try:
+            places[name] = Place.read(request.GET[name]) if request.GET.get(name) else None
+        except NotAPlace:
+            troubles.append(
+                gettext("%(name)s is no place that a page here has given out: showing the first.") % {"name": name}
+            )
+    try:
+        return find(columns, asked, ROWS_A_PAGE, places["after"], places["before"]), troubles
+    except Slow as slow:
+        troubles.append(gettext("What is asked cannot be answered: %(why)s.") % {"why": slow})
+        return Found([], 0, 0, has_before=False, has_after=False), troubles
+
+
+def _ways(request: SignedIn, found: Found) -> dict[str, str]:
+    """Addresses of the pages before and after, of everything, and of the difference switched."""
+    query = request.GET
+    first, last = (found.rows[0].place, found.rows[-1].place) if found.rows else (None, None)
+    return {
+        "previous": f"{without(query)}&before={first}" if found.has_before and first else "",
+        "next": f"{without(query)}&after={last}" if found.has_after and last else "",
+        "diff_address": having(query, diff="" if query.get("diff") else "pinned"),
+        "all_samples": having(query, samples="" if query.get("samples") else "all"),
+        "clear": viewer_forms.cleared(query),
+        "export": reverse("viewer-export") + without(query), "scatter": reverse("viewer-scatter") + without(query),
+    }  # fmt: skip
+
+
+def _offered(request: SignedIn, columns: Columns) -> list[Run]:
+    """Runs with answers to choose from, the newest first: of the experiments at hand, or of all."""
+    runs = Run.objects.visible_to(request.user).select_related("experiment").filter(archived_at__isnull=True)
+    asked = request.GET.get("experiment", "")
+    at_hand = {column.run.experiment_id for column in columns.all}
+    at_hand |= {int(asked)} if asked.isascii() and asked.isdigit() and len(asked) <= 18 else set()
+    runs = runs.filter(experiment__in=at_hand) if at_hand else runs
+    newest = list(runs.order_by("-pk")[: 10 * OFFERED])
+    having_answers = set(
+        Response.objects.filter(run__in=newest, split="eval").order_by().values_list("run", flat=True).distinct()
+    )
+    return [run for run in newest if run.pk in having_answers][:OFFERED]

@@ -1,0 +1,104 @@
+"""What the viewer's form and the heads of its columns offer, with what is chosen already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import QueryDict
+from django.utils.translation import gettext
+
+from runs.viewer import CHANGES, FLAGS, RANGES, SORTS, Asked, Column, Columns, Sum
+from runs.viewer.asked import AS, WHERE
+from runs.views.viewer_words import having
+from workers.analysis.quadrants import QUADRANTS
+
+STAYS = ("run", "pin", "diff", "samples", "scores", "experiment")
+"""What stays where nothing more is asked."""
+IN_QUADRANTS = (("SH", 0), ("SU", 1), ("UH", 2), ("UU", 3))
+
+
+@dataclass(frozen=True)
+class Head:
+    """Of a column: what its answers come to, and addresses that change it."""
+
+    column: Column
+    sum: Sum
+    is_pinned: bool
+    pin: str
+    remove: str
+    earlier: str
+    later: str
+    also_before: str
+    quadrants: list[tuple[str, int, str]]
+
+
+def heads(query: QueryDict, columns: Columns, each: Iterable[Sum]) -> list[Head]:
+    """A head a column."""
+    return [_head(query, columns, i, found) for i, found in enumerate(each)]
+
+
+def cleared(query: QueryDict) -> str:
+    """The address that asks for all rows of the same columns."""
+    return having(QueryDict(mutable=True), **{name: query.getlist(name) for name in STAYS})
+
+
+def form_of(query: QueryDict, columns: Columns, asked: Asked) -> dict[str, Any]:
+    """The choices of each field: (value, words, whether it is chosen)."""
+    scopes = {"any": gettext("any column"), "all": gettext("all columns")}
+    letters = {column.letter: gettext("column %(letter)s") % {"letter": column.letter} for column in columns.all}
+    sorts = {f"{sign}{name}": f"{gettext(words)} {arrow}" for name, words in SORTS.items() for sign, arrow in SIGNS}
+    sort = f"-{asked.sort}" if asked.descending else asked.sort
+    return {
+        "kept": [(name, value) for name in (*STAYS, "lasso", "same") for value in query.getlist(name) if value],
+        "in": _choices(scopes | letters, asked.scope),
+        "where": _choices(_said(WHERE), asked.where),
+        "as": _choices(_said(AS), "regex" if asked.regex else "words"),
+        "change": _choices({"": gettext("whatever differs")} | _said(CHANGES), asked.change),
+        "sort": _choices(sorts, sort),
+        "of": _choices({"": gettext("the column asked in, or the pinned one")} | letters, asked.of),
+        "quadrants": [(name, name in asked.quadrants) for name in QUADRANTS],
+        "ranges": [(name, gettext(words), *_typed(query, name)) for name, words in RANGES.items()],
+        "flags": [(name, gettext(words), _choices(_yes_or_no(), _flag(asked, name))) for name, words in FLAGS.items()],
+    }  # fmt: skip
+
+
+SIGNS = (("", "↑"), ("-", "↓"))
+
+
+def _head(query: QueryDict, columns: Columns, i: int, found: Sum) -> Head:
+    column, words = columns.all[i], [one.word for one in columns.all]
+    others = [word for word in words if word != column.word]
+    pinned = columns.pinned.word
+
+    def instead(word: str) -> str:
+        changed = [word if one == column.word else one for one in words]
+        return having(query, run=changed, pin=word if pinned == column.word else pinned) if word else ""
+
+    also = having(query, run=[*words, column.earlier], pin=pinned) if column.earlier else ""
+    return Head(
+        column, found, column.word == pinned, having(query, pin=column.word), having(query, run=others, pin="" if column.word == pinned else pinned),
+        instead(column.earlier), instead(column.later), also if column.earlier not in words and len(words) < 6 else "",
+        [(name, n, having(query, quadrant=name, **{"in": column.letter})) for name, n in found.quadrants],
+    )  # fmt: skip
+
+
+def _choices(choices: Mapping[str, str], chosen: str) -> list[tuple[str, str, bool]]:
+    return [(value, words, value == chosen) for value, words in choices.items()]
+
+
+def _said(choices: Mapping[str, str]) -> dict[str, str]:
+    return {name: gettext(words) for name, words in choices.items()}
+
+
+def _yes_or_no() -> dict[str, str]:
+    return {"": gettext("either"), "yes": gettext("yes"), "no": gettext("no")}
+
+
+def _flag(asked: Asked, name: str) -> str:
+    return {None: "", True: "yes", False: "no"}[asked.flags.get(name)]
+
+
+def _typed(query: QueryDict, name: str) -> list[str]:
+    return [query.get(f"{name}_{end}", "")[:40] for end in ("min", "max")]

@@ -1,0 +1,69 @@
+"""What an address asks of answers in words, each with the address that no longer asks it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from django.http import QueryDict
+from django.utils.translation import gettext
+
+from runs.charts import number
+from runs.viewer import CHANGES, FLAGS, RANGES, Asked
+from runs.viewer.asked import AS, WHERE, Span
+
+PLACES = ("after", "before")
+"""Which page: another question begins at the first."""
+
+
+def without(query: QueryDict, *names: str) -> str:
+    """The address that does not ask these, from its first page."""
+    rest = query.copy()
+    for name in (*names, *PLACES):
+        rest.pop(name, None)
+    return f"?{rest.urlencode()}"
+
+
+def having(query: QueryDict, **values: str | Sequence[str]) -> str:
+    """The address that asks these instead, from its first page; an empty value is left out."""
+    rest = query.copy()
+    for name in (*values, *PLACES):
+        rest.pop(name, None)
+    for name, value in values.items():
+        rest.setlist(name, [value] if isinstance(value, str) else list(value))
+    for name in [name for name in rest if not any(rest.getlist(name))]:
+        rest.pop(name)
+    return f"?{rest.urlencode()}"
+
+
+def in_words(asked: Asked, query: QueryDict) -> list[tuple[str, str]]:
+    """(what is asked, the address without it)."""
+    return [(words, without(query, *names)) for words, names in _parts(asked)]
+
+
+def _parts(asked: Asked) -> Iterator[tuple[str, tuple[str, ...]]]:
+    if asked.text:
+        how, where = gettext(AS["regex" if asked.regex else "words"]), gettext(WHERE[asked.where])
+        yield (
+            gettext("%(how)s %(where)s: %(text)s") % {"how": how, "where": where, "text": asked.text},
+            ("q", "as", "where"),
+        )
+    for name, span in asked.ranges.items():
+        yield f"{gettext(RANGES[name])} {_span(span)}", (f"{name}_min", f"{name}_max")
+    if asked.quadrants:
+        yield " / ".join(asked.quadrants), ("quadrant",)
+    for flag, holds in asked.flags.items():
+        words = gettext(FLAGS[flag])
+        yield words if holds else gettext("not: %(words)s") % {"words": words}, (flag,)
+    if asked.change:
+        yield gettext(CHANGES[asked.change]), ("change",)
+    if asked.same is not None:
+        yield gettext("the same answer"), ("same",)
+    if asked.lasso:
+        yield gettext("inside the line drawn in the chart"), ("lasso",)
+
+
+def _span(span: Span) -> str:
+    low, high = span
+    if low is None:
+        return f"≤ {number(high)}"
+    return f"≥ {number(low)}" if high is None else f"{number(low)} – {number(high)}"
