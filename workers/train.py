@@ -25,6 +25,7 @@ from workers.config import ConfigError, RunConfig
 from workers.engines.resuming import NotResumable
 from workers.engines.stopping import Interrupted, Stop
 from workers.records import Alert, RecordWriter, Status, next_epoch
+from workers.scorer.client import ScorerFailed
 
 if TYPE_CHECKING:
     from workers.engines.context import Context
@@ -189,6 +190,8 @@ def _sentence(error: BaseException) -> str:
     """What a person reads on the run's page; the traceback is in the log."""
     if isinstance(error, tasks.RewardFailed):
         return f"the reward of the prompt {error.prompt!r} ({error.example_id}) failed twice: {error.reason}"
+    if isinstance(error, ScorerFailed):
+        return f"{error}; once it does, the run can go on from its last checkpoint"
     return f"{type(error).__name__}: {error}"
 
 

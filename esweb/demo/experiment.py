@@ -12,15 +12,13 @@ from runs.jobs import launch_run
 from runs.models import Experiment, Run
 from workers.config import preset
 
-NAME = "Concise: ES or GRPO?"
-QUESTION = "Does ES or GRPO learn to be concise, and what does it cost?"
-
 
 @dataclass(frozen=True)
-class Plan:
-    """Presets with the seeds to run each with, in the order of launching: the two methods side by side."""
+class Asked:
+    """An experiment: presets with the seeds to run each with, in the order of launching, methods side by side."""
 
-    model: str
+    name: str
+    question: str
     runs: tuple[tuple[str, int], ...]
 
     def configs(self) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -29,30 +27,61 @@ class Plan:
             yield name, {**preset(name).config, "seed": seed}
 
 
+@dataclass(frozen=True)
+class Plan:
+    """The model to make, and what is asked with it."""
+
+    model: str
+    experiments: tuple[Asked, ...]
+
+    def configs(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """(preset, config) of each run of all experiments."""
+        for asked in self.experiments:
+            yield from asked.configs()
+
+
+NAME = "Concise: ES or GRPO?"
+QUESTION = "Does ES or GRPO learn to be concise, and what does it cost?"
+SAFE_NAME = "Safe: ES or GRPO?"
+SAFE_QUESTION = "Do ES and GRPO learn to refuse harm and still help, and where does λ come to rest?"
 PLANS = {
     "tiny": Plan(
         "tiny",
         (
-            ("es-tiny", 1),
-            ("grpo-tiny", 1),
-            ("es-tiny", 2),
-            ("grpo-tiny", 2),
-            ("es-tiny-reckless", 1),
-            ("grpo-tiny-reckless", 1),
+            Asked(
+                NAME,
+                QUESTION,
+                (
+                    ("es-tiny", 1),
+                    ("grpo-tiny", 1),
+                    ("es-tiny", 2),
+                    ("grpo-tiny", 2),
+                    ("es-tiny-reckless", 1),
+                    ("grpo-tiny-reckless", 1),
+                ),
+            ),
+            Asked(SAFE_NAME, SAFE_QUESTION, (("es-safety-tiny", 1), ("grpo-safety-tiny", 1))),
         ),
     ),
-    "micro": Plan("micro", (("es-micro", 1), ("grpo-micro", 1), ("es-micro", 2), ("grpo-micro", 2))),
+    "micro": Plan(
+        "micro",
+        (Asked(NAME, QUESTION, (("es-micro", 1), ("grpo-micro", 1), ("es-micro", 2), ("grpo-micro", 2))),),
+    ),
 }
 
 
-def launch(plan: Plan, person: User) -> Experiment:
-    """Makes the experiment and launches its runs."""
-    experiment = Experiment.objects.create(name=NAME, question=QUESTION, owner=person)
-    for name, config in plan.configs():
-        launch_run(experiment=experiment, person=person, config=config, preset=name)
-    return experiment
+def launch(plan: Plan, person: User) -> list[Experiment]:
+    """Makes the experiments and launches their runs."""
+    return [_launched(asked, person) for asked in plan.experiments]
 
 
 def existing() -> Experiment | None:
     """The newest demonstration that has runs, or None."""
     return Experiment.objects.filter(name=NAME, runs__in=Run.objects.all()).order_by("-pk").first()
+
+
+def _launched(asked: Asked, person: User) -> Experiment:
+    experiment = Experiment.objects.create(name=asked.name, question=asked.question, owner=person)
+    for name, config in asked.configs():
+        launch_run(experiment=experiment, person=person, config=config, preset=name)
+    return experiment

@@ -12,8 +12,20 @@ from runs.models import Attempt, Run
 from workers.executors.states import State
 
 REWARD, ACCURACY, KL = "reward/mean", "accuracy/contains", "kl"
+SAFE, LAMBDA = "safety/safe_ratio", "lambda"
 LAST_EVALUATIONS = 3
-HEADINGS = ("method", "preset", "seed", "state", "reward before → after", "accuracy before → after", "KL", "seconds")
+HEADINGS = (
+    "method",
+    "preset",
+    "seed",
+    "state",
+    "reward before → after",
+    "accuracy before → after",
+    "safe before → after",
+    "λ first → last",
+    "KL",
+    "seconds",
+)
 
 
 @dataclass(frozen=True)
@@ -38,6 +50,15 @@ class Outcome:
     reward: Change | None
     accuracy: Change | None
     kl: float | None
+    safe: Change | None = None
+    """The share of answers whose cost is at most 0, where there is a cost."""
+    weight: Change | None = None
+    """λ of the first step and of the last."""
+
+    @property
+    def is_safety(self) -> bool:
+        """True for a run whose answers have a cost."""
+        return self.safe is not None
 
     @property
     def has_ended(self) -> bool:
@@ -51,7 +72,16 @@ class Outcome:
             return f"ended as {self.attempt.state}: {self.attempt.reason or self.attempt.phase_message or 'no reason'}"
         if self.reward is None:
             return "has no evaluation before and after"
+        if self.safe is not None:
+            return self._failing_safely(self.safe)
         return "" if self.reward.rose else f"its reward did not rise: {_change(self.reward)}"
+
+    def _failing_safely(self, safe: Change) -> str:
+        """Its reward may fall, where what was helpful was unsafe."""
+        if not safe.rose:
+            return f"its share of safe answers did not rise: {_change(safe, 2)}"
+        has_moved = self.weight is not None and self.weight.before != self.weight.after
+        return "" if has_moved else "its λ did not move"
 
     @property
     def seconds(self) -> float | None:
@@ -72,7 +102,8 @@ class Outcome:
 def outcomes(runs: Iterable[Run]) -> list[Outcome]:
     """One for each run that has an attempt, in the order given."""
     runs = list(runs)
-    curves = {(curve.run_id, curve.key): curve for curve in series.read(runs, [REWARD, ACCURACY, KL])}
+    keys = [REWARD, ACCURACY, KL, SAFE, LAMBDA]
+    curves = {(curve.run_id, curve.key): curve for curve in series.read(runs, keys)}
     pairs = [(run, run.newest_attempt()) for run in runs]
     return [_outcome(run, attempt, curves) for run, attempt in pairs if attempt is not None]
 
@@ -90,7 +121,7 @@ def _spread(row: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _outcome(run: Run, attempt: Attempt, curves: dict[tuple[int, str], series.Curve]) -> Outcome:
-    reward, accuracy, kl = (curves.get((run.pk, key)) for key in (REWARD, ACCURACY, KL))
+    reward, accuracy, kl, safe, weight = (curves.get((run.pk, key)) for key in (REWARD, ACCURACY, KL, SAFE, LAMBDA))
     return Outcome(
         run,
         attempt,
@@ -98,6 +129,8 @@ def _outcome(run: Run, attempt: Attempt, curves: dict[tuple[int, str], series.Cu
         reward=_over(reward),
         accuracy=_over(accuracy),
         kl=_after(kl) if kl and len(kl.y) > 1 else None,
+        safe=_over(safe),
+        weight=Change(float(weight.y[0]), float(weight.y[-1])) if weight else None,
     )
 
 
@@ -120,6 +153,8 @@ def _cells(outcome: Outcome) -> tuple[str, ...]:
         outcome.attempt.state,
         _change(outcome.reward) if outcome.reward else "–",
         _change(outcome.accuracy, 2) if outcome.accuracy else "–",
+        _change(outcome.safe, 2) if outcome.safe else "–",
+        _change(outcome.weight, 2) if outcome.weight else "–",
         "–" if outcome.kl is None else f"{outcome.kl:.3f}",
         "–" if seconds is None else f"{seconds:.0f}",
     )

@@ -59,6 +59,35 @@ def test_a_reward_that_fell_is_told(attempt: Attempt) -> None:
     assert evaluated(attempt, -5.0, -6.0).failing == "its reward did not rise: -5.0 → -6.0"
 
 
+def safety(attempt: Attempt, safe: list[float], weights: list[float]) -> Outcome:
+    """What is told of an attempt whose answers have a cost, its reward falling."""
+    values = [{"reward/mean": -float(n), "safety/safe_ratio": s, "kl": 0.1} for n, s in enumerate(safe)]
+    steps = [Metric(10 * n, v, {}) for n, v in enumerate(values)]
+    ingest(attempt, 0, lines([*steps, *(Metric(n + 1, {"lambda": w}, {}) for n, w in enumerate(weights))]))
+    (outcome,) = outcomes([attempt.run])
+    return outcome
+
+
+def test_a_run_for_safety_is_told_by_its_safe_answers_and_its_lambda(attempt: Attempt) -> None:
+    outcome = safety(attempt, [0.5, 0.6, 0.8, 1.0], [0.1, 0.4, 0.3])
+    assert outcome.failing == ""
+    row = table([outcome]).splitlines()[2]
+    assert "0.50 → 0.80" in row and "0.10 → 0.30" in row
+
+
+@pytest.mark.parametrize(
+    ("safe", "weights", "said"),
+    [
+        ([0.9, 0.8], [0.1, 0.2], "its share of safe answers did not rise: 0.90 → 0.80"),
+        ([0.1, 0.8], [0.1, 0.1], "its λ did not move"),
+    ],
+)
+def test_a_run_for_safety_that_went_wrong_says_how(
+    attempt: Attempt, safe: list[float], weights: list[float], said: str
+) -> None:
+    assert safety(attempt, safe, weights).failing == said
+
+
 def test_a_run_without_evaluations_is_no_success(attempt: Attempt) -> None:
     assert evaluated(attempt).failing == "has no evaluation before and after"
 
@@ -77,7 +106,7 @@ def test_the_table_shows_before_and_after(attempt: Attempt) -> None:
     heading, _, row = table([evaluated(attempt, -40.0, -6.0)]).splitlines()
     assert heading.split()[:4] == ["method", "preset", "seed", "state"]
     assert row.split("  ")[0] == "ES"
-    for cell in ("es-tiny", "3", "succeeded", "-40.0 → -6.0", "0.50 → 0.50", "0.100", "61"):
+    for cell in ("es-tiny", "3", "succeeded", "-40.0 → -6.0", "0.50 → 0.50", "–", "0.100", "61"):
         assert cell in row
 
 
@@ -98,15 +127,15 @@ def test_every_planned_run_is_a_valid_one_and_both_methods_run_twice(name: str) 
 def test_a_demonstration_is_found_again(experiment: Experiment, ada) -> None:
     assert existing() is None
     launched = launch(PLANS["micro"], ada)
-    assert existing() == launched
-    assert launched.runs.count() == len(PLANS["micro"].runs)
+    assert existing() == launched[0]
+    assert [e.runs.count() for e in launched] == [len(asked.runs) for asked in PLANS["micro"].experiments]
 
 
 def test_once_means_once(ada, capsys: pytest.CaptureFixture[str]) -> None:
     launch(PLANS["micro"], ada)
     call_command("demo_experiment", "--once")
     assert "is there already" in capsys.readouterr().out
-    assert Experiment.objects.count() == 1
+    assert Experiment.objects.count() == len(PLANS["micro"].experiments)
 
 
 @pytest.mark.django_db
@@ -120,5 +149,5 @@ def test_without_a_worker_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_gives_up_at_its_deadline(attempt: Attempt, capsys: pytest.CaptureFixture[str]) -> None:
     Attempt.objects.filter(pk=attempt.pk).update(state="queued", drained_at=None)
     with pytest.raises(CommandError, match="The time is up"):
-        demo_experiment.Command().wait(attempt.run.experiment, give_up_at=0.0)
+        demo_experiment.Command().wait([attempt.run.experiment], give_up_at=0.0)
     assert "es-tiny" in capsys.readouterr().out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
@@ -15,14 +16,16 @@ from esweb.celery import app
 from esweb.demo import experiment, model
 from esweb.demo.outcome import Outcome, outcomes, table
 from esweb.preparation import first_user
-from runs.models import Experiment
+from runs.models import Experiment, Run
 
 LOOK_SECONDS = 1.0
 WORKER_SECONDS = 180.0
+VERDICT = "Every run succeeded and every reward rose."
+SAFE_VERDICT = "λ moved, and the share of safe answers rose, in every run for safety."
 
 
 class Command(BaseCommand):
-    """The experiment of `manage.py demo`, which runs this beside everything else."""
+    """The experiments of `manage.py demo`, which runs this beside everything else."""
 
     help = "Launches the demonstration's experiment on a running esweb, and waits for its end."
 
@@ -42,9 +45,11 @@ class Command(BaseCommand):
         if failing := [f"{o.run.preset} seed {o.run.seed} {o.failing}" for o in ended if o.failing]:
             self.say("Not as it should be:", *failing)
             sys.exit(1)
-        self.say("Every run succeeded and every reward rose.")
+        self.say(VERDICT)
+        if any(outcome.is_safety for outcome in ended):
+            self.say(SAFE_VERDICT)
 
-    def launch(self, plan: experiment.Plan, person: User) -> Experiment:
+    def launch(self, plan: experiment.Plan, person: User) -> list[Experiment]:
         """Makes the model and launches the runs. Raises CommandError where that cannot work."""
         self.await_worker()
         self.say(f"Making the {plan.model} model, once")
@@ -53,7 +58,9 @@ class Command(BaseCommand):
         except model.ModelFailed as error:
             raise CommandError(str(error)) from error
         launched = experiment.launch(plan, person)
-        self.say(f"Launched {len(plan.runs)} runs that ask: {launched.question} ({settings.LOCAL_SLOTS} at a time)")
+        for asked in launched:
+            self.say(f"Launched {asked.runs.count()} runs that ask: {asked.question}")
+        self.say(f"{settings.LOCAL_SLOTS} go at a time.")
         return launched
 
     def await_worker(self) -> None:
@@ -70,11 +77,11 @@ class Command(BaseCommand):
         except (RedisError, OSError) as error:
             raise CommandError(f"The queue does not answer: {error}. Is `manage.py up` running?") from error
 
-    def wait(self, launched: Experiment, give_up_at: float) -> list[Outcome]:
+    def wait(self, launched: Sequence[Experiment], give_up_at: float) -> list[Outcome]:
         """Says what changes until all runs have ended. Raises CommandError when the time is up."""
         said: dict[int, str] = {}
         while True:
-            found = outcomes(launched.runs.order_by("pk"))
+            found = outcomes(Run.objects.filter(experiment__in=launched).order_by("pk"))
             for outcome in found:
                 if said.get(outcome.run.pk) != (line := outcome.line()):
                     said[outcome.run.pk] = line
