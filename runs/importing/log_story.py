@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from runs.importing.failures import Failures
 from runs.importing.found import Found
 from runs.importing.hyperparameters import seed_of
 from runs.importing.log_words import Row
+from workers.executors.failures import Failures
 from workers.executors.states import State
 
 

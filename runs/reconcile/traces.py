@@ -9,7 +9,7 @@ from typing import Any
 
 from workers import records
 from workers.attempt import claim_path, read_json
-from workers.executors.diagnosis import diagnose
+from workers.executors.diagnosis import diagnose, in_its_words
 from workers.executors.mirror import mirrored
 from workers.records import Status
 
@@ -64,7 +64,12 @@ def traces(directory: Path) -> Traces:
 
 
 def last_words(directory: Path) -> str:
-    """Why the run failed, in its own words: its last "failed" status, else the last line that it printed."""
+    """Why the run failed, in its own words: its last "failed" status, else the last line that it printed. With what to
+    do about it, where that is known."""
+    return in_its_words(_last_words(directory))
+
+
+def _last_words(directory: Path) -> str:
     return (_failed_status(directory) or _last_line(directory / "log.txt") or "it said nothing")[:WORDS].replace(
         "\x00", ""
     )

@@ -1,4 +1,4 @@
-"""What a job's log says about why it ended before its program could: a sentence, and the line that it was read from."""
+"""What a job's log says about why it ended: a sentence for a person, and the line that it was read from."""
 
 from __future__ import annotations
 
@@ -6,27 +6,21 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from workers.executors.failures import Failures, Sign
+
 TAIL_BYTES = 64 * 1024
 LINE = 300
-SIGNS = (
+OURS = (
     (r"esweb job: the module (\S+) was not loaded|[Uu]nable to locate a modulefile|module(\(s\))? (is|are) unknown",
      "a module of the cluster's config was not loaded: see modules"),
     (r"module: command not found", "the cluster has no environment modules: leave modules out of its config"),
     (r"No module named '?workers", "the node does not see esweb's code: see project in the cluster's config"),
-    (r"No module named|ModuleNotFoundError", "the Python on the node lacks a package: see python in the config"),
     (r"env: .*(No such file or directory|Permission denied)",
      "the node has no such interpreter: see python in the cluster's config"),
-    (r"esweb agent: .*spec\.json is missing", "the node does not see the folder that holds its files"),
-    (r"oom[-_ ]?kill|Out Of Memory|out-of-memory handler|Exceeded job memory limit",
-     "it used more memory than it had asked for: see compute.memory_mb"),
-    (r"CUDA out of memory|torch\.OutOfMemoryError", "a GPU's memory was full: fewer prompts at once take less"),
-    (r"No space left on device|Disk quota exceeded", "the disk that holds its directory is full"),
-    (r"DUE TO TIME LIMIT", "it reached the time limit that Slurm gave it: see compute.time_limit_seconds"),
-    (r"DUE TO PREEMPTION", "Slurm gave its place to a job that goes before it"),
-    (r"DUE TO NODE FAILURE", "its node failed"),
-    (r"CUDA error|no CUDA-capable device|NVIDIA driver", "the node's GPU or its driver does not answer"),
+    (r"esweb agent: .*spec\.json is missing|esweb job: its directory is not there",
+     "the node does not see the folder that holds its files"),
 )  # fmt: skip
-"""Pattern and sentence; the first that is found, from the log's end upward."""
+"""Pattern and sentence, of what only a job of esweb says; each is looked for from the log's end upward."""
 
 
 def diagnose(*logs: Path) -> str:
@@ -34,12 +28,31 @@ def diagnose(*logs: Path) -> str:
     return next((said for log in logs if (said := explain(_tail(log), log.name))), "")
 
 
-def explain(lines: Sequence[str], source: str) -> str:
+def explain(lines: Sequence[str], source: str = "") -> str:
     """The same from lines of a log that is called `source`."""
-    for pattern, sentence in SIGNS:
+    for pattern, sentence in OURS:
         if line := next((line for line in reversed(lines) if re.search(pattern, line)), ""):
-            return f"{sentence} ({source}: {line.strip()[:LINE]})"
-    return ""
+            return _told(sentence, line.strip()[:LINE], source)
+    sign = strongest(lines)
+    return "" if sign is None else _told(": ".join(filter(None, (sign.words, sign.advice))), sign.shortened, source)
+
+
+def strongest(lines: Sequence[str]) -> Sign | None:
+    """The sign that says most of why it ended; None where there is none."""
+    failures = Failures()
+    for number, line in enumerate(lines, 1):
+        failures.read(number, line)
+    return failures.sign
+
+
+def in_its_words(words: str) -> str:
+    """A program's own last words, after what they mean and what to do about it, where that is known."""
+    sign = strongest([words])
+    return f"{sign.words}: {sign.advice} ({words})" if sign is not None and sign.advice else words
+
+
+def _told(sentence: str, line: str, source: str) -> str:
+    return f"{sentence} ({source}: {line})" if source else f"{sentence} ({line})"
 
 
 def _tail(log: Path) -> list[str]:

@@ -117,7 +117,7 @@ def test_a_log_that_dies_amid_training_says_of_what():
     died = 'Traceback (most recent call last):\n  File "a.py", line 3\nRuntimeError: CUDA error: an illegal access\n'
     (run,) = read(iteration(1) + died).runs
     assert run.state == State.FAILED
-    assert run.reason == "It raised an exception: RuntimeError: CUDA error: an illegal access (line 4 of its log)"
+    assert run.reason == "The GPU failed: RuntimeError: CUDA error: an illegal access (line 4 of its log)"
 
 
 def test_a_restart_that_goes_back_is_the_same_run_in_another_epoch():

@@ -24,7 +24,8 @@ BLAMED = {
     "train.py: error: unrecognized arguments: --sgima 1": "A command was called wrongly",
     "slurm_script: line 3: 99 Segmentation fault      (core dumped) python a.py": "It crashed (segmentation fault)",
     "ValueError: sigma must be above 0": "It raised an exception",
-    "srun: error: Unable to allocate resources: Invalid partition name specified": "Slurm refused or ended it",
+    "srun: error: Unable to allocate resources: Invalid partition name specified": "There is no such partition",
+    "RuntimeError: CUDA error: an illegal memory access": "The GPU failed",
 }  # fmt: skip
 FRAMES = 'Traceback (most recent call last):\n  File "a.py", line 3, in <module>\n    import trl\n'
 

@@ -73,7 +73,9 @@ class Job:
             return "Ray killed it: its node ran low on memory (compute.memory_mb)"
         if self.error in ERRORS:
             return f"{ERRORS[self.error][1]} (Ray: {self.error}: {self._last_words()})"
-        return explain(self._said(), "Ray's log") or f"{self._first_words()}: {self._last_words()}"
+        # Ray splits a line that was written in pieces.
+        said = self._said()
+        return explain([*said, "".join(said)], "Ray's log") or f"{self._first_words()}: {self._last_words()}"
 
     def _first_words(self) -> str:
         return self.message.partition(",")[0].strip()[:LINE] or f"Ray: {self.word}"
