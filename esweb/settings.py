@@ -194,6 +194,7 @@ CELERY_BEAT_SCHEDULE = {
     "compact-series": {"task": "runs.jobs.compact_series", "schedule": 60.0, "options": {"expires": 60.0}},
     "measure-collapse": {"task": "runs.jobs.measure_collapse", "schedule": 15.0, "options": {"expires": 30.0}},
     "purge-bin": {"task": "runs.jobs.purge_bin", "schedule": 600.0, "options": {"expires": 600.0}},
+    "purge-copies": {"task": "runs.jobs.purge_copies", "schedule": 86400.0, "options": {"expires": 3600.0}},
 }
 
 LOGGING = {

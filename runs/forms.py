@@ -18,7 +18,8 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext, gettext_lazy
 from django.utils.translation import gettext_noop as _
 
-from runs.models import Experiment, Run
+from runs.launch.partitions import partitions_of
+from runs.models import Cluster, Experiment, Run
 from workers.config import Bounds, ConfigError, Knob, Problem, RunConfig, knobs, presets
 from workers.config.knobs import Shape
 
@@ -42,10 +43,13 @@ ESSENTIAL = {
     "es.iterations", "es.population", "es.sigma", "es.alpha", "es.noise", "es.prompts", "es.max_new_tokens",
     "grpo.max_steps", "grpo.learning_rate", "grpo.num_generations", "grpo.per_device_train_batch_size",
     "grpo.max_completion_length", "grpo.temperature", "grpo.beta",
-    "evaluation.every", "evaluation.prompts", "evaluation.samples", "compute.cluster", "compute.cores", "compute.gpus",
+    "evaluation.every", "evaluation.prompts", "evaluation.samples", "compute.cluster",
+    "compute.partition", "compute.cores", "compute.gpus",
 }  # fmt: skip
 """Knobs that are not folded away."""
 
+SUGGESTED = ("compute.cluster", "compute.partition")
+"""Knobs whose values the clusters' settings name."""
 TITLES = {
     "model": _("Model"),
     "task": _("Task"),
@@ -206,7 +210,16 @@ class LaunchForm(forms.Form):
             self.fields[path] = forms.BooleanField(
                 required=False, label=gettext("Train a LoRA adapter"), help_text=gettext("Instead of the weights.")
             )
+        for path in SUGGESTED:
+            self.fields[path].widget.attrs["list"] = path
         self.configs: list[dict[str, Any]] = []
+
+    @property
+    def suggestions(self) -> dict[str, list[str]]:
+        """Field -> what may be typed there, as far as it is known here."""
+        clusters = list(Cluster.objects.order_by("name"))
+        partitions = dict.fromkeys(name for cluster in clusters for name in partitions_of(cluster))
+        return {"compute.cluster": [cluster.name for cluster in clusters], "compute.partition": list(partitions)}
 
     @classmethod
     def cloning(cls, run: Run) -> LaunchForm:

@@ -107,6 +107,15 @@ def purge_bin() -> None:
     shelving.purge_experiments()
 
 
+@short_job()  # type: ignore[untyped-decorator]
+def purge_copies() -> None:
+    for purge in (launch.purge_code, launch.purge_arrays):
+        try:
+            log.info("Removed of what nothing needs: %s", purge() or "nothing")
+        except OSError:
+            log.exception("What nothing needs any more cannot be removed; the next job tries again")
+
+
 def test_cluster(cluster: Cluster, person: User) -> ClusterTest:
     """A new test of a cluster, gone on with as soon as it is committed; the present one where that has not ended."""
     with transaction.atomic():
@@ -165,13 +174,17 @@ def cancel_sweep(sweep: Sweep, person: User) -> int:
 
 
 def uncancel_sweep(sweep: Sweep, person: User) -> int:
-    """Lets those of its runs go on that its cancel has ended; how many those are. What still stops is left."""
+    """Lets those of its runs go on that its cancel has ended; how many those are. What still stops is left.
+
+    Raises CannotResume, and lets none go on, where they are together beyond a limit.
+    """
     since = Sweep.objects.values_list("cancelled_at", flat=True).get(pk=sweep.pk)
     if since is None:
         return 0
+    asked = sweep.runs.filter(deleted_at__isnull=True, attempts__cancel_requested_at__gte=since).distinct()
     with transaction.atomic():
+        launch.check_undo(sweep, Run.objects.filter(pk__in=asked.filter(state=State.CANCELLED).values("pk")))
         picked_up = launch.pick_up_dropped(sweep, person)
-        asked = sweep.runs.filter(deleted_at__isnull=True, attempts__cancel_requested_at__gte=since).distinct()
         ended = list(asked.filter(state=State.CANCELLED).order_by("pk"))
         for run in ended:
             resume_run(run, person)

@@ -67,14 +67,18 @@ def ask_for_checkpoint(request: ApiRequest, uid: Uid, step: Step) -> tuple[int, 
     openapi_extra=TAR,
 )
 def download_checkpoint(request: ApiRequest, uid: Uid, step: Step) -> StreamingHttpResponse:
-    """The checkpoint's Hugging Face folder as a tar file. It can be unpacked while it arrives: `curl … | tar x`."""
+    """The checkpoint's Hugging Face folder as a tar file. It can be unpacked while it arrives: `curl … | tar x`. One
+    that lies on the disk of a cluster comes from there over SSH; where that does not give it now, 503, and why."""
     run = the_run(request.auth, uid)
-    folder = launch.checkpoint_at(run, step)
-    if folder is None:
+    try:
+        found = launch.open_checkpoint(run, step)
+    except launch.NotThere as error:
+        raise HttpError(503, str(error)) from error
+    if found is None:
         raise Http404(
             f"No checkpoint of step {step} is here; POST to /api/v1/runs/{uid}/checkpoints/{step} asks for it"
         )
-    return checkpoints.download(folder, f"{run.uid}-{folder.name}")
+    return checkpoints.send(*found)
 
 
 def _saved(run: Run, saved: Saved) -> CheckpointOut:

@@ -159,9 +159,13 @@ def cancel_sweep(request: ApiRequest, pk: RowId) -> tuple[int, SweepOut]:
 def uncancel_sweep(request: ApiRequest, pk: RowId) -> SweepOut:
     """Lets the runs go on that its cancel ended: those that had begun from their newest checkpoint, the others from the
     beginning. Runs that are still stopping are left; ask again. Needs scope launch, and that the experiment is yours.
-    Where there is none, 409."""
+    Where there is none, or where they are together beyond a limit, 409."""
     sweep = _mine(request.auth, pk)
-    if not jobs.uncancel_sweep(sweep, request.auth.person):
+    try:
+        resumed = jobs.uncancel_sweep(sweep, request.auth.person)
+    except launch.CannotResume as error:
+        raise HttpError(409, str(error)) from error
+    if not resumed:
         raise HttpError(409, f"There is no run of sweep {pk} that a cancel has ended")
     return _now(sweep)
 

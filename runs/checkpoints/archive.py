@@ -11,7 +11,7 @@ import tarfile
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Protocol, Self
 
 from django.db import connection
 from django.http import StreamingHttpResponse
@@ -21,9 +21,22 @@ PIECE = 1 << 20
 END = bytes(2 * BLOCK)
 
 
-def download(folder: Path, name: str) -> StreamingHttpResponse:
-    """The folder as `name`.tar, in which it is called `name`. Raises FileNotFoundError where it is not there."""
-    archive = Archive(folder, name)
+class Readable(Protocol):
+    """What a file's bytes come from; several may come from one, in order."""
+
+    @property
+    def name(self) -> str:
+        """For a person to know it by."""
+
+    def read(self, size: int, /) -> bytes:
+        """So many bytes, fewer only at the end."""
+
+    def close(self) -> None:
+        """Nothing is read any more. Safe to repeat."""
+
+
+def send(archive: Archive, name: str) -> StreamingHttpResponse:
+    """An archive as `name`.tar, which closes it."""
     # It may take an hour, which is too long to hold one of a few connections to the database.
     if not connection.in_atomic_block:
         connection.close()
@@ -41,7 +54,7 @@ class Member:
     """One file of the folder, open."""
 
     header: bytes
-    file: BinaryIO
+    file: Readable
     size: int
 
     @property
@@ -53,17 +66,23 @@ class Member:
 class Archive:
     """All files are opened at once, so that what is removed meanwhile still arrives whole. To be closed."""
 
-    def __init__(self, folder: Path, name: str) -> None:
-        self.members: list[Member] = []
+    def __init__(self, members: list[Member]) -> None:
+        self.members = members
+
+    @classmethod
+    def of(cls, folder: Path, name: str) -> Self:
+        """Of a folder on this disk. Raises FileNotFoundError where it is not there, or empty, and OSError."""
+        archive = cls([])
         paths = sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
         if not paths:
             raise FileNotFoundError(f"{folder} holds no file")
         try:
             for path in paths:
-                self.members.append(_member(path, f"{name}/{path.relative_to(folder).as_posix()}"))
+                archive.members.append(_member(path, f"{name}/{path.relative_to(folder).as_posix()}"))
         except OSError:
-            self.close()
+            archive.close()
             raise
+        return archive
 
     def __len__(self) -> int:
         return sum(len(m.header) + m.size + m.padding for m in self.members) + len(END)
@@ -90,7 +109,13 @@ class Archive:
 
 def _member(path: Path, name: str) -> Member:
     file = path.open("rb")
-    info = tarfile.TarInfo(name)
-    info.size, info.mode, info.mtime = file.seek(0, 2), 0o644, int(path.stat().st_mtime)
+    size = file.seek(0, 2)
     file.seek(0)
-    return Member(info.tobuf(tarfile.GNU_FORMAT), file, info.size)
+    return Member(header(name, size, int(path.stat().st_mtime)), file, size)
+
+
+def header(name: str, size: int, modified_at: int = 0) -> bytes:
+    """What stands before a file in a tar."""
+    info = tarfile.TarInfo(name)
+    info.size, info.mode, info.mtime = size, 0o644, modified_at
+    return info.tobuf(tarfile.GNU_FORMAT)

@@ -36,11 +36,11 @@ class Saved:
 def newest(run: Run) -> Saved | None:
     """What the run goes on from: the furthest checkpoint of the last attempt that has left one."""
     # By attempt before step: where an attempt went back and took another path, what earlier ones saved is history.
-    return next((saved for saved in _saved(run, with_far=True) if saved.is_whole), None)
+    return next((saved for saved in _saved(run) if saved.is_whole), None)
 
 
 def by_step(run: Run) -> dict[int, Saved]:
-    """step -> its newest whole checkpoint, the last step first."""
+    """step -> its newest whole checkpoint, here or on its cluster's own disk, the last step first."""
     found: dict[int, Saved] = {}
     for saved in _saved(run):
         if saved.step not in found and saved.is_whole:
@@ -49,7 +49,7 @@ def by_step(run: Run) -> dict[int, Saved]:
 
 
 def at_step(run: Run, step: int) -> Saved | None:
-    """The newest whole checkpoint of one step."""
+    """The newest whole checkpoint of one step, here or on its cluster's own disk."""
     return next((saved for saved in _saved(run) if saved.step == step and saved.is_whole), None)
 
 
@@ -58,14 +58,12 @@ def size_of(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def _saved(run: Run, *, with_far: bool = False) -> Iterator[Saved]:
+def _saved(run: Run) -> Iterator[Saved]:
     """All of them, the newest attempt's first, of each the last step first."""
     rows = run.checkpoint_set.order_by("epoch", "seq")
     records = {(row.attempt_id, row.step): row for row in rows}
     for attempt in run.attempts.select_related("cluster").order_by("-n"):
         is_far = attempt.cluster is not None and attempt.cluster.is_far
-        if is_far and not with_far:
-            continue
         steps = [step for pk, step in records if pk == attempt.pk] if is_far else _steps(attempt)
         for step in sorted(steps, reverse=True):
             folder = checkpoint_folder(attempt.directory, step)

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import F, FloatField, Q, QuerySet, Sum, Value
+from django.db.models import Case, F, FloatField, Q, QuerySet, Sum, Value, When
 from django.db.models.functions import Cast, Coalesce, Extract, Greatest, Now
 from django.utils import timezone
 from django.utils.translation import gettext
@@ -53,6 +53,18 @@ def check_limits(person: User, experiment: Experiment | None, demands: Sequence[
     problems = [Problem(PLACE, said) for limit in locked if (said := _refusal(use_of(limit), demands))]
     if problems:
         raise ConfigError(problems)
+
+
+def check_going_on(person: User, experiment: Experiment | None, runs: QuerySet[Run]) -> None:
+    """The same for runs that have ended and are to go on: each takes what is left of its estimate.
+
+    Raises ConfigError.
+    """
+    have = Extract(F("attempts__ended_at") - F("attempts__started_at"), "epoch")
+    took = Coalesce(Sum(Cast(have, FloatField())), Value(0.0), output_field=FloatField())
+    left = Greatest(F("estimated_seconds") - took, Value(0.0), output_field=FloatField())
+    found = runs.order_by().annotate(left=Case(When(estimated_seconds__isnull=False, then=left)))
+    check_limits(person, experiment, [Demand(run.run_config, run.left) for run in found])
 
 
 def limits_on(person: User, experiment: Experiment | None) -> QuerySet[Limit]:

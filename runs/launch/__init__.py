@@ -7,10 +7,12 @@ from runs.launch.cancelling import cancel, end_what_is_left, request_cancel, wis
 from runs.launch.changes import mark, move, since
 from runs.launch.clusters import EXECUTORS, Waits, executor_for, waits_of
 from runs.launch.creating import check, check_hours, create_run, new_attempt
+from runs.launch.downloading import NotThere, open_checkpoint
 from runs.launch.fencing import shut_out
 from runs.launch.moving import CannotMove, arrive, hold, move_to, release
 from runs.launch.pinning import kept_bundle
 from runs.launch.places import place_of
+from runs.launch.purging import purge_arrays, purge_code
 from runs.launch.rebuilding import (
     KEPT_A_RUN,
     CannotRebuild,
@@ -22,9 +24,10 @@ from runs.launch.rebuilding import (
 )
 from runs.launch.rebuilding import refusal as rebuild_refusal
 from runs.launch.restarting import budget, calls_for_restart, plan_restart, restart_due, restarts_made
-from runs.launch.resuming import CannotResume, resume
+from runs.launch.resuming import CannotResume, check_undo, resume
 from runs.launch.resuming import refusal as resume_refusal
 from runs.launch.submitting import submit
+from runs.launch.submitting_together import submit_together
 from runs.launch.sweeping import (
     AT_ONCE,
     NewSweep,
@@ -47,6 +50,7 @@ __all__ = [
     "CannotRebuild",
     "CannotResume",
     "NewSweep",
+    "NotThere",
     "Waits",
     "arrive",
     "budget",
@@ -55,6 +59,7 @@ __all__ = [
     "change_at_once",
     "check",
     "check_hours",
+    "check_undo",
     "checkpoint_at",
     "create_run",
     "create_sweep",
@@ -71,11 +76,14 @@ __all__ = [
     "move",
     "move_to",
     "new_attempt",
+    "open_checkpoint",
     "pause_sweep",
     "pick_up_dropped",
     "place_of",
     "plan_restart",
     "plan_sweep",
+    "purge_arrays",
+    "purge_code",
     "rebuild",
     "rebuild_refusal",
     "release",
@@ -87,6 +95,7 @@ __all__ = [
     "shut_out",
     "since",
     "submit",
+    "submit_together",
     "throw_away_old",
     "unpause_sweep",
     "waits_of",

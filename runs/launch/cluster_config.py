@@ -36,7 +36,7 @@ def complaints(config: Any, kind: str = "local") -> Iterator[str]:
         yield f"{key!r} is not a known key; the keys are {', '.join(KEYS[kind])}"
     yield from OF_KIND[kind](config)
     yield from _waits(config.get("waits", {}))
-    yield from _folders(config.get("task_paths", []))
+    yield from _folders(config.get("task_paths", []), is_here=not config.get("address"))
     yield from limit_complaints(config.get("limits", {}))
     if (chosen := config.get("other_code", OTHER_CODE[0])) not in OTHER_CODE:
         yield f"other_code must be one of {', '.join(OTHER_CODE)}, not {chosen!r}"
@@ -73,7 +73,7 @@ def _waits(waits: Any) -> Iterator[str]:
             yield f"waits: {name} must be a number of seconds, not {seconds!r}"
 
 
-def _folders(folders: Any) -> Iterator[str]:
+def _folders(folders: Any, *, is_here: bool) -> Iterator[str]:
     if not isinstance(folders, list) or not all(isinstance(folder, str) for folder in folders):
         yield f'task_paths must be a list of folders such as ["/srv/esweb-tasks"], not {folders!r}'
         return
@@ -85,5 +85,5 @@ def _folders(folders: Any) -> Iterator[str]:
             yield f"task_paths: {folder!r} must hold no {os.pathsep}"
         elif path == path.parent:
             yield "task_paths: the whole file system is too much; name the folder that holds the tasks"
-        elif not path.is_dir():
+        elif is_here and not path.is_dir():
             yield f"task_paths: {folder} is no folder on this machine"

@@ -14,6 +14,7 @@ from runs.costs import Demand, Estimator, check_limits
 from runs.launch.changes import tell
 from runs.launch.cluster_limits import check_fits
 from runs.launch.own_tasks import check_own_task
+from runs.launch.partitions import check_partition
 from runs.models import Attempt, Cluster, Experiment, Hold, Origin, Run, key_of
 from workers.config import ConfigError, Problem, RunConfig, preset
 from workers.executors.states import State
@@ -70,6 +71,7 @@ def check(config: RunConfig) -> Cluster:
     """Where a run of this config would run. Raises ConfigError with what only the clusters' own settings forbid."""
     cluster = cluster_of(config)
     check_fits(config, cluster)
+    check_partition(config, cluster)
     check_own_task(config, cluster)
     return cluster
 

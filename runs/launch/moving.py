@@ -111,4 +111,5 @@ def _arrive(attempt: Attempt) -> Attempt | None:
 
 
 def _elsewhere(run: Run, cluster: str) -> dict[str, object]:
-    return {**run.config, "compute": {**run.config["compute"], "cluster": cluster}}
+    # A partition is one of its cluster.
+    return {**run.config, "compute": {**run.config["compute"], "cluster": cluster, "partition": ""}}

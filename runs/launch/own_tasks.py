@@ -17,12 +17,15 @@ def task_folders(cluster: Cluster) -> list[str]:
 
 
 def check_own_task(config: RunConfig, cluster: Cluster) -> None:
-    """Raises ConfigError where the run's task cannot be on this cluster. What is in its file only the node looks at."""
+    """Raises ConfigError where the run's task cannot be on this cluster. What is in its file only the node looks at; on
+    a disk that is not seen here, also whether it is there."""
     if not isinstance(config.task.options, OwnOptions):
         return
     folders = task_folders(cluster)
     if not folders:
         raise ConfigError([Problem(PLACE, _none_allowed(cluster))])
+    if cluster.is_far:
+        return
     try:
         find(config.task.options.path, [Path(folder) for folder in folders])
     except NoSuchTask as error:

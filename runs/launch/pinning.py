@@ -13,6 +13,7 @@ from typing import Any
 from django.conf import settings
 
 from runs.launch.places import code_folder, place_of
+from runs.launch.purging import code_stays
 from runs.models import Attempt, Cluster
 from workers.code import BadBundle, bundle_path, code_of, unpack, unpacked
 
@@ -26,8 +27,9 @@ def pin(attempt: Attempt) -> None:
     Raises OSError, also where the code is changed at this very moment.
     """
     if attempt.code is None:
-        chosen = _of_the_one_before(attempt) or _here()
-        Attempt.objects.filter(pk=attempt.pk, code__isnull=True).update(code=chosen)
+        with code_stays():
+            chosen = _of_the_one_before(attempt) or _here()
+            Attempt.objects.filter(pk=attempt.pk, code__isnull=True).update(code=chosen)
         attempt.refresh_from_db(fields=["code"])
 
 

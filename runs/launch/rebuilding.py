@@ -30,7 +30,9 @@ def refusal(run: Run) -> str:
     if run.is_imported:
         return gettext("It was imported: its checkpoints and its replay log are where it ran.")
     if (newest := run.newest_attempt()) is not None and newest.cluster is not None and newest.cluster.is_far:
-        said = gettext("Its checkpoints and its replay log lie on %(cluster)s, whose disk is not seen from here.")
+        said = gettext(
+            "Only what it has saved can be had: its replay log lies on %(cluster)s, whose disk is not seen here."
+        )
         return said % {"cluster": newest.cluster.name}
     if run.method == "es":
         return ""
@@ -71,7 +73,7 @@ def is_ready(rebuild: Rebuild) -> bool:
 
 def checkpoint_at(run: Run, step: int) -> Path | None:
     """The folder of a step's checkpoint, saved or rebuilt; None where neither is here."""
-    if (saved := checkpoints.at_step(run, step)) is not None:
+    if (saved := checkpoints.at_step(run, step)) is not None and not saved.is_far:
         return saved.folder
     rebuilt = run.rebuilds.filter(step=step).first()
     return rebuilt.folder if rebuilt is not None and is_ready(rebuilt) else None

@@ -13,6 +13,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from runs.costs import check_going_on
 from runs.launch.changes import tell
 from runs.launch.clusters import Waits, waits_of
 from runs.launch.creating import new_attempt
@@ -96,6 +97,7 @@ def _restart(attempt: Attempt) -> Attempt | None:
         if not Attempt.objects.filter(pk=attempt.pk, restart_at__isnull=False).update(restart_at=None):
             return None
         try:
+            check_going_on(attempt.run.created_by, attempt.run.experiment, Run.objects.filter(pk=attempt.run_id))
             return new_attempt(attempt.run, "started again by itself", origin)
         except ConfigError as error:
             attempt.note(f"not started again by itself: {'; '.join(map(str, error.problems))}", "warning")

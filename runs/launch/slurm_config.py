@@ -11,7 +11,17 @@ from workers.executors.slurm.site import SECRET, VARIABLE, WORD
 
 WORDS = ("partition", "account", "qos", "constraint", "gpu_type")
 PATHS = ("python", "project", "slurm_conf", "folder", *FILES)
-SLURM_KEYS = (*WORDS, "time_limit_seconds", "modules", "env", "python", "project", "slurm_conf", *SSH_KEYS)
+SLURM_KEYS = (
+    *WORDS,
+    "partitions",
+    "time_limit_seconds",
+    "modules",
+    "env",
+    "python",
+    "project",
+    "slurm_conf",
+    *SSH_KEYS,
+)
 SLURM_EXAMPLE = '{"partition": "gpu", "account": "lab", "modules": ["cuda/12.4"], "env": {"HF_HOME": "/shared/hf"}}'
 LETTERS = "letters, digits and _ . , : / + @ = -, beginning with a letter, a digit or _"
 
@@ -25,6 +35,9 @@ def slurm_complaints(config: dict[str, Any]) -> Iterator[str]:
     limit = config.get("time_limit_seconds", 0)
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
         yield f"time_limit_seconds must be a whole number from 0, not {limit!r}"
+    partitions = config.get("partitions", [])
+    if not isinstance(partitions, list) or not all(_is_word(partition) for partition in partitions):
+        yield f'partitions must be a list such as ["gpu", "cpu"], each one word of {LETTERS}, not {partitions!r}'
     modules = config.get("modules", [])
     if not isinstance(modules, list) or not all(_is_word(module) for module in modules):
         yield f'modules must be a list such as ["cuda/12.4"], each one word of {LETTERS}, not {modules!r}'

@@ -36,7 +36,7 @@ def submit(job: Job) -> bool:
     if job.state != State.SUBMITTING.value:
         return True
     try:
-        _prepare(job)
+        prepare(job)
         executor = executor_for(job.cluster)
         found = executor.find(job.key)
     except Unreachable as error:
@@ -48,7 +48,7 @@ def submit(job: Job) -> bool:
         if found is not None:
             move(job, State.QUEUED, "found on the cluster", native_id=found.native_id, gone_since_at=None)
         elif not _may_still_appear(job):
-            return _call(executor, job)
+            return call(executor, job)
     return True
 
 
@@ -70,6 +70,7 @@ def spec_of(job: Job) -> Spec:
         gpus=compute.gpus if isinstance(job, Attempt) else 0,
         memory_mb=compute.memory_mb,
         time_limit_seconds=compute.time_limit_seconds if isinstance(job, Attempt) else 0,
+        partition=compute.partition if isinstance(job, Attempt) else "",
         grace_seconds=waits_of(job.cluster).grace,
         env=env,
     )
@@ -89,7 +90,7 @@ def _rebuilding(rebuild: Rebuild) -> tuple[str, ...]:
     return ("workers.engines.es.replay", str(rebuild.run.root), *where)
 
 
-def _prepare(job: Job) -> None:
+def prepare(job: Job) -> None:
     """Everything on disk that must be so before the cluster is asked. Raises OSError and Unreachable."""
     job.directory.mkdir(parents=True, exist_ok=True)
     if isinstance(job, Attempt):
@@ -109,11 +110,12 @@ def _may_still_appear(job: Job) -> bool:
     return now - absent_since < timedelta(seconds=waits_of(job.cluster).ambiguous)
 
 
-def _call(executor: Executor, job: Job) -> bool:
+def call(executor: Executor, job: Job) -> bool:
+    """Has the cluster take the job. False where it did not say whether it did."""
     if job.cancel_requested_at is not None:
         move(job, State.CANCELLED, "cancelled before it was on the cluster")
         return True
-    if not _take_turn(job):
+    if not take_turn(job):
         return True
     try:
         native_id = executor.submit(spec_of(job))
@@ -127,7 +129,7 @@ def _call(executor: Executor, job: Job) -> bool:
     return True
 
 
-def _take_turn(job: Job) -> bool:
+def take_turn(job: Job) -> bool:
     """Commits the intent to call. Of several who try at once, one may."""
     mine = type(job)._default_manager.filter(
         pk=job.pk, state=State.SUBMITTING.value, submits=job.submits, cancel_requested_at=None

@@ -207,7 +207,7 @@ def _check_places(runs: Sequence[Planned]) -> None:
     """Raises ConfigError with what only the clusters know: each place and task is asked about once."""
     asked: dict[str, Planned] = {}
     for one in runs:
-        asked.setdefault(f"{one.config.compute.cluster} {one.config.task}", one)
+        asked.setdefault(f"{one.config.compute} {one.config.task}", one)
     problems: dict[Problem, None] = {}
     for one in asked.values():
         try:

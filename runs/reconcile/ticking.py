@@ -73,7 +73,7 @@ def _tick(cluster: Cluster) -> None:
     jobs = open_jobs(cluster)
     cluster.refresh_from_db(fields=["ticked_at"])
     _count_only_what_was_watched(jobs, cluster.ticked_at)
-    was_silent = not all(_passed_on(job) for job in jobs)
+    was_silent = not (launch.submit_together(cluster, jobs) and all(_passed_on(job) for job in jobs))
     known = [j for j in jobs if j.state not in NOT_SUBMITTED and not State(j.state).is_final]
     executor = executor_for(cluster)
     asked = [job.key for job in known] + _still_to_be_brought(cluster)
@@ -153,7 +153,7 @@ def _apply(job: Job, verdict: Verdict, seen: Observation | None) -> None:
     why = verdict.why
     if verdict.state == State.FAILED and verdict.facts.get("exit_code"):
         why = f"{why}: {last_words(job.directory)}"
-    elif verdict.state in UNEXPLAINED and "exit_code" not in verdict.facts and (found := diagnosis(job.directory)):
+    elif verdict.state in UNEXPLAINED and _said_nothing(verdict) and (found := diagnosis(job.directory)):
         why = f"{why}: {found}"
     with transaction.atomic():
         has_moved = move(job, verdict.state, why or _usual(verdict.state, seen), **verdict.facts)
@@ -161,6 +161,11 @@ def _apply(job: Job, verdict: Verdict, seen: Observation | None) -> None:
             launch.plan_restart(job)
     if verdict.state.is_final and isinstance(job, Rebuild):
         launch.throw_away_old(job.run)
+
+
+def _said_nothing(verdict: Verdict) -> bool:
+    """True where no program could say how it ended: there is no record of it, or it was killed."""
+    return "exit_code" not in verdict.facts or verdict.facts.get("exit_signal") is not None
 
 
 def _usual(state: State, seen: Observation | None) -> str:

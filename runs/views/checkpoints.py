@@ -7,7 +7,8 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -31,6 +32,8 @@ class Entry:
     bytes: int | None
     sha256: str
     is_here: bool
+    cluster: str = ""
+    """Where it lies on the disk of a cluster, from which it comes over SSH."""
     rebuild: Rebuild | None = None
 
 
@@ -50,13 +53,17 @@ def run_checkpoints(request: SignedIn, uid: str) -> HttpResponse:
 
 
 @require_GET
-def run_checkpoint(request: SignedIn, uid: str, step: int) -> StreamingHttpResponse:
-    """A checkpoint that is here, as a tar file."""
+def run_checkpoint(request: SignedIn, uid: str, step: int) -> HttpResponseBase:
+    """A checkpoint as a tar file, from this disk, or over SSH from its cluster's own."""
     run = visible_run(request, uid)
-    folder = launch.checkpoint_at(run, step)
-    if folder is None:
+    try:
+        found = launch.open_checkpoint(run, step)
+    except launch.NotThere as error:
+        messages.error(request, f"{error}")
+        return redirect(f"{run.get_absolute_url()}#checkpoints")
+    if found is None:
         raise Http404(f"No checkpoint of step {step} is here.")
-    return checkpoints.download(folder, f"{run.uid}-{folder.name}")
+    return checkpoints.send(*found)
 
 
 @require_POST
@@ -86,7 +93,7 @@ def _ask(request: SignedIn, run: Run) -> str | HttpResponse:
     if not (typed.isascii() and typed.isdecimal() and len(typed) <= 18):
         said = gettext("step must be a whole number from 0 to %(last)s, not %(typed)r.")
         return said % {"last": launch.last_step(run), "typed": typed[:40]}
-    if launch.checkpoint_at(run, step := int(typed)) is not None:
+    if checkpoints.at_step(run, step := int(typed)) is not None or launch.checkpoint_at(run, step) is not None:
         there = reverse("run-checkpoint", args=[run.uid, step])
         return HttpResponseClientRedirect(there) if request.htmx else redirect(there)
     if not may_rebuild(request.user, run):
@@ -102,9 +109,11 @@ def _entries(run: Run) -> list[Entry]:
     """One a step: first those asked for, then those saved, of each the last step first, also where they are gone."""
     here = checkpoints.by_step(run)
     found: dict[int, Entry] = {}
-    for row in run.checkpoint_set.select_related("attempt").order_by("attempt__n", "epoch", "seq"):
+    for row in run.checkpoint_set.select_related("attempt__cluster").order_by("attempt__n", "epoch", "seq"):
         where = f"{row.attempt.key}/{row.path}"
-        found[row.step] = Entry(row.step, where, row.bytes, row.sha256, row.step in here)
+        cluster = row.attempt.cluster
+        far = cluster.name if cluster is not None and cluster.is_far else ""
+        found[row.step] = Entry(row.step, where, row.bytes, row.sha256, row.step in here, far)
     for step, saved in here.items():
         found.setdefault(
             step, Entry(step, f"{saved.folder.parent.parent.name}/checkpoints/{saved.folder.name}", None, "", True)
@@ -112,5 +121,7 @@ def _entries(run: Run) -> list[Entry]:
     for rebuild in run.rebuilds.select_related("run"):
         if rebuild.step not in here:
             ready = launch.is_ready(rebuild)
-            found[rebuild.step] = Entry(rebuild.step, gettext("rebuilt"), rebuild.bytes, rebuild.sha256, ready, rebuild)
+            found[rebuild.step] = Entry(
+                rebuild.step, gettext("rebuilt"), rebuild.bytes, rebuild.sha256, ready, "", rebuild
+            )
     return sorted(found.values(), key=lambda entry: (entry.rebuild is None, -entry.step))

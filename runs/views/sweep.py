@@ -48,7 +48,10 @@ def sweep_change(request: SignedIn, pk: int) -> HttpResponse:
     found = _mine(request, pk)
     if (verb := VERBS.get(request.POST.get("do", ""))) is None:
         raise Http404(f"do must be one of {', '.join(VERBS)}")
-    messages.success(request, verb(request, found))
+    try:
+        messages.success(request, verb(request, found))
+    except launch.CannotResume as error:
+        messages.warning(request, f"{error}.")
     return redirect(found)
 
 

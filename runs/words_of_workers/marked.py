@@ -166,6 +166,8 @@ WORDS = (
     _("Keep the answers as records."),
     _("cluster"),
     _("Name of a cluster; local is this machine."),
+    _("partition"),
+    _("Partition of a Slurm cluster that names several; empty takes its first."),
     _("cores"),
     _("CPU cores, and torch threads."),
     _("gpus"),

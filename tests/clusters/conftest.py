@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pytest_django.fixtures import Settings
@@ -64,24 +65,48 @@ def sshd() -> Iterator[Sshd]:
         server.down()
 
 
+@pytest.fixture(scope="session")
+def trained_here() -> dict[str, Any]:
+    """What the trainer left on this machine, for all clusters to be compared with; empty until a test has run it."""
+    return {}
+
+
+@pytest.fixture(scope="session")
+def code_kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The copies of the code that attempts run: made once, and not for every test."""
+    return tmp_path_factory.mktemp("code")
+
+
+@pytest.fixture
+def our_disk(tmp_path: Path, code_kept: Path, settings: Settings) -> Path:
+    """Where this esweb keeps its data, new for the test."""
+    settings.DATA_DIR, settings.RUNS_DIR = tmp_path, tmp_path / "runs"
+    (tmp_path / "code").symlink_to(code_kept)
+    return tmp_path
+
+
+@pytest.fixture
+def their_disk(tmp_path: Path, code_kept: Path) -> Path:
+    """Where it keeps them on the other machine."""
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "code").symlink_to(code_kept)
+    return tmp_path / "there"
+
+
 @pytest.fixture(params=["here", "ssh"])
-def reached(request: pytest.FixtureRequest, slurm: SlurmCluster, tmp_path: Path) -> dict[str, str]:
+def reached(request: pytest.FixtureRequest, slurm: SlurmCluster, their_disk: Path) -> dict[str, str]:
     """What the cluster's config says of the way there: Slurm's commands here, and over SSH."""
     if request.param == "here":
         return {"slurm_conf": str(slurm.conf)}
     sshd: Sshd = request.getfixturevalue("sshd")
-    return {"slurm_conf": str(slurm.conf), **sshd.config(tmp_path / "there")}
+    return {"slurm_conf": str(slurm.conf), **sshd.config(their_disk)}
 
 
 @pytest.fixture
-def far(
-    slurm: SlurmCluster, reached: dict[str, str], db: None, tmp_path: Path, settings: Settings,
-    monkeypatch: pytest.MonkeyPatch,
-) -> Far:  # fmt: skip
+def far(slurm: SlurmCluster, reached: dict[str, str], db: None, our_disk: Path, monkeypatch: pytest.MonkeyPatch) -> Far:
     """The executor that every call to the cluster `far` reaches. Set its `program` before launching."""
-    settings.DATA_DIR, settings.RUNS_DIR = tmp_path, tmp_path / "runs"
     cluster = cluster_of(**reached)
-    executor = Far(slurm.conf, tmp_path / "queue", launch.place_of(cluster) if cluster.is_far else None)
+    executor = Far(slurm.conf, our_disk / "queue", launch.place_of(cluster) if cluster.is_far else None)
     monkeypatch.setitem(launch.EXECUTORS, "slurm", lambda cluster: executor)
     return executor
 
@@ -107,10 +132,9 @@ def ray(whole_ray: RayHead) -> Iterator[RayHead]:
 
 
 @pytest.fixture
-def on_ray(ray: RayHead, db: None, tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> OnRay:
+def on_ray(ray: RayHead, db: None, our_disk: Path, monkeypatch: pytest.MonkeyPatch) -> OnRay:
     """The executor that every call to the cluster `far` reaches. Set its `program` before launching."""
-    settings.DATA_DIR, settings.RUNS_DIR = tmp_path, tmp_path / "runs"
     cluster_on_ray(ray)
-    executor = OnRay(ray, tmp_path / "queue")
+    executor = OnRay(ray, our_disk / "queue")
     monkeypatch.setitem(launch.EXECUTORS, "ray", lambda cluster: executor)
     return executor

@@ -29,7 +29,10 @@ UsePAM no
 UseDNS no
 PrintMotd no
 LogLevel VERBOSE
+SetEnv HOME={root}/home
 """
+LOGIN = "echo Welcome to the cluster\n"
+"""What a login shell there reads first: that of whoever runs the tests may take half a second."""
 
 
 def missing() -> str:
@@ -62,6 +65,8 @@ class Sshd:
         host_key = " ".join((self.root / "host_key.pub").read_text().split()[:2])
         (self.root / "known_hosts").write_text(f"[127.0.0.1]:{self.port} {host_key}\n")
         (self.root / "sshd_config").write_text(CONFIG.format(root=self.root, port=self.port))
+        (self.root / "home").mkdir()
+        (self.root / "home" / ".bashrc").write_text(LOGIN)
         # Where it drops its rights; the place is compiled in.
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
         self.start()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pytest_django.fixtures import Settings
 
 from runs.models import Cluster
 from tests.clusters.on_ray import cluster_of
@@ -14,8 +13,7 @@ from tests.clusters.test_slurm_is_tried import broken, tried
 
 
 @pytest.fixture
-def cluster(ray: RayHead, db: None, tmp_path: Path, settings: Settings) -> Cluster:
-    settings.DATA_DIR, settings.RUNS_DIR = tmp_path, tmp_path / "runs"
+def cluster(ray: RayHead, db: None, our_disk: Path) -> Cluster:
     return cluster_of(ray)
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_django.fixtures import Settings
 
 from runs.launch.trying_clusters import advance_test, begin_test
 from runs.models import Cluster, ClusterTest
@@ -16,8 +15,7 @@ from tests.workers.attempts import until
 
 
 @pytest.fixture
-def cluster(slurm: SlurmCluster, reached: dict[str, str], db: None, tmp_path: Path, settings: Settings) -> Cluster:
-    settings.DATA_DIR, settings.RUNS_DIR = tmp_path, tmp_path / "runs"
+def cluster(slurm: SlurmCluster, reached: dict[str, str], db: None, our_disk: Path) -> Cluster:
     return cluster_of(**reached)
 
 

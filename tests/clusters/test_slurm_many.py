@@ -12,6 +12,7 @@ from runs.models import Attempt, Cluster, Experiment, Origin, Run, key_of
 from tests.clusters.far import Far, asked
 from tests.clusters.slurm import SlurmCluster
 from workers.config import RunConfig, preset
+from workers.executors.slurm.job import naming
 from workers.executors.states import State
 
 MANY = 500
@@ -33,8 +34,8 @@ def queued(experiment: Experiment, person: User, slurm: SlurmCluster) -> list[At
         for n in range(MANY)
     )
     far = Cluster.objects.get(name="far")
-    for run in runs:
-        slurm.ask("sbatch", f"--job-name={key_of(run, 1)}", "--output=/dev/null", "--wrap=true")
+    number = slurm.ask("sbatch", "--parsable", "--hold", f"--array=0-{MANY - 1}", "--output=/dev/null", "--wrap=true")
+    slurm.ask("scontrol", text=naming(number.strip(), [key_of(run, 1) for run in runs]))
     return Attempt.objects.bulk_create(
         Attempt(run=run, n=1, key=key_of(run, 1), cluster=far, origin=Origin.LAUNCH, state=State.QUEUED.value)
         for run in runs

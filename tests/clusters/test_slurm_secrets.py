@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runs.models import Experiment
+from runs.models import Cluster, Experiment
 from tests.clusters.far import Far, far_until, run_far, there
 from tests.clusters.slurm import SlurmCluster
 from tests.workers.attempts import python, until
@@ -27,12 +27,15 @@ def test_a_planted_secret_never_reaches_a_job(
     monkeypatch.setenv("SBATCH_PARTITION", "high")
     monkeypatch.setenv("SBATCH_EXPORT", "ALL")
     far.program, far.site = SHOWS_ENV, Site(env={"HF_HOME": "/shared/hf"})
-    ended = far_until(run_far(experiment, gpus=1), "succeeded", "failed")
+    far_row = Cluster.objects.get(name="far")
+    far_row.config["partitions"] = ["main", "short"]
+    far_row.save()
+    ended = far_until(run_far(experiment, gpus=1, partition="short"), "succeeded", "failed")
     assert ended.state == State.SUCCEEDED.value
     seen = (there(ended) / "env").read_text()
     assert "sown-in" not in seen and "DJANGO_SECRET" not in seen
     assert "'HF_HOME': '/shared/hf'" in seen and "'CUDA_VISIBLE_DEVICES': '" in seen
-    assert "'SLURM_JOB_PARTITION': 'main'" in seen
+    assert "'SLURM_JOB_PARTITION': 'short'" in seen
     for file in there(ended).rglob("*"):
         assert not file.is_file() or b"sown-in" not in file.read_bytes()
     assert "sown-in" not in slurm.ask("scontrol", "show", "job", ended.native_id)

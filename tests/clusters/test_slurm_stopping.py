@@ -12,7 +12,7 @@ from django.test import Client
 
 from runs import launch
 from runs.models import Cluster, Experiment, Origin, Run
-from tests.clusters.far import BUSY, QUICK, Far, far_until, run_far, started, there, tick_far
+from tests.clusters.far import BUSY, QUICK, Far, breathe, far_until, run_far, started, there, tick_far
 from tests.clusters.slurm import SlurmCluster
 from tests.runs.clusters import attempt_of
 from tests.workers.attempts import CHECKPOINTS, IGNORES_TERM, read, until
@@ -59,7 +59,8 @@ def test_a_waiting_job_says_why_on_its_page_and_leaves_the_queue(
     slurm.ask("scontrol", "update", "NodeName=n[1-3]", "State=DRAIN", "Reason=test")
     try:
         run = run_far(experiment)
-        waiting = until(lambda: "ReqNodeNotAvail" in (a := tick_far(run)).reason and a, 60)
+        # Slurm has two reasons for this, and takes either.
+        waiting = until(lambda: ("down, drained" in (a := tick_far(run)).reason and a) or breathe(), 60)
         assert waiting.state == State.QUEUED.value
         assert waiting.reason.startswith("waiting: nodes that it needs are down, drained or reserved")
         assert waiting.reason in html.unescape(ada_client.get(run.get_absolute_url()).content.decode())

@@ -15,7 +15,7 @@ import pytest
 
 from runs import reconcile
 from runs.models import Attempt, Cluster, Experiment, Run
-from tests.clusters.far import Far, run_far, there
+from tests.clusters.far import Far, breathe, run_far, there
 from tests.clusters.slurm import SlurmCluster
 from tests.clusters.slurm.config import NODES
 from tests.runs.clusters import attempt_of
@@ -107,7 +107,7 @@ def ticks(seconds: float) -> None:
             reconcile.tick(Cluster.objects.get(name="far"))
         except Killed:
             continue
-        time.sleep(0.05)
+        breathe()
 
 
 def has_ended(run: Run) -> bool:

@@ -110,3 +110,30 @@ def test_the_code_is_shipped_once_and_runs_there(ssh: OpenSsh, tmp_path: Path) -
     argv = ["/usr/bin/env", f"PYTHONPATH={project}", sys.executable, "-m", "workers.agent", "--help"]
     assert "Runs one attempt to its end" in ssh.run(argv, 20).out
     assert disk.project("/shared/esweb") == "/shared/esweb"
+
+
+def test_a_folder_is_read_from_there_while_it_is_sent(ssh: OpenSsh, tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "a").write_bytes(b"12345")
+    (tmp_path / "sub" / "large").write_bytes(bytes(3 << 20))
+    (tmp_path / "link").symlink_to("/etc/passwd")
+    fetched = ssh.fetch(str(tmp_path))
+    assert fetched.files == [("a", 5), ("sub/large", 3 << 20)]
+    assert fetched.read(5) == b"12345" and len(fetched.read(1 << 30)) == 3 << 20
+    fetched.close()
+    empty = ssh.fetch(str(tmp_path / "none"))
+    assert empty.files == []
+    empty.close()
+
+
+def test_what_is_fetched_holds_no_command_up_and_ends_with_its_reader(ssh: OpenSsh, tmp_path: Path) -> None:
+    with (tmp_path / "large").open("wb") as file:
+        file.truncate(1 << 30)
+    two = [ssh.fetch(str(tmp_path)) for _ in range(2)]
+    assert ssh.run(["true"], 10).code == 0
+    for fetched in two:
+        assert len(fetched.read(100)) == 100
+        fetched.close()
+    ssh.fetch(str(tmp_path)).close()
+    with pytest.raises(Unreachable, match="/opt/none"):
+        replace(ssh, python="/opt/none").fetch(str(tmp_path))

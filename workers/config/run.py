@@ -55,6 +55,8 @@ class ComputeConfig:
 
     cluster: str = "local"
     """Name of a cluster; local is this machine."""
+    partition: str = ""
+    """Partition of a Slurm cluster that names several; empty takes its first."""
     cores: Annotated[int, Bounds(at_least=1, at_most=1024)] = 1
     """CPU cores, and torch threads."""
     gpus: Annotated[int, Bounds(at_least=0, at_most=1024)] = 0

@@ -52,6 +52,8 @@ class Spec:
     grace_seconds: float = 30
     """Between SIGTERM and SIGKILL: the time to save a checkpoint."""
     env: Mapping[str, str] | None = None
+    partition: str = ""
+    """Of a cluster that has several; empty takes the one by default."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from workers.code import unpack
+from workers.executors.base import Unreachable
 from workers.executors.shell import Answer, LocalShell, Shell
 from workers.executors.starting import PROJECT
 
@@ -15,8 +16,8 @@ from workers.executors.starting import PROJECT
 class Place(Protocol):
     """A machine of the cluster. `here` is a job's directory on this machine; the cluster knows it by another path."""
 
-    def run(self, argv: Sequence[str], timeout_seconds: float) -> Answer:
-        """Runs one command to its end. Raises NotBegun or Unreachable."""
+    def run(self, argv: Sequence[str], timeout_seconds: float, text: str = "") -> Answer:
+        """Runs one command to its end, which reads `text`. Raises NotBegun or Unreachable."""
 
     def there(self, here: Path) -> PurePosixPath:
         """The job's directory, as its cluster calls it."""
@@ -33,6 +34,9 @@ class Place(Protocol):
     def send(self, files: Iterable[Path]) -> None:
         """Makes files of job directories the same there as they are here. Raises Unreachable."""
 
+    def link(self, folder: Path, directories: Sequence[Path]) -> None:
+        """Makes a folder with a link to each of these job directories, named 0, 1 and so on. Raises Unreachable."""
+
     def look(self, argv: Sequence[str], keys: Iterable[str], timeout_seconds: float) -> Answer:
         """Runs a command, and in the same go brings here what the jobs of these keys have written there since.
 
@@ -46,9 +50,9 @@ class SharedDisk:
 
     shell: Shell = field(default_factory=LocalShell)
 
-    def run(self, argv: Sequence[str], timeout_seconds: float) -> Answer:
+    def run(self, argv: Sequence[str], timeout_seconds: float, text: str = "") -> Answer:
         """By the shell."""
-        return self.shell.run(argv, timeout_seconds)
+        return self.shell.run(argv, timeout_seconds, text)
 
     def there(self, here: Path) -> PurePosixPath:
         """The same path."""
@@ -64,6 +68,16 @@ class SharedDisk:
 
     def send(self, files: Iterable[Path]) -> None:
         """They are there."""
+
+    def link(self, folder: Path, directories: Sequence[Path]) -> None:
+        """Made here."""
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for index, directory in enumerate(directories):
+                (folder / str(index)).unlink(missing_ok=True)
+                (folder / str(index)).symlink_to(directory)
+        except OSError as error:
+            raise Unreachable(f"the folder of an array cannot be made: {error}") from error
 
     def look(self, argv: Sequence[str], keys: Iterable[str], timeout_seconds: float) -> Answer:
         """Only the command."""

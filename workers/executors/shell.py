@@ -25,8 +25,9 @@ class Answer:
 class Shell(Protocol):
     """A machine on which the cluster's commands are."""
 
-    def run(self, argv: Sequence[str], timeout_seconds: float) -> Answer:
-        """Runs one command to its end. Raises Unreachable where it did not start or did not end in time."""
+    def run(self, argv: Sequence[str], timeout_seconds: float, text: str = "") -> Answer:
+        """Runs one command to its end, which reads `text`. Raises Unreachable where it did not start or did not end in
+        time."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class LocalShell:
 
     env: Mapping[str, str] = field(default_factory=dict)
 
-    def run(self, argv: Sequence[str], timeout_seconds: float) -> Answer:
+    def run(self, argv: Sequence[str], timeout_seconds: float, text: str = "") -> Answer:
         """Runs it. Raises Unreachable."""
         env = {name: os.environ[name] for name in PASSED_ON if name in os.environ} | {"LC_ALL": "C"} | dict(self.env)
         try:
@@ -44,7 +45,7 @@ class LocalShell:
                 argv,
                 cwd="/",
                 env=env,
-                stdin=subprocess.DEVNULL,
+                input=text.encode(),
                 capture_output=True,
                 timeout=timeout_seconds,
                 start_new_session=True,

@@ -37,7 +37,7 @@ WORDS: dict[str, tuple[str | StrPromise, str | StrPromise]] = {
         gettext_lazy("Token file"),
         gettext_lazy("Path on this machine of the file with Ray's token; the token itself is never kept."),
     ),
-    "partition": (gettext_lazy("Partition"), ""),
+    "partition": (gettext_lazy("Partition"), gettext_lazy("Others that a run may choose are named under More.")),
     "account": (gettext_lazy("Account"), ""),
     "qos": ("QOS", ""),
     "constraint": (gettext_lazy("Constraint"), gettext_lazy("A feature that nodes must have.")),
@@ -83,8 +83,8 @@ class ClusterForm(forms.Form):
         label=gettext_lazy("More"),
         required=False,
         widget=LINES,
-        help_text=gettext_lazy('Other keys, as JSON: limits, waits, task_paths, and what the kind needs, such as '
-                               '{"limits": {"gpus": 4}}.'),
+        help_text=gettext_lazy('Other keys, as JSON: limits, partitions, waits, task_paths, and what the kind needs, such as '
+                               '{"partitions": ["gpu", "cpu"]}.'),
     )  # fmt: skip
     order = ("name", "kind", *WORDS, "time_limit_seconds", "modules", "env", "more")
 

@@ -66,9 +66,11 @@ class SlurmCluster:
         end_all_with(f"SLURM_CONF={self.conf}")
         shutil.rmtree(self.root, ignore_errors=True)
 
-    def ask(self, *argv: str, timeout: float = 30.0) -> str:
-        """What a client of Slurm prints. Raises CalledProcessError."""
-        asked = subprocess.run(argv, env=self.env(), capture_output=True, text=True, check=True, timeout=timeout)
+    def ask(self, *argv: str, text: str = "", timeout: float = 30.0) -> str:
+        """What a client of Slurm prints, which reads `text`. Raises CalledProcessError."""
+        asked = subprocess.run(
+            argv, env=self.env(), input=text, capture_output=True, text=True, check=True, timeout=timeout
+        )
         return asked.stdout
 
     def env(self) -> dict[str, str]:
@@ -93,8 +95,7 @@ class SlurmCluster:
 
     def save_state(self) -> None:
         """Keeps what the controller has written of its jobs, once it has written something."""
-        soon(lambda: (self.root / "state" / "job_state").exists(), UP_SECONDS)
-        shutil.copytree(self.root / "state", self.root / "state.kept")
+        assert soon(self._has_kept_state, UP_SECONDS), "the controller has not written its state"
 
     def go_back(self) -> None:
         """kill -9 of the controller, which comes back with the state that was kept: jobs since then it has lost."""
@@ -170,6 +171,16 @@ class SlurmCluster:
         self._await("slurmdbd", lambda: self._works("sacctmgr", "-n", "show", "cluster"))
         for what in (("cluster", "test"), ("account", "lab", "Cluster=test"), ("user", "root", "Account=lab")):
             self._works("sacctmgr", "-i", "add", *what)
+
+    def _has_kept_state(self) -> bool:
+        """False where it wrote just now: then files vanish under the copy."""
+        kept = self.root / "state.kept"
+        shutil.rmtree(kept, ignore_errors=True)
+        try:
+            shutil.copytree(self.root / "state", kept)
+        except (shutil.Error, FileNotFoundError):
+            return False
+        return (kept / "job_state").exists()
 
     def _is_mended(self) -> bool:
         self.resume_nodes()

@@ -10,16 +10,17 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from runs import launch
+from runs import jobs, launch
 from runs.access import give_role
 from runs.costs import set_limit, use_of
 from runs.launch import NewSweep
-from runs.models import Cluster, Experiment, Limit, Run, Sweep
+from runs.models import Attempt, Cluster, Experiment, Limit, Run, Sweep
 from tests.runs.calling import calls, paths
 from tests.runs.costs.test_hours import ran
 from tests.runs.pages import make_run
 from tests.runs.test_pages_launch import sent
 from workers.config import ConfigError, RunConfig, preset
+from workers.executors.states import State
 
 pytestmark = pytest.mark.usefixtures("db", "local", "runs_dir")
 
@@ -162,3 +163,55 @@ def test_the_page_asks_as_often_for_many_runs_as_for_few(
         make_run(experiment, "es-micro", n)
     with django_assert_max_num_queries(10):
         assert ada_client.get(reverse("costs")).status_code == 200
+
+
+def ended(experiment: Experiment, state: State) -> Attempt:
+    """The attempt of a run that is allowed a restart, and has ended so after an hour and a half of two."""
+    config = {**preset("es-micro").config, "compute": {"restarts": 1}}
+    run = launch.create_run(experiment=experiment, person=experiment.owner, config=config, preset="es-micro")
+    attempt = run.attempts.get()
+    began = timezone.now() - timedelta(hours=1.5)
+    launch.move(attempt, state, "the end", started_at=began)
+    return attempt
+
+
+def test_a_resume_beyond_it_is_refused_and_one_within_takes_only_what_is_left(
+    experiment: Experiment, limit: Limit, ada: User
+) -> None:
+    run = ended(experiment, State.CANCELLED).run
+    set_limit(kind="cpu", period="all", hours=5.9, person=ada)
+    with pytest.raises(launch.CannotResume) as refused:
+        launch.resume(run, ada)
+    assert str(refused.value) == (
+        "ada has a limit of 5.9 CPU-hours in all. Used: 5.5; still to come of runs that have not ended: 0; "
+        "this launch: 0.5"
+    )
+    assert run.attempts.count() == 1
+    set_limit(kind="cpu", period="all", hours=6.1, person=ada)
+    assert launch.resume(run, ada).n == 2
+
+
+def test_a_run_does_not_start_again_by_itself_beyond_it_and_says_so(
+    experiment: Experiment, limit: Limit, ada: User, local: Cluster
+) -> None:
+    attempt = ended(experiment, State.FAILED)
+    launch.plan_restart(attempt)
+    set_limit(kind="cpu", period="all", hours=5.0, person=ada)
+    Attempt.objects.filter(pk=attempt.pk).update(restart_at=timezone.now())
+    assert launch.restart_due(local) == [] and attempt.run.attempts.count() == 1
+    said = attempt.events.latest("pk").why
+    assert said.startswith("not started again by itself: limit: ada has a limit of 5 CPU-hours in all.")
+    assert launch.restart_due(local) == []
+
+
+def test_the_undo_of_a_cancel_beyond_it_is_refused_as_a_whole(
+    ada_client: Client, experiment: Experiment, limit: Limit, ada: User
+) -> None:
+    new = NewSweep(preset("es-micro").config, [0, 1], grid={"es.sigma": [0.01]}, preset="es-micro")
+    sweep = launch.create_sweep(new, experiment, ada)
+    jobs.cancel_sweep(sweep, ada)
+    set_limit(kind="cpu", period="all", hours=5.0, person=ada)
+    page = ada_client.post(reverse("sweep-change", args=[sweep.pk]), {"do": "uncancel"}, follow=True)
+    assert "ada has a limit of 5 CPU-hours in all" in page.content.decode()
+    assert calls(ada, "launch").post(f"/api/v1/sweeps/{sweep.pk}/uncancel").status_code == 409
+    assert not Attempt.objects.open().filter(run__sweep=sweep).exists()

@@ -66,7 +66,7 @@ def test_a_process_killed_around_the_call_leaves_a_run_that_runs_once(
     assert len(small.submitted) == (2 if where == "before_submit" else 1)
 
 
-@pytest.mark.parametrize("step", ["_prepare", "executor_for", "_take_turn", "spec_of", "mark"])
+@pytest.mark.parametrize("step", ["prepare", "executor_for", "take_turn", "spec_of", "mark"])
 def test_a_process_killed_between_any_two_steps_is_made_up_for(
     experiment: Experiment, small: Small, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:

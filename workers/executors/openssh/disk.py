@@ -13,6 +13,7 @@ from typing import Any
 from workers.code import BadBundle, bundle, command
 from workers.executors import mirror
 from workers.executors.base import KEY, Unreachable
+from workers.executors.openssh.fetching import FarFolder
 from workers.executors.openssh.shell import OpenSsh
 from workers.executors.shell import Answer
 
@@ -36,9 +37,9 @@ class FarDisk:
     home: Path
     bundles: Path
 
-    def run(self, argv: Sequence[str], timeout_seconds: float) -> Answer:
+    def run(self, argv: Sequence[str], timeout_seconds: float, text: str = "") -> Answer:
         """On the other machine."""
-        return self.ssh.run(argv, timeout_seconds)
+        return self.ssh.run(argv, timeout_seconds, text)
 
     def there(self, here: Path) -> PurePosixPath:
         """The directory under the far folder."""
@@ -74,6 +75,13 @@ class FarDisk:
             mirror.begin(directory)
         self.ssh.ask({"write": [_packed(file, self.there(file.parent)) for file in chosen]}, SEND_SECONDS)
 
+    def link(self, folder: Path, directories: Sequence[Path]) -> None:
+        """Made there."""
+        links = [
+            {"path": str(self.there(folder) / str(i)), "to": str(self.there(d))} for i, d in enumerate(directories)
+        ]
+        self.ssh.ask({"link": links}, SEND_SECONDS)
+
     def look(self, argv: Sequence[str], keys: Iterable[str], timeout_seconds: float) -> Answer:
         """The command and the first look are one question; where more is there, more looks follow."""
         named = [key for key in keys if KEY.fullmatch(key) and "-" in key]
@@ -84,6 +92,10 @@ class FarDisk:
         while left and time.monotonic() < until:
             left = self._keep(left, self.ssh.ask(self._look(left), timeout_seconds))
         return self.ssh.answer_of(argv, answer, timeout_seconds)
+
+    def fetch(self, here: Path) -> FarFolder:
+        """The files of a folder there, to be read. Raises NotBegun or Unreachable."""
+        return self.ssh.fetch(str(self.there(here)))
 
     def _look(self, here: dict[str, Path]) -> dict[str, Any]:
         jobs = [{"key": k, "folder": str(self.there(d)), "sizes": mirror.sizes(d)} for k, d in here.items()]

@@ -10,12 +10,14 @@ import secrets
 import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from workers.executors.base import NotBegun, Unreachable
 from workers.executors.openssh.connection import Connection, bare_environment, in_words
+from workers.executors.openssh.fetching import FarFolder
 from workers.executors.openssh.slots import slot
 from workers.executors.shell import Answer
 
@@ -24,6 +26,9 @@ LINE = 'import json,sys;r=json.loads(sys.stdin.buffer.readline());exec(r["progra
 MARGIN_SECONDS = 20.0
 """Beyond a command's own time: for the way there and back."""
 CONNECTION_LOST = 255
+OPEN_SECONDS = 30.0
+FETCHES_AT_ONCE = 2
+"""Besides the other commands: sshd lets ten sessions in by one connection."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +39,10 @@ class OpenSsh:
     python: str
     env: Mapping[str, str] = field(default_factory=dict)
 
-    def run(self, argv: Sequence[str], timeout_seconds: float) -> Answer:
+    def run(self, argv: Sequence[str], timeout_seconds: float, text: str = "") -> Answer:
         """Runs it there. Raises NotBegun or Unreachable."""
-        return self.answer_of(argv, self.ask({"argv": list(argv)}, timeout_seconds), timeout_seconds)
+        asked = {"argv": list(argv), "text": text}
+        return self.answer_of(argv, self.ask(asked, timeout_seconds), timeout_seconds)
 
     def ask(self, request: Mapping[str, Any], timeout_seconds: float) -> dict[str, Any]:
         """Everything that `there.py` can do, in one go. Raises NotBegun or Unreachable."""
@@ -47,6 +53,29 @@ class OpenSsh:
         with slot(self.connection.folder, self.connection.name, timeout_seconds):
             self.connection.open()
             return self._answer(text.encode(), mark, timeout_seconds)
+
+    def fetch(self, folder: str) -> FarFolder:
+        """The files of a folder there, to be read one after the other, however large.
+
+        Raises NotBegun or Unreachable.
+        """
+        mark = secrets.token_hex(8)
+        request = {"fetch": folder, "mark": mark, "seconds": OPEN_SECONDS, "env": {}}
+        text = json.dumps({"program": THERE.read_text(encoding="utf-8"), "request": request}) + "\n"
+        self.connection.make_folder()
+        self.connection.open()
+        held = ExitStack()
+        held.enter_context(slot(self.connection.folder, f"{self.connection.name}.fetch", OPEN_SECONDS, FETCHES_AT_ONCE))
+        try:
+            fetched = FarFolder(self._argv(), text.encode(), mark, self.connection.access.address.host, held)
+            fetched.begin(OPEN_SECONDS)
+        except OSError as error:
+            held.close()
+            raise NotBegun(f"ssh cannot be run: {error.strerror}") from error
+        return fetched
+
+    def _argv(self) -> list[str]:
+        return self.connection.argv(f"exec {shlex.quote(self.python)} -I -S -c {shlex.quote(LINE)}")
 
     def answer_of(self, argv: Sequence[str], answer: Mapping[str, Any], timeout_seconds: float) -> Answer:
         """What the command of an answer left. Raises NotBegun or Unreachable."""
@@ -74,7 +103,7 @@ class OpenSsh:
     def _called(self, text: bytes, timeout_seconds: float) -> subprocess.CompletedProcess[bytes]:
         try:
             return subprocess.run(
-                self.connection.argv(f"exec {shlex.quote(self.python)} -I -S -c {shlex.quote(LINE)}"),
+                self._argv(),
                 cwd="/",
                 env=bare_environment(),
                 input=text,

@@ -3,10 +3,12 @@
 Standard library of Python 3.8, since the machine's own may be old. A request is one JSON object, and so is the answer:
 
     write   [{path, data}]            files, each replaced whole, their folders made
-    argv    one command, with seconds and env
+    link    [{path, to}]              symbolic links, their folders made
+    argv    one command, with seconds and env, which reads `text`
     look    [{key, folder, sizes}]    what jobs have written: small files whole, the others from these sizes on
+    fetch   a folder                  the names and sizes of its files; they follow the answer, as they are
 
-Bytes are base64. The answer stands behind a mark that the asker chose, since a login may print anything before it.
+Bytes in the answer are base64. It stands behind a mark that the asker chose: a login may print anything before it.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME")
 GROWING = re.compile(r"records\.[0-9]+\.jsonl|log\.txt|slurm\.log")
 WHOLE = ("heartbeat.json", "claim/owner.json", "exit.json")
 WHOLE_BYTES = 65536
+PIECE = 1 << 20
 
 
 def main(request: dict[str, Any]) -> None:
@@ -37,15 +40,21 @@ def main(request: dict[str, Any]) -> None:
         answer = {"error": f"{error.filename or 'a file'}: {error.strerror}"}
     sys.stdout.write(f"\n{mark} {json.dumps(answer)}\n")
     sys.stdout.flush()
+    if "fetch" in answer:
+        send(Path(request["fetch"]), answer["fetch"])
 
 
 def carry_out(request: dict[str, Any]) -> dict[str, Any]:
-    """Files first, then the command, then the look. Raises OSError."""
+    """Files and links first, then the command, then the look. Raises OSError."""
     for file in request.get("write", ()):
         write(Path(file["path"]), base64.b64decode(file["data"]))
-    answer = {}
+    for one in request.get("link", ()):
+        link(Path(one["path"]), one["to"])
+    answer: dict[str, Any] = {}
     if request.get("argv"):
-        answer["run"] = run(request["argv"], request["seconds"], request.get("env", {}))
+        answer["run"] = run(request["argv"], request["seconds"], request.get("env", {}), request.get("text", ""))
+    if "fetch" in request:
+        answer["fetch"] = contents(Path(request["fetch"]))
     if "look" in request:
         answer["look"] = look(request["look"], request["file_bytes"], request["bytes"])
     return answer
@@ -62,13 +71,21 @@ def write(path: Path, data: bytes) -> None:
     draft.replace(path)
 
 
-def run(argv: list[str], seconds: float, said: dict[str, str]) -> dict[str, Any]:
+def link(path: Path, to: str) -> None:
+    """Leads there, whatever it led to before. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft.symlink_to(to)
+    draft.replace(path)
+
+
+def run(argv: list[str], seconds: float, said: dict[str, str], text: str) -> dict[str, Any]:
     """One command, in a bare environment: no SBATCH_* or SQUEUE_* of a login overrules its arguments."""
     env = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     env.update(said, LC_ALL="C")
     try:
         done = subprocess.run(
-            argv, cwd="/", env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False
+            argv, cwd="/", env=env, input=text.encode(), capture_output=True, timeout=seconds, check=False
         )
     except subprocess.TimeoutExpired:
         return {"late": True}
@@ -96,6 +113,25 @@ def look(jobs: list[dict[str, Any]], file_bytes: int, left: int) -> dict[str, An
         if whole or pieces or behind:
             found[job["key"]] = {"whole": whole, "pieces": pieces, "behind": behind}
     return found
+
+
+def contents(folder: Path) -> list[list[Any]]:
+    """The names and sizes of its files, links left out; none where there is no such folder. Raises OSError."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    return [[path.relative_to(folder).as_posix(), path.stat().st_size] for path in paths]
+
+
+def send(folder: Path, files: list[list[Any]]) -> None:
+    """So much of each file, one after the other. One that has become shorter ends it: what is missing will be seen."""
+    for name, size in files:
+        left = size
+        with (folder / name).open("rb") as file:
+            while left and (data := file.read(min(left, PIECE))):
+                sys.stdout.buffer.write(data)
+                left -= len(data)
+        if left:
+            break
+    sys.stdout.flush()
 
 
 def growing(folder: Path) -> list[str]:

@@ -45,6 +45,11 @@ class Row:
         """A job that sbatch refused: Slurm keeps it as FAILED all the same, under our name."""
         return self.word == "FAILED" and not self.nodes and self.reason == "BadConstraints"
 
+    @property
+    def is_held_task(self) -> bool:
+        """A task of an array that nobody has let go yet."""
+        return self.state == State.QUEUED and self.reason == "JobHeldUser" and "_" in self.native_id
+
     def observed(self) -> Observation:
         """What there is to say about it."""
         state = self.state

@@ -14,12 +14,14 @@ from workers.executors.base import KEY, Ambiguous, NotBegun, Observation, Reject
 from workers.executors.places import Place, SharedDisk
 from workers.executors.shell import Answer, LocalShell
 from workers.executors.slurm.answers import SACCT_FORMAT, SQUEUE_FORMAT, Row, of_each, refusal, rows
-from workers.executors.slurm.job import SCRIPT, SCRIPT_FILE, sbatch_argv
+from workers.executors.slurm.job import SCRIPT, SCRIPT_FILE, array_argv, array_name, naming, sbatch_argv
 from workers.executors.slurm.site import Site
 from workers.executors.starting import write_spec
 
 TIMEOUT_SECONDS = 30.0
 """A controller that is down is noticed by Slurm's own commands in half of that."""
+ARRAYS = "arrays"
+"""The folder, beside those of all runs, that holds the links of arrays."""
 REMEMBERED = "now-30days"
 """So far back the accounting is asked about jobs that the controller has forgotten."""
 
@@ -34,30 +36,47 @@ class Slurm:
         self.place = place or SharedDisk(LocalShell(site.client_env))
 
     def find(self, key: str) -> Observation | None:
-        """The job of that name, also one that has ended where Slurm still knows. Raises Unreachable."""
-        return self.poll([key])[key]
+        """The job of that name, also one that has ended where Slurm still knows. Raises Unreachable.
+
+        What is left of an array whose submitter died in the middle goes on: a task with this name is let go, those that
+        have none leave the queue.
+        """
+        rows = self._queue([key])
+        for row in rows:
+            if row.name == key and row.is_held_task:
+                self._ask(("scontrol", "release", row.native_id))
+        if any(row.name == array_name(key) and not row.state.is_final for row in rows):
+            self._withdraw([array_name(key)])
+        return self._observed(rows, [key])[key]
 
     def submit(self, spec: Spec) -> str:
         """Submits and returns Slurm's number. Raises Rejected, Ambiguous or Unreachable."""
-        if not KEY.fullmatch(spec.key):
-            raise Rejected(f"{spec.key!r} is no key: letters, digits, - and _ only")
-        self._make_directory(spec)
-        site = replace(self.site, project=self.place.project(self.site.project))
-        there = replace(spec, directory=Path(self.place.there(spec.directory)))
+        site, (there,) = self._prepared([spec])
+        return self._submitted(sbatch_argv(site, there))
+
+    def submit_together(self, specs: Sequence[Spec]) -> dict[str, str]:
+        """Key -> Slurm's number, of jobs that ask for the same, by one sbatch. One that is missing is not submitted.
+
+        Raises Rejected, Ambiguous or Unreachable.
+        """
+        site, there = self._prepared(specs)
+        self._refuse_what_never_fits(sbatch_argv(site, there[0]))
+        name = array_name(specs[0].key)
+        folder = specs[0].directory.parents[1] / ARRAYS / name
+        self.place.link(folder, [spec.directory for spec in specs])
+        number = self._submitted(array_argv(site, there, name, self.place.there(folder)))
         try:
-            answer = self.place.run(sbatch_argv(site, there), TIMEOUT_SECONDS)
-        except NotBegun:
-            raise
+            return self._named(number, name, [spec.key for spec in specs])
         except Unreachable as error:
-            raise Ambiguous(str(error)) from error
-        return self._number(answer)
+            raise Ambiguous(f"array {number} was not named: {error}") from error
 
     def poll(self, keys: Iterable[str]) -> dict[str, Observation | None]:
         """All jobs by one squeue, and by one sacct those that squeue does not know. Raises Unreachable."""
         wanted = list(keys)
-        if not wanted:
-            return {}
-        found = of_each(self._queue(wanted), wanted)
+        return self._observed(self._queue(wanted), wanted) if wanted else {}
+
+    def _observed(self, rows: Sequence[Row], wanted: Sequence[str]) -> dict[str, Observation | None]:
+        found = of_each(rows, wanted)
         if absent := [key for key in wanted if key not in found]:
             found |= of_each(self._accounting(absent), absent)
         seen = {key: row.observed() for key, row in found.items()}
@@ -80,6 +99,44 @@ class Slurm:
         self._ask((*mine, "--state=PENDING"))
         self._ask(mine if is_over else (*mine, "--signal=TERM", "--batch"))
 
+    def _prepared(self, specs: Sequence[Spec]) -> tuple[Site, list[Spec]]:
+        """What their directories are called there, and the code's. Raises Rejected or Unreachable."""
+        if wrong := next((spec.key for spec in specs if not KEY.fullmatch(spec.key)), ""):
+            raise Rejected(f"{wrong!r} is no key: letters, digits, - and _ only")
+        self._make_directories(specs)
+        site = replace(self.site, project=self.place.project(self.site.project))
+        return site, [replace(spec, directory=Path(self.place.there(spec.directory))) for spec in specs]
+
+    def _refuse_what_never_fits(self, argv: Sequence[str]) -> None:
+        """Of jobs that are held Slurm would take any, and only wait then. Raises Rejected or Unreachable."""
+        answer = self.place.run([argv[0], "--test-only", *argv[1:]], TIMEOUT_SECONDS)
+        if answer.code != 0 and (why := refusal(answer.err)):
+            raise Rejected(why + self._choices(why))
+        _out(argv, answer)
+
+    def _submitted(self, argv: Sequence[str]) -> str:
+        try:
+            answer = self.place.run(argv, TIMEOUT_SECONDS)
+        except NotBegun:
+            raise
+        except Unreachable as error:
+            raise Ambiguous(str(error)) from error
+        return self._number(answer)
+
+    def _named(self, number: str, name: str, keys: Sequence[str]) -> dict[str, str]:
+        """Lets each task go under its job's own name; those of which that did not work have never begun, and are
+        cancelled."""
+        self.place.run(("scontrol",), TIMEOUT_SECONDS, naming(number, keys))
+        mine = {row.name: row for row in self._queue(()) if row.name in keys and row.native_id.startswith(f"{number}_")}
+        gone = {key: row.native_id for key, row in mine.items() if not row.is_held_task}
+        if left := [key for key in keys if key not in gone]:
+            self._withdraw([name, *left])
+        return gone
+
+    def _withdraw(self, names: Sequence[str]) -> None:
+        """Takes tasks that were never let go out of the queue."""
+        self._ask(("scancel", "--me", f"--name={','.join(names)}", "--state=PENDING"))
+
     def _number(self, answer: Answer) -> str:
         number = answer.out.strip().partition(";")[0]
         if answer.code == 0 and number.isdecimal():
@@ -99,13 +156,15 @@ class Slurm:
             return ""
         return f" (partition {self.site.partition or 'by default'}; there are {', '.join(sorted(set(names)))})"
 
-    def _make_directory(self, spec: Spec) -> None:
+    def _make_directories(self, specs: Sequence[Spec]) -> None:
         """Raises Unreachable."""
-        script, config = spec.directory / SCRIPT_FILE, spec.directory / "run.json"
+        files: list[Path] = []
         try:
-            write_spec(spec, self.beat_seconds)
-            script.write_text(SCRIPT)
-            self.place.send([spec.directory / "spec.json", script, *([config] if config.exists() else [])])
+            for spec in specs:
+                write_spec(spec, self.beat_seconds)
+                (spec.directory / SCRIPT_FILE).write_text(SCRIPT)
+                files += [spec.directory / name for name in ("spec.json", SCRIPT_FILE, "run.json")]
+            self.place.send([file for file in files if file.exists()])
         except OSError as error:
             raise Unreachable(f"the job's directory cannot be written: {error}") from error
 

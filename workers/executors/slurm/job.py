@@ -1,8 +1,10 @@
-"""What sbatch is told: its options, and a script that is the same for every job."""
+"""What sbatch is told: its options, and a script that is the same for every job, alone or one of an array."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from pathlib import PurePath
 
 from workers.executors.base import Spec
 from workers.executors.slurm.site import Site
@@ -11,13 +13,18 @@ LOG = "slurm.log"
 SCRIPT_FILE = "job.sh"
 SCRIPT = """\
 #!/bin/bash
-# The same for every job of esweb. Arguments: modules to load, --, the agent's command.
+# The same for every job of esweb. Arguments: modules to load, --, the agent's command. A task of an array finds its
+# directory behind a link that bears its number.
 if [ "$1" != -- ] && ! type module >/dev/null 2>&1; then . /etc/profile; fi
 while [ "$1" != -- ]; do
   module load "$1" || { echo "esweb job: the module $1 was not loaded" >&2; exit 78; }
   shift
 done
 shift
+if [ -n "$SLURM_ARRAY_TASK_ID" ]; then
+  cd -P -- "$SLURM_ARRAY_TASK_ID" || { echo "esweb job: its directory is not there" >&2; exit 78; }
+  set -- "$@" "$PWD"
+fi
 # The agent takes the script's place, so that it hears the signals that Slurm sends.
 exec "$@" --epoch "${SLURM_RESTART_COUNT:-0}"
 """
@@ -27,14 +34,41 @@ SPARE_SECONDS = 120
 
 def sbatch_argv(site: Site, spec: Spec) -> list[str]:
     """The whole command. No requeue: what follows an end is decided in one place, which is not Slurm."""
+    begins = [f"--job-name={spec.key}", f"--chdir={spec.directory}", f"--output={_literal(spec.directory)}/{LOG}"]
+    return [*_command(site, spec, begins), str(spec.directory)]
+
+
+def array_argv(site: Site, specs: Sequence[Spec], name: str, folder: PurePath) -> list[str]:
+    """The command for jobs that ask for the same, one task each. They are held, so that none begins under this name.
+
+    `folder` holds the links to their directories, by number.
+    """
+    begins = [f"--job-name={name}", f"--array=0-{len(specs) - 1}", "--hold", f"--chdir={folder}"]
+    return _command(site, specs[0], [*begins, f"--output={_literal(folder)}/%a/{LOG}"])
+
+
+def naming(number: str, keys: Sequence[str]) -> str:
+    """What scontrol reads: each task of an array gets the name of its job, and is let go."""
+    tasks = [(f"{number}_{index}", key) for index, key in enumerate(keys)]
+    return "".join(f"update JobId={task} JobName={key}\nrelease {task}\n" for task, key in tasks)
+
+
+def array_name(first: str) -> str:
+    """Of an array, while its tasks do not bear their own names yet, by the key of its first job."""
+    return f"{first}-array"
+
+
+def _literal(path: PurePath) -> str:
+    """A % of its own would be taken for a pattern."""
+    return str(path).replace("%", "%%")
+
+
+def _command(site: Site, spec: Spec, begins: Sequence[str]) -> list[str]:
     return [
         "sbatch",
         "--parsable",
-        f"--job-name={spec.key}",
+        *begins,
         "--comment=esweb",
-        f"--chdir={spec.directory}",
-        # A % of its own would be taken for a pattern.
-        f"--output={str(spec.directory).replace('%', '%%')}/{LOG}",
         "--open-mode=append",
         "--no-requeue",
         # Of two jobs of one name Slurm never runs both at once.
@@ -43,7 +77,7 @@ def sbatch_argv(site: Site, spec: Spec) -> list[str]:
         "--export=NIL",
         f"--signal=B:USR1@{math.ceil(spec.grace_seconds)}",
         *_needs(site, spec),
-        *_place(site),
+        *_place(site, spec),
         str(spec.directory / SCRIPT_FILE),
         *site.modules,
         "--",
@@ -65,9 +99,9 @@ def _needs(site: Site, spec: Spec) -> list[str]:
     return needs
 
 
-def _place(site: Site) -> list[str]:
+def _place(site: Site, spec: Spec) -> list[str]:
     said = {
-        "partition": site.partition,
+        "partition": spec.partition or site.partition,
         "account": site.account,
         "qos": site.qos,
         "constraint": site.constraint,
@@ -84,4 +118,4 @@ def _agent(site: Site, spec: Spec) -> list[str]:
         **site.env,
     }
     settings = [f"{name}={value}" for name, value in env.items()]
-    return ["/usr/bin/env", *settings, site.python, "-m", "workers.agent", str(spec.directory)]
+    return ["/usr/bin/env", *settings, site.python, "-m", "workers.agent"]

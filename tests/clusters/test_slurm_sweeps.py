@@ -1,0 +1,113 @@
+"""Runs of a sweep go to Slurm as one array, and each is one job all the same, whoever dies in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from runs import launch, reconcile
+from runs.models import Attempt, Cluster, Experiment, Run
+from tests.clusters.far import Far, asked, far_until, there, tick_far
+from tests.clusters.slurm import SlurmCluster
+from tests.clusters.test_slurm_submits_once import COUNTS, Killed, die, jobs_of, once
+from tests.runs.clusters import attempt_of
+from tests.workers.attempts import CHECKPOINTS, until
+from workers.config import preset
+from workers.executors.places import SharedDisk
+from workers.executors.shell import Answer
+from workers.executors.states import State
+
+HERE = pytest.mark.parametrize("reached", ["here"], indirect=True)
+
+
+def swept(experiment: Experiment, seeds: int, **compute: object) -> list[Run]:
+    """A sweep of so many runs, all of which may be there at once."""
+    base = {**preset("es-micro").config, "compute": {"cluster": "far", **compute}}
+    new = launch.NewSweep(base, list(range(seeds)), grid={"es.sigma": [0.01]}, at_once=seeds)
+    return list(launch.create_sweep(new, experiment, experiment.owner).runs.order_by("pk"))
+
+
+def called(program: str) -> int:
+    """How often a command of Slurm was run since they were last cleared."""
+    return [argv[0] for argv in asked].count(program)
+
+
+def test_runs_that_go_together_are_one_array_and_each_is_cancelled_by_itself(
+    experiment: Experiment, far: Far, slurm: SlurmCluster
+) -> None:
+    far.program = CHECKPOINTS
+    runs = swept(experiment, 4, cores=4)
+    asked.clear()
+    tick_far(runs[0])
+    if not Cluster.objects.get(name="far").is_far:
+        assert called("sbatch") == 1
+    numbers = [attempt_of(run).native_id for run in runs]
+    assert len({number.partition("_")[0] for number in numbers}) == 1 and len(set(numbers)) == 4
+    for run in runs:
+        assert jobs_of(slurm, attempt_of(run).key) == 1
+    busy = until(lambda: len(running := [run for run in runs if tick_far(run).state == "running"]) == 3 and running)
+    (waiting,) = set(runs) - set(busy)
+    until((there(attempt_of(busy[0])) / "started").exists)
+    for run in (waiting, busy[0]):
+        launch.request_cancel(run, experiment.owner)
+    ended = far_until(busy[0], "cancelled", "failed", "interrupted")
+    assert (ended.state, ended.reason) == (State.CANCELLED.value, "cancelled; a checkpoint was saved")
+    never = far_until(waiting, "cancelled", "failed", "interrupted")
+    assert never.state == State.CANCELLED.value and not (there(never) / "started").exists()
+    assert {tick_far(run).state for run in busy[1:]} == {State.RUNNING.value}
+
+
+class Dies(SharedDisk):
+    """Slurm's commands here, and a worker that dies when tasks get their names, after so many lines of that."""
+
+    lines: int | None = None
+
+    def run(self, argv: Sequence[str], timeout_seconds: float, text: str = "") -> Answer:
+        """Runs it, or a part of it."""
+        if argv[0] != "scontrol" or self.lines is None:
+            return super().run(argv, timeout_seconds, text)
+        said, Dies.lines = "".join(text.splitlines(keepends=True)[: self.lines]), None
+        super().run(argv, timeout_seconds, said)
+        raise Killed
+
+
+def dies_when_naming(far: Far, lines: int) -> None:
+    far.place, Dies.lines = Dies(far.place.shell), lines  # type: ignore[attr-defined]
+
+
+MOMENTS: dict[str, Callable[[Far], None]] = {
+    "before sbatch": lambda far: setattr(far, "before_submit", once(die)),
+    "before any task has a name": lambda far: dies_when_naming(far, 0),
+    "when one is named and held": lambda far: dies_when_naming(far, 1),
+    "when one is named and let go": lambda far: dies_when_naming(far, 4),
+    "after sbatch": lambda far: setattr(far, "after_submit", once(die)),
+}
+
+
+@HERE
+@pytest.mark.parametrize("moment", list(MOMENTS))
+def test_a_worker_that_dies_around_an_array_costs_nothing(
+    experiment: Experiment, far: Far, slurm: SlurmCluster, moment: str
+) -> None:
+    far.program = COUNTS
+    runs = swept(experiment, 3)
+    MOMENTS[moment](far)
+    with pytest.raises(Killed):
+        reconcile.tick(Cluster.objects.get(name="far"))
+    for run in runs:
+        ended = far_until(run, "succeeded", "failed", "lost")
+        assert ended.state == State.SUCCEEDED.value, ended.reason
+        assert (there(ended) / "ran").read_text() == "x" and jobs_of(slurm, ended.key) == 1
+    assert Attempt.objects.count() == 3
+    assert not slurm.ask("squeue", "-h", "-t", "PD,R", "-o", "%j")
+
+
+@HERE
+def test_where_an_array_is_refused_each_is_submitted_alone_and_told_why(experiment: Experiment, far: Far) -> None:
+    runs = swept(experiment, 2, gpus=99)
+    asked.clear()
+    for run in runs:
+        refused = far_until(run, "failed", "queued", "running")
+        assert refused.state == State.FAILED.value and "Requested node configuration is not available" in refused.reason
+    assert called("sbatch") == 3

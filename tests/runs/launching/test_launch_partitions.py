@@ -1,0 +1,75 @@
+"""A run chooses a partition by a name that its cluster's config knows, alike in form, call and sweep."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from runs import launch
+from runs.launch.cluster_config import complaints
+from runs.launch.submitting import spec_of
+from runs.models import Cluster, Experiment
+from tests.runs.clusters import attempt_of, run_of
+from tests.runs.test_forms_launch import sent
+from workers.config import ConfigError, preset
+from workers.executors.slurm import Site
+from workers.executors.slurm.job import sbatch_argv
+
+pytestmark = pytest.mark.usefixtures("db", "local", "runs_dir")
+
+
+@pytest.fixture
+def alps(db: None) -> Cluster:
+    config = {"partition": "gpu", "partitions": ["cpu", "gpu", "night"]}
+    return Cluster.objects.create(name="alps", kind="slurm", config=config)
+
+
+def refused(experiment: Experiment, **compute: object) -> str:
+    with pytest.raises(ConfigError) as error:
+        run_of(experiment, **compute)
+    assert [problem.path for problem in error.value.problems] == ["compute.partition"]
+    return error.value.problems[0].message
+
+
+def test_a_known_one_is_what_sbatch_is_told_and_none_is_the_clusters_own(experiment: Experiment, alps: Cluster) -> None:
+    for chosen, told in (("night", "night"), ("", "gpu")):
+        spec = spec_of(attempt_of(run_of(experiment, cluster="alps", partition=chosen)))
+        assert f"--partition={told}" in sbatch_argv(Site(partition="gpu"), spec)
+
+
+def test_another_is_refused_with_those_that_there_are(experiment: Experiment, alps: Cluster) -> None:
+    said = "must be one of gpu, cpu, night on cluster alps, or empty for the first, not 'gpux'"
+    assert refused(experiment, cluster="alps", partition="gpux") == said
+    assert refused(experiment, cluster="local", partition="gpu").startswith("must be empty: cluster local names no")
+
+
+def test_each_cell_of_a_sweep_is_looked_at(experiment: Experiment, alps: Cluster) -> None:
+    base = {**preset("es-micro").config, "compute": {"cluster": "alps"}}
+    new = launch.NewSweep(base, [0], grid={"compute.partition": ["cpu", "nosuch"]})
+    with pytest.raises(ConfigError, match="not 'nosuch'"):
+        launch.create_sweep(new, experiment, experiment.owner)
+
+
+def test_the_form_suggests_them_and_says_so_at_the_field(
+    experiment: Experiment, alps: Cluster, ada_client: Client
+) -> None:
+    page = ada_client.get(reverse("launch", args=[experiment.pk])).content.decode()
+    assert '<datalist id="compute.partition"><option value="gpu"></option><option value="cpu">' in page
+    answer = ada_client.post(
+        reverse("launch", args=[experiment.pk]), sent(**{"compute.cluster": "alps", "compute.partition": "gpux"})
+    )
+    assert "must be one of gpu, cpu, night on cluster alps" in answer.content.decode()
+
+
+def test_a_run_that_moves_leaves_it_behind(experiment: Experiment, alps: Cluster) -> None:
+    run = run_of(experiment, cluster="alps", partition="night")
+    launch.move_to(run, "local", experiment.owner)
+    launch.arrive(alps)
+    run.refresh_from_db()
+    assert run.config["compute"]["partition"] == "" and attempt_of(run).cluster.name == "local"
+
+
+def test_names_that_are_no_words_are_refused() -> None:
+    (said,) = complaints({"partitions": ["gpu", "a b"]}, "slurm")
+    assert said.startswith("partitions must be a list such as")

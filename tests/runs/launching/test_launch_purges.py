@@ -1,0 +1,112 @@
+"""Copies of code, and links of arrays, go when nothing needs them, and never under a launch."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from pytest_django.fixtures import Settings
+
+from runs import jobs, launch
+from runs.launch import pinning, purging
+from runs.models import Attempt, Experiment, Run
+from tests.runs.clusters import Small, attempt_of, run_of
+from workers.code import fingerprint, unpacked
+from workers.executors.states import State
+
+GONE, RAN, WAITS, CAME_BEFORE = (letter * 64 for letter in "0123")
+TWO_DAYS = 2 * 86400
+
+
+@pytest.fixture
+def root(small: Small, tmp_path: Path, settings: Settings) -> Path:
+    """The folder of code, apart from that of other tests, with copies that are two days old."""
+    settings.DATA_DIR = tmp_path / "data"
+    code = settings.DATA_DIR / "code"
+    for sha in (GONE, RAN, WAITS, CAME_BEFORE):
+        (code / sha / "workers").mkdir(parents=True)
+        (code / f"{sha}.pyz").touch()
+    for path in code.iterdir():
+        age(path)
+    return code
+
+
+def age(path: Path, seconds: float = TWO_DAYS) -> None:
+    os.utime(path, (time.time() - seconds,) * 2, follow_symlinks=False)
+
+
+def ran(experiment: Experiment, sha: str, state: State) -> Run:
+    run = run_of(experiment, restarts=1)
+    run.attempts.update(code={"sha256": sha}, state=state.value)
+    return run
+
+
+def test_what_open_runs_need_stays_and_what_runs_ran_can_still_be_downloaded(
+    experiment: Experiment, root: Path
+) -> None:
+    ran(experiment, RAN, State.SUCCEEDED)
+    ran(experiment, WAITS, State.QUEUED)
+    waiting = ran(experiment, CAME_BEFORE, State.FAILED)
+    launch.plan_restart(attempt_of(waiting))
+    here = unpacked(root)
+    age(here)
+    young = root / ("4" * 64)
+    young.mkdir()
+    jobs.purge_copies()
+    left = {path.name for path in root.iterdir()}
+    bundles = {f"{sha}.pyz" for sha in (RAN, WAITS, CAME_BEFORE, here.name)}
+    assert left == {WAITS, CAME_BEFORE, here.name, young.name} | bundles
+    assert here.name == fingerprint()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_launch_that_chooses_code_at_this_moment_keeps_it(
+    experiment: Experiment, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, chosen, go_on = run_of(experiment), threading.Event(), threading.Event()
+
+    def slowly() -> dict[str, str]:
+        chosen.set()
+        assert go_on.wait(20)
+        return {"sha256": GONE}
+
+    monkeypatch.setattr(pinning, "_here", slowly)
+    launching, purging_it = (threading.Thread(target=alone, args=(what,)) for what in (
+        lambda: pinning.pin(attempt_of(run)), purging.purge_code,
+    ))  # fmt: skip
+    launching.start()
+    assert chosen.wait(20)
+    purging_it.start()
+    purging_it.join(0.3)
+    assert purging_it.is_alive()
+    go_on.set()
+    for thread in (launching, purging_it):
+        thread.join(20)
+    assert (root / GONE).is_dir() and not (root / RAN).exists()
+
+
+def alone(what: object) -> None:
+    try:
+        what()  # type: ignore[operator]
+    finally:
+        connection.close()
+
+
+def test_links_of_an_array_go_when_none_of_its_tasks_is_open(
+    experiment: Experiment, root: Path, runs_dir: Path
+) -> None:
+    done, going = ran(experiment, RAN, State.SUCCEEDED), ran(experiment, RAN, State.RUNNING)
+    for name, runs in (("over", [done]), ("half", [done, going])):
+        for index, run in enumerate(runs):
+            folder = runs_dir / "arrays" / name
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / str(index)).symlink_to(attempt_of(run).directory)
+        age(runs_dir / "arrays" / name)
+    assert launch.purge_arrays() == ["over"]
+    assert [path.name for path in (runs_dir / "arrays").iterdir()] == ["half"]
+    Attempt.objects.update(state=State.CANCELLED.value)
+    assert launch.purge_arrays() == ["half"]
