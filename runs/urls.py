@@ -7,6 +7,7 @@ from django.urls import include, path
 from runs.views.bin import bin, run_restore
 from runs.views.bulk import runs_bulk, runs_undo
 from runs.views.checkpoints import run_checkpoint, run_checkpoints, run_rebuild_stop
+from runs.views.collapse import run_collapse, run_collapse_chart
 from runs.views.compare import compare, compare_chart, compare_section
 from runs.views.costs import costs, limit_remove, limit_set
 from runs.views.experiment import experiment, experiment_chart, experiment_runs
@@ -27,6 +28,7 @@ from runs.views.services import services
 from runs.views.share import share
 from runs.views.shared import shared, shared_chart, shared_section
 from runs.views.sweep import sweep, sweep_change, sweep_extend, sweep_standing
+from runs.views.time_machine import time_machine, time_machine_chart
 from runs.views.viewer import viewer, viewer_cover, viewer_scatter
 from runs.views.viewer_export import viewer_export
 from runs.views.viewer_response import viewer_response
@@ -54,6 +56,8 @@ run_urls = [
     path("curves/", run_curves, name="run-curves"),
     path("chart/", run_chart, name="run-chart"),
     path("responses/", run_responses, name="run-responses"),
+    path("collapse/", run_collapse, name="run-collapse"),
+    path("collapse/chart/", run_collapse_chart, name="run-collapse-chart"),
     path("responses/<int:step>/<slug:digest>/", viewer_response, name="viewer-response"),
     path("checkpoints/", run_checkpoints, name="run-checkpoints"),
     path("checkpoints/<int:step>/", run_checkpoint, name="run-checkpoint"),
@@ -115,6 +119,8 @@ urlpatterns = [
     path("sweeps/<int:pk>/", include(sweep_urls)),
     path("compare/", include(compare_urls)),
     path("responses/", include(viewer_urls)),
+    path("prompts/<int:pk>/", time_machine, name="time-machine"),
+    path("prompts/<int:pk>/chart/", time_machine_chart, name="time-machine-chart"),
     path("share/", share, name="share"),
     path("shared/<str:text>/", include(shared_urls)),
 ]

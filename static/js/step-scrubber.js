@@ -1,6 +1,9 @@
-// <step-scrubber for="id">: walks through the options of a <select> with a slider and two buttons.
+// <step-scrubber for="id">: walks through the options of a <select> with a slider and two buttons. With the attribute
+// keys also with "," and "." from anywhere on the page, never while somebody types or has switched single keys off.
 
 const SETTLE_MS = 120;
+const BY = { ",": -1, ".": 1 };
+const TYPING = "input:not([type=range], [type=checkbox]), textarea, select, [contenteditable]";
 
 class StepScrubber extends HTMLElement {
   connectedCallback() {
@@ -13,6 +16,21 @@ class StepScrubber extends HTMLElement {
     const [earlier, later] = [gettext("Earlier step"), gettext("Later step")];
     this.replaceChildren(this.step("◀", earlier, -1), this.slider, this.step("▶", later, 1));
     this.show();
+    this.stop = new AbortController();
+    if (this.hasAttribute("keys")) {
+      document.addEventListener("keydown", (event) => this.onKey(event), { signal: this.stop.signal });
+    }
+  }
+
+  disconnectedCallback() {
+    this.stop.abort();
+  }
+
+  onKey(event) {
+    const isTyping = event.target.matches?.(TYPING) || document.querySelector("dialog[open]");
+    if (!BY[event.key] || isTyping || localStorage.getItem("single-keys-off")) return;
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    this.goTo(this.select.selectedIndex + BY[event.key]);
   }
 
   step(sign, label, by) {

@@ -1,0 +1,132 @@
+"""What the detectors of `workers.analysis.collapse` say of a run's answers, in words, and against what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
+
+from runs.charts import number, share
+from runs.models import Collapse, Run
+from workers.analysis.collapse import DETECTORS, Detector, Example, Finding, Measures, findings
+
+TITLES = {
+    "exact": _("Same words as another answer"),
+    "near": _("Largest group of nearly equal answers"),
+    "clusters": _("Different answers"),
+    "opening": _("Most common opening"),
+    "sentence": _("Most common sentence"),
+    "distinct": _("Different word pairs"),
+    "gzip": _("Compression"),
+    "self_bleu": _("Self-BLEU"),
+    "leak": _("Plays the user too"),
+    "cut": _("Cut off"),
+    "refusal": _("Refusals"),
+}
+HELP = {
+    "exact": _("Share of the answers whose words another prompt was answered with too."),
+    "near": _("Share of the answers in the largest group that shares most of its three-word runs (MinHash, 0.8)."),
+    "clusters": _("Groups of nearly equal answers, as if all were of one size: exp of their entropy, per answer."),
+    "opening": _("Share of the answers that begin with the same eight words."),
+    "sentence": _("Share of the answers, each to another prompt, that hold the same sentence of five words or more."),
+    "distinct": _("Share of different pairs of words, in the same amount of text."),
+    "gzip": _("How many times smaller zlib makes the same amount of text."),
+    "self_bleu": _("How well 200 answers foretell each other: the mean BLEU-4 of each against the others."),
+    "leak": _("Share of the answers with a marker such as USER: in them."),
+    "cut": _("Share of the answers that met the limit of their length, or end within a sentence."),
+    "refusal": _("Share of the answers that open as a refusal does, in English."),
+}
+
+
+@dataclass(frozen=True)
+class Base:
+    """What a run's answers are held against. words: which answers those are."""
+
+    words: str
+    measures: Measures | None = None
+    is_itself: bool = False
+
+
+@dataclass(frozen=True)
+class Told:
+    """One detector, in words. limit: beyond it, it fires; empty where it is not judged."""
+
+    name: str
+    title: str
+    help: str
+    value: str
+    base: str
+    limit: str
+    fired: bool
+    is_alarm: bool
+    example: Example | None
+
+    @property
+    def state(self) -> str:
+        """alarm, changed, quiet or unjudged."""
+        if self.fired:
+            return "alarm" if self.is_alarm else "changed"
+        return "quiet" if self.limit else "unjudged"
+
+
+def base_of(of: Collapse, run: Run, chosen: Collapse | None = None) -> Base:
+    """Those that were chosen; else the base model's, which are the run's own at step 0, or another run's of the same
+    experiment, model and task; else the run's first. None of them: no base."""
+    own = run.collapses.filter(split=of.split, measures__isnull=False).order_by("step").first()
+    found = chosen or (own if own and own.step == 0 else None) or _of_another(of, run) or own
+    if found is None or (found.pk == of.pk and found.step):
+        return Base(gettext("nothing: there are no answers of its base model, nor earlier ones"))
+    return Base(_base_words(found, run), Measures.from_json(found.measures or {}), found.pk == of.pk)
+
+
+def told(found: Measures, base: Base) -> list[Told]:
+    """What each detector says, in order."""
+    said = findings(found, base.measures)
+    return [_told(detector, said[detector.name], found) for detector in DETECTORS]
+
+
+def summary(of: Collapse, rows: Sequence[Told], base: Base) -> str:
+    """One sentence: what fired at this step, and against what."""
+    alarms = [row.title for row in rows if row.state == "alarm"]
+    judged = sum(row.state in ("alarm", "quiet") and row.is_alarm for row in rows)
+    said = {"step": of.step, "n": len(alarms), "of": judged, "base": base.words, "which": "; ".join(alarms)}
+    if base.is_itself:
+        return gettext("Step %(step)s is the base model itself: the later steps are held against it.") % said
+    if alarms:
+        return gettext("%(n)s of %(of)s detectors fire at step %(step)s, against %(base)s: %(which)s.") % said
+    return gettext("Quiet: none of the %(of)s detectors fires at step %(step)s, against %(base)s.") % said
+
+
+def _of_another(of: Collapse, run: Run) -> Collapse | None:
+    config = run.config
+    same = {
+        f"run__config__{section}__{name}": config[section][name]
+        for section, name in (("model", "path"), ("task", "name"))
+        if name in config.get(section, {})
+    }
+    if not same:
+        return None
+    rows = Collapse.objects.filter(run__experiment=run.experiment_id, split=of.split, step=0, measures__isnull=False)
+    return rows.filter(run__deleted_at__isnull=True, **same).select_related("run").order_by("run_id").first()
+
+
+def _base_words(found: Collapse, run: Run) -> str:
+    if found.run_id != run.pk:
+        return gettext("step %(step)s of %(run)s") % {"step": found.step, "run": found.run.name}
+    if found.step == 0:
+        return gettext("the base model, at step 0")
+    return gettext("the first answers of this run, at step %(step)s") % {"step": found.step}
+
+
+def _told(detector: Detector, finding: Finding, found: Measures) -> Told:
+    name = detector.name
+    written = number if name in ("gzip", "self_bleu") else share
+    limit = "" if finding.limit is None else written(finding.limit)
+    least = detector.kind == "part"
+    sign = limit and (gettext("at least %(limit)s") if least else gettext("at most %(limit)s")) % {"limit": limit}
+    return Told(
+        name, gettext(TITLES[name]), gettext(HELP[name]), written(finding.value), written(finding.base), sign,
+        finding.fired, detector.is_alarm, found.examples.get(name),
+    )  # fmt: skip

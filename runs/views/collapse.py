@@ -1,0 +1,120 @@
+"""Have a run's answers collapsed? What its detectors say at a step, and over all steps, in words and as charts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import Http404, HttpResponse
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_safe
+
+from runs.charts import Chart
+from runs.charts.collapse import SPECS, collapse_charts
+from runs.compare.collapse import Told, base_of, summary, told
+from runs.models import Collapse, Prompt, Run
+from runs.views.chart import chart_response
+from runs.views.parameters import SignedIn, choice
+from runs.views.visible import visible_run
+from workers.analysis.collapse import Measures
+
+BASES_AT_MOST = 50
+
+
+@dataclass(frozen=True)
+class AtStep:
+    """A step, and the titles of what fired there."""
+
+    step: int
+    fired: list[str]
+
+
+@require_safe
+def run_collapse(request: SignedIn, uid: str) -> HttpResponse:
+    """The page; for htmx the panel alone."""
+    run = visible_run(request, uid)
+    name = "runs/collapse.html#panel" if request.htmx else "runs/collapse.html"
+    return TemplateResponse(request, name, {"run": run, **_context(request, run)})
+
+
+@require_safe
+def run_collapse_chart(request: SignedIn, uid: str) -> HttpResponse:
+    """One chart: fresh words and figure, its table, or its data as CSV."""
+    run = visible_run(request, uid)
+    split = _split(request, run)
+    charts = {chart.name: chart for chart in _charts(run, _measured(run, split))}
+    name = request.GET.get("name", "")
+    if name not in charts:
+        raise Http404(f"name must be one of {', '.join(spec.name for spec in SPECS)}, not {name!r}")
+    return chart_response(request, charts[name], f"{run.name} {charts[name].slug}")
+
+
+def _context(request: SignedIn, run: Run) -> dict[str, Any]:
+    split = _split(request, run)
+    rows = _measured(run, split)
+    waiting = run.collapses.filter(split=split, measures__isnull=True, measured=0).exists()
+    bases = _bases(run, split)
+    context = {"split": split, "splits": _splits(run), "waiting": waiting, "steps": [row.step for row in rows],
+               "bases": bases, "charts": _charts(run, rows)}  # fmt: skip
+    if not rows:
+        return context
+    steps = {str(row.step): row for row in rows}
+    last = str(rows[-1].step)
+    step = choice(request, "step", steps, last) if request.GET.get("step") else last
+    return context | _at(request, run, rows, steps[step], bases)
+
+
+def _at(request: SignedIn, run: Run, rows: list[Collapse], of: Collapse, bases: list[Collapse]) -> dict[str, Any]:
+    offered = {one.run.uid: one for one in bases}
+    baseline = choice(request, "baseline", offered, "") if request.GET.get("baseline") else ""
+    base = base_of(of, run, offered.get(baseline))
+    said = told(Measures.from_json(of.measures or {}), base)
+    return {
+        "at": of, "measures": of.measures, "told": said, "base": base, "baseline": baseline,
+        "summary": summary(of, said, base), "examples": _examples(said),
+        "is_alarmed": any(row.state == "alarm" for row in said),
+        "over_steps": _over_steps(run, rows, offered.get(baseline)),
+    }  # fmt: skip
+
+
+def _over_steps(run: Run, rows: list[Collapse], chosen: Collapse | None) -> list[AtStep]:
+    """The steps at which anything fires, each held against the same base."""
+    base = base_of(rows[-1], run, chosen)
+    fired = ((row.step, told(Measures.from_json(row.measures or {}), base)) for row in rows)
+    found = [AtStep(step, [one.title for one in said if one.state == "alarm"]) for step, said in fired]
+    return [one for one in found if one.fired]
+
+
+def _examples(said: list[Told]) -> list[tuple[Told, list[Prompt]]]:
+    """What fired, with the prompts of the first answers that show it."""
+    fired = [(row, row.example) for row in said if row.fired and row.example]
+    prompts = Prompt.objects.in_bulk({key for _, example in fired for key in example.keys})
+    return [(row, [prompts[key] for key in example.keys if key in prompts]) for row, example in fired]
+
+
+def _bases(run: Run, split: str) -> list[Collapse]:
+    """The first answers of each run of the experiment, to choose a base from."""
+    rows = Collapse.objects.filter(
+        run__experiment=run.experiment_id, run__deleted_at__isnull=True, split=split, measures__isnull=False
+    )
+    first = rows.order_by("run_id", "step").distinct("run_id").select_related("run")
+    return list(first[:BASES_AT_MOST])
+
+
+def _splits(run: Run) -> list[str]:
+    found = run.collapses.order_by("split").values_list("split", flat=True).distinct()
+    return list(found) or ["eval"]
+
+
+def _split(request: SignedIn, run: Run) -> str:
+    splits = _splits(run)
+    usual = "eval" if "eval" in splits else splits[0]
+    return choice(request, "split", splits, usual) if request.GET.get("split") else usual
+
+
+def _measured(run: Run, split: str) -> list[Collapse]:
+    return list(run.collapses.filter(split=split, measures__isnull=False).order_by("step"))
+
+
+def _charts(run: Run, rows: list[Collapse]) -> list[Chart]:
+    return collapse_charts(run, {row.step: Measures.from_json(row.measures or {}) for row in rows})
