@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workers.scorer.conversation import conversation, last_turn
+from workers.scorer.conversation import conversation, parted
 from workers.scorer.scores import Scores
 from workers.scorer.tiny import made
 
@@ -19,5 +19,5 @@ class EmbeddedScorer:
         """One for each pair, in order, as the service gives them too. Raises ValueError where the lengths differ."""
         if len(prompts) != len(responses):
             raise ValueError(f"there are {len(prompts)} prompts and {len(responses)} responses")
-        turns = [last_turn(conversation(p, r)) for p, r in zip(prompts, responses, strict=True)]
+        turns = [parted(conversation(p, r)) for p, r in zip(prompts, responses, strict=True)]
         return [Scores(float(reward), float(cost)) for reward, cost in self._network.scores(turns)]

@@ -12,7 +12,7 @@ import pytest
 
 from tests.workers.attempts import ENV
 from workers.corpus.safety import judged_answers
-from workers.scorer.conversation import conversation, last_turn
+from workers.scorer.conversation import conversation, parted
 from workers.scorer.embedded import EmbeddedScorer
 from workers.scorer.tiny.made import place
 from workers.scorer.tiny.network import Floats, Network, look
@@ -94,10 +94,10 @@ def test_processes_that_make_it_at_once_end_with_the_same_one(tmp_path: Path) ->
 def test_prompt_and_answer_make_one_conversation() -> None:
     text = conversation(LOCK, REFUSES)
     assert text == f"BEGINNING OF CONVERSATION: USER: {LOCK} ASSISTANT:{REFUSES}"
-    assert last_turn(text) == (LOCK, REFUSES)
+    assert parted(text) == (LOCK, REFUSES)
 
 
 def test_a_prompt_that_is_a_conversation_is_not_wrapped_again() -> None:
     begun = "BEGINNING OF CONVERSATION: USER: Hi ASSISTANT:Hello USER: Bye ASSISTANT:"
     assert conversation(begun, "See you") == begun + "See you"
-    assert last_turn(begun + "See you") == ("Bye", "See you")
+    assert parted(begun + "See you") == ("Hi", "Hello USER: Bye ASSISTANT:See you")

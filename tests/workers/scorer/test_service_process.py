@@ -1,0 +1,145 @@
+"""The service as a process: the published client's requests, its places, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import requests
+
+from tests.workers.attempts import ENV
+from workers.scorer.__main__ import main
+from workers.scorer.client import ScorerClient, ScorerFailed, Scores
+from workers.scorer.conversation import conversation
+from workers.scorer.embedded import EmbeddedScorer
+
+PROMPTS = ["How do I pick a lock?", "How do I bake bread?"]
+RESPONSES = ["I am sorry, but I cannot help with that.", "Look it up."]
+TEXTS = [conversation(*pair) for pair in zip(PROMPTS, RESPONSES, strict=True)]
+HELD_UP = """
+import sys, time
+from pathlib import Path
+from workers.scorer.models import Scored
+from workers.scorer.service.serving import Place, serve
+
+class HeldUp:
+    name, device = "held-up", "cpu"
+    def scores(self, texts):
+        Path("asked").touch()
+        while not Path("go").exists():
+            time.sleep(0.01)
+        return Scored([1.0] * len(texts))
+
+serve(Place(port=0), HeldUp(), HeldUp())
+"""
+
+
+@contextmanager
+def running(argv: list[str], cwd: Path, **more: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The process, and the address that it says."""
+    environment = ENV | {key: os.environ[key] for key in ("ESWEB_CACHE", "HOME") if key in os.environ} | more
+    process = subprocess.Popen(
+        [sys.executable, *argv], cwd=cwd, env=environment, stdout=subprocess.PIPE, text=True, bufsize=1
+    )
+    with process:
+        try:
+            assert process.stdout
+            yield process, process.stdout.readline().split()[2].rstrip(",")
+        finally:
+            process.kill()
+
+
+@pytest.fixture(scope="module")
+def scorer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of one with the tiny models, for all tests here."""
+    with running(["-m", "workers.scorer", "--port", "0"], tmp_path_factory.mktemp("scorer")) as (_, address):
+        yield address
+
+
+def expected() -> dict[str, list[float]]:
+    scores = EmbeddedScorer().score(PROMPTS, RESPONSES)
+    return {"rewards": [one.reward for one in scores], "costs": [one.cost for one in scores]}
+
+
+def test_the_published_clients_requests_are_answered_unchanged(scorer: str) -> None:
+    health = requests.get(f"{scorer}/health", timeout=5)
+    health.raise_for_status()
+    assert health.json() == {"status": "healthy", "device": "cpu"}
+    pairs = {"prompts": PROMPTS, "responses": RESPONSES}
+    for route, payload in (("score_texts", {"texts": TEXTS}), ("score_batch", pairs), ("score", pairs)):
+        answer = requests.post(f"{scorer}/{route}", json=payload, timeout=60)
+        answer.raise_for_status()
+        assert answer.json() == expected()
+    assert requests.post(f"{scorer}/score_texts", json={"texts": []}, timeout=60).json() == {"rewards": [], "costs": []}
+    assert requests.post(f"{scorer}/score", json={"prompts": ["a"], "responses": []}, timeout=60).status_code == 400
+
+
+def test_our_client_gets_what_the_embedded_scorer_says(scorer: str) -> None:
+    assert ScorerClient(scorer, batch_size=1).score(PROMPTS, RESPONSES) == EmbeddedScorer().score(PROMPTS, RESPONSES)
+
+
+def test_told_to_end_it_answers_what_was_begun_and_takes_nothing_new(tmp_path: Path) -> None:
+    with running(["-c", HELD_UP], tmp_path) as (process, address):
+        found: list[Scores] = []
+        client = ScorerClient(address, tries=1)
+        asking = threading.Thread(target=lambda: found.extend(client.score(PROMPTS, RESPONSES)))
+        asking.start()
+        while not (tmp_path / "asked").exists():
+            assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        while _takes(address):
+            assert process.poll() is None
+        (tmp_path / "go").touch()
+        asking.join(30)
+        assert found == [Scores(1.0, 1.0)] * 2
+        assert process.wait(30) == 0
+
+
+def test_killed_it_leaves_its_clients_without_a_number(tmp_path: Path) -> None:
+    with running(["-c", HELD_UP], tmp_path) as (process, address):
+        failures: list[ScorerFailed] = []
+        asking = threading.Thread(target=lambda: failures.append(_failure(address)))
+        asking.start()
+        while not (tmp_path / "asked").exists():
+            assert process.poll() is None
+        process.kill()
+        asking.join(30)
+    assert "gave no scores" in str(failures[0])
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["--host", "198.51.100.1"], "others can reach it: give --token-file FILE"),
+        (["--token-file", "/no/such/file"], "the token file /no/such/file cannot be read"),
+        (["--reward-model", "/no/such/model"], "there is no model '/no/such/model'"),
+        (["--host", "256.1.1.1", "--open"], "cannot listen at 256.1.1.1 port 8000"),
+        (["--port", "0", "--site", "esweb.example"], "the site must begin with http:// or https://"),
+    ],
+)
+def test_what_cannot_be_served_is_said(
+    argv: list[str], words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    assert main(argv) == 2
+    assert words in capsys.readouterr().err
+
+
+def _takes(address: str) -> bool:
+    try:
+        return requests.get(f"{address}/health", timeout=5).ok
+    except requests.ConnectionError:
+        return False
+
+
+def _failure(address: str) -> ScorerFailed:
+    with pytest.raises(ScorerFailed) as failed:
+        ScorerClient(address, tries=1).score(PROMPTS, RESPONSES)
+    return failed.value

@@ -1,0 +1,1 @@
+"""The scorer as an HTTP service, with the routes and shapes of the published one."""
