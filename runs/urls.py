@@ -18,6 +18,7 @@ from runs.views.importing import import_files, import_undo
 from runs.views.launch import launch, launch_check
 from runs.views.lifecycle import experiment_resume, run_cancel, run_resume
 from runs.views.log import attempt_log_file, run_log, run_log_file
+from runs.views.multiplier import experiment_lambda, experiment_lambda_chart
 from runs.views.palette import palette
 from runs.views.queue import queue, queue_change, queue_standing
 from runs.views.ran_on import attempt_code, attempt_packages
@@ -44,6 +45,8 @@ experiment_urls = [
     path("edit/", experiment_edit, name="experiment-edit"),
     path("shelve/", experiment_shelve, name="experiment-shelve"),
     path("chart/", experiment_chart, name="experiment-chart"),
+    path("lambda/", experiment_lambda, name="experiment-lambda"),
+    path("lambda/chart/", experiment_lambda_chart, name="experiment-lambda-chart"),
 ]
 
 run_urls = [

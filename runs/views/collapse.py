@@ -12,9 +12,10 @@ from django.views.decorators.http import require_safe
 from runs.charts import Chart
 from runs.charts.collapse import SPECS, collapse_charts
 from runs.compare.collapse import Told, base_of, summary, told
-from runs.models import Collapse, Prompt, Run
+from runs.models import Collapse, Prompt, Response, Run
 from runs.views.chart import chart_response
 from runs.views.parameters import SignedIn, choice
+from runs.views.viewer import is_covered
 from runs.views.visible import visible_run
 from workers.analysis.collapse import Measures
 
@@ -72,9 +73,16 @@ def _at(request: SignedIn, run: Run, rows: list[Collapse], of: Collapse, bases: 
     return {
         "at": of, "measures": of.measures, "told": said, "base": base, "baseline": baseline,
         "summary": summary(of, said, base), "examples": _examples(said),
+        "is_covered": _may_harm(of) and is_covered(request),
         "is_alarmed": any(row.state == "alarm" for row in said),
         "over_steps": _over_steps(run, rows, offered.get(baseline)),
     }  # fmt: skip
+
+
+def _may_harm(of: Collapse) -> bool:
+    """True where the answers have a cost, which only those to requests that may be harmful have."""
+    answers = Response.objects.filter(run=of.run_id, split=of.split, step=of.step)
+    return answers.filter(cost__isnull=False).exists()
 
 
 def _over_steps(run: Run, rows: list[Collapse], chosen: Collapse | None) -> list[AtStep]:

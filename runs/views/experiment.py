@@ -13,7 +13,8 @@ from django.views.decorators.http import require_safe
 from runs import series
 from runs.access import may_launch, may_make
 from runs.charts import CHARTS, Chart, Group, compare, groups_of, keys_of
-from runs.models import Experiment, Run
+from runs.charts.multiplier import LAMBDA
+from runs.models import Experiment, Run, Series
 from runs.series import Span
 from runs.views.bulk import undo_of
 from runs.views.chart import chart_response
@@ -42,6 +43,7 @@ def experiment(request: SignedIn, pk: int) -> HttpResponse:
         **_table_context(request, found, table), "groups": groups, "axes": along, "drawn": len(drawn),
         "may_launch": may_launch(request.user, found), "charts": _charts(groups, drawn, along),
         "sweeps": found.sweeps.order_by("-pk")[:SWEEPS_NAMED],
+        "has_lambda": Series.objects.filter(run__experiment=found, key=LAMBDA).exists(),
         "averaged": sum(len(group.runs) for group in groups),
     }  # fmt: skip
     return TemplateResponse(request, "runs/experiment.html", context)

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 from runs import series
 from runs.access import may_cancel, may_launch, may_resume
 from runs.charts import Chart
+from runs.charts.multiplier import LAMBDA
 from runs.models import AttemptEvent, Run
 from runs.views.by_hand import esweb_command, launch_command, train_command
 from runs.views.chart import chart_response
@@ -87,7 +88,8 @@ def _standing(request: SignedIn, run: Run) -> dict[str, Any]:
 
 def _curves_context(request: SignedIn, run: Run) -> dict[str, Any]:
     keys, along = series.keys(run), axes(request)
-    return {"sections": curve_sections(run, keys, along), "known_keys": json.dumps(keys), "axes": along}
+    return {"sections": curve_sections(run, keys, along), "known_keys": json.dumps(keys), "axes": along,
+            "has_lambda": LAMBDA in keys}  # fmt: skip
 
 
 def _chart(request: SignedIn, run: Run, name: str, px: int | None) -> Chart:

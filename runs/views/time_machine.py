@@ -21,6 +21,7 @@ from runs.series import Curve
 from runs.views.chart import chart_response
 from runs.views.differing import Piece, pieces
 from runs.views.parameters import SignedIn, choice
+from runs.views.viewer import is_covered
 
 RUNS_AT_MOST = 6
 OFFERED_AT_MOST = 60
@@ -91,6 +92,7 @@ def _context(request: SignedIn, prompt: Prompt) -> dict[str, Any]:
         "moments": [_moment(mark, by_run.get(mark.run.pk, []), step, against) for mark in told],
         "stretches": [(mark, _stretches(by_run.get(mark.run.pk, []))) for mark in told],
         "chart": _chart(told, by_run), "experiment": chosen[0].experiment,
+        "is_covered": any(row.cost is not None for row in kept) and is_covered(request),
     }  # fmt: skip
 
 

@@ -1,5 +1,7 @@
 """The collapse panel: what fired, against what, with the answers that show it, at a step and over all of them."""
 
+from dataclasses import replace
+
 import pytest
 from django.urls import reverse
 
@@ -132,3 +134,12 @@ def test_it_takes_as_many_queries_with_one_step_as_with_many(ada_client, run, dj
     jobs.measure_collapse()
     with django_assert_max_num_queries(len(few)):
         page(ada_client, run)
+
+
+def test_answers_to_harmful_requests_are_covered_until_asked_for(ada_client, experiment, runs_dir):
+    run = make_run(experiment)
+    record(run, [replace(one, parts={"cost": 2.0}) for one in said(0, [TEMPLATE] * COUNT)])
+    jobs.measure_collapse()
+    assert page(ada_client, run).context["is_covered"]
+    ada_client.post(reverse("viewer-cover"), {"show": "now"})
+    assert not page(ada_client, run).context["is_covered"]

@@ -110,3 +110,11 @@ def test_it_takes_as_many_queries_with_one_run_as_with_many(ada_client, experime
     prompt = Prompt.objects.get(name="spain")
     with django_assert_max_num_queries(len(few)):
         ada_client.get(reverse("time-machine", args=[prompt.pk]), {"run": uids})
+
+
+def test_answers_to_harmful_requests_are_covered_until_asked_for(ada_client, experiment, runs_dir):
+    run = make_run(experiment)
+    record(run, [answer(0, "Do it like this", parts={"cost": 2.0})])
+    assert page(ada_client, run).context["is_covered"]
+    ada_client.post(reverse("viewer-cover"), {"show": "now"})
+    assert not page(ada_client, run).context["is_covered"]
