@@ -30,6 +30,7 @@ log = logging.getLogger(__name__)
 
 API = "/api/v1/"
 SHARED = "/shared/"
+VOTES = "/vote/"
 PUSHES = "/records"
 NAMES = 3
 """So many times as often as an address may sign in, a name may be tried from all addresses together."""
@@ -103,6 +104,9 @@ def _limits(request: HttpRequest) -> list[Limit]:
         return [by_address, Limit("name", name, NAMES * settings.SIGN_INS_PER_MINUTE)]
     if request.path.startswith(SHARED):
         return [Limit("shared", _address(request), settings.CALLS_PER_MINUTE)]
+    if request.path.startswith(VOTES):
+        # A voter's browser is counted by its session; whoever tries links has none yet.
+        return [Limit("call", shown, settings.CALLS_PER_MINUTE) if (shown := _shown(request)) else _stranger(request)]
     return []
 
 

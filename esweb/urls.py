@@ -14,6 +14,7 @@ from esweb.sign_in import sign_in
 
 urlpatterns = [
     path("", include("runs.urls")),
+    path("", include("judging.urls")),
     path("api/v1/docs", api_docs, name="api-docs"),
     path("api/v1/", api.urls),
     path("admin/", admin.site.urls),

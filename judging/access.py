@@ -12,6 +12,11 @@ def may_hold(person: Person) -> bool:
     return may_make(person)
 
 
+def may_vote(person: Person) -> bool:
+    """True where the person may vote in what they can see. A viewer changes nothing: they need an invitation."""
+    return may_make(person)
+
+
 def may_look_after(person: Person, tournament: Tournament) -> bool:
     """True where the person may pause, close, delete and invite to it: its owner, and admins."""
     return may_make(person) and (tournament.owner_id == person.pk or role_of(person) == Role.ADMIN)

@@ -9,9 +9,11 @@ import re
 from collections.abc import Iterable
 
 NAME, MARKER = "name", "marker"
+VERSION = r"(?:-?\d[\w.-]*)?"
 FAMILIES = (
-    "alpaca", "beaver", "chatglm", "chatgpt", "claude", "deepseek", "falcon", "gemini", "gemma", "gpt-?[2-5][\\w.-]*",
-    "llama(?:-?\\d[\\w.-]*)?", "mistral", "mixtral", "openai", "anthropic", "phi-[1-4][\\w.-]*", "qwen(?:-?\\d[\\w.-]*)?", "tulu", "vicuna",
+    "alpaca", "beaver", "chatglm", "chatgpt", "claude", "deepseek", "falcon", "gemini", "gemma", r"gpt-?[2-5][\w.-]*",
+    f"llama{VERSION}", "mistral", "mixtral", "openai", "anthropic", r"phi-[1-4][\w.-]*", f"qwen{VERSION}", "tulu",
+    "vicuna",
 )  # fmt: skip
 ROLES = re.compile(
     r"^\W*(?:user|assistant|human|system|bot)\s*:|<\|?(?:im_start|im_end|user|assistant)\|?>", re.I | re.M

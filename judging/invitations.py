@@ -19,6 +19,7 @@ from django.db.models import Max
 from django.utils import timezone
 from django.utils.translation import gettext
 
+from judging.access import may_vote
 from judging.models import Invitation, Tournament, Voter
 from runs.models.experiment import Person
 
@@ -70,12 +71,12 @@ def remember(session: MutableMapping[str, Any], invitation: Invitation) -> None:
 
 
 def voter_of(person: Person, session: MutableMapping[str, Any], tournament_pk: int) -> Voter | None:
-    """Who votes here: a person who may see the tournament, as themselves; else whoever was invited; else nobody.
+    """Who votes here: a member who may see the tournament, as themselves; else whoever was invited; else nobody.
 
     So nobody votes twice by opening a link that was meant for somebody else.
     """
     seen = Tournament.objects.visible_to(person).filter(pk=tournament_pk).first()
-    if seen is not None and isinstance(person, User):
+    if seen is not None and isinstance(person, User) and may_vote(person):
         return _voter(seen, user=person)
     invited = session.get(SESSION, {}).get(str(tournament_pk))
     good = Invitation.objects.good().filter(pk=invited, tournament=tournament_pk).select_related("tournament").first()

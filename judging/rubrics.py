@@ -47,10 +47,20 @@ STANDARD = {
 
 def make_standard() -> None:
     """Makes the site's own criteria, and the next version of one whose words have changed. May be called any time."""
-    for slug, words in STANDARD.items():
+    for slug, words in _missing().items():
         criterion, _ = Criterion.objects.get_or_create(slug=slug, defaults={"owner": None})
         if criterion.owner_id is None:
             next_version(criterion, words, None)
+
+
+def _missing() -> dict[str, Words]:
+    """Those of STANDARD that no rubric says. One question, as pages ask it each time."""
+    said = set(Rubric.objects.filter(criterion__slug__in=STANDARD).values_list("criterion__slug", "digest"))
+    return {slug: words for slug, words in STANDARD.items() if (slug, _digest(words)) not in said}
+
+
+def _digest(words: Words) -> str:
+    return digest_of(words.question, words.text, words.scale_low, words.scale_high)
 
 
 def next_version(criterion: Criterion, words: Words, by: User | None) -> tuple[Rubric, bool]:
@@ -58,7 +68,7 @@ def next_version(criterion: Criterion, words: Words, by: User | None) -> tuple[R
     with transaction.atomic():
         Criterion.objects.select_for_update().get(pk=criterion.pk)
         newest = criterion.newest()
-        if newest and newest.digest == digest_of(words.question, words.text, words.scale_low, words.scale_high):
+        if newest and newest.digest == _digest(words):
             return newest, False
         made = Rubric.objects.create(
             criterion=criterion, version=newest.version + 1 if newest else 1, question=words.question, text=words.text,

@@ -27,8 +27,10 @@ def hand(voter: Voter, *, ahead: int = AHEAD, beside: Sequence[int] = ()) -> lis
     with transaction.atomic():
         # One at a time, so that two voters are not handed the last free place of a comparison both.
         tournament = Tournament.objects.select_for_update(no_key=True).get(pk=voter.tournament_id)
+        if not tournament.is_open:
+            return []
         old = list(_shown(voter.turns.filter(ended_at=None).exclude(pk__in=beside))[:ahead])
-        new = _new(tournament, voter, ahead - len(old)) if tournament.is_open else []
+        new = _new(tournament, voter, ahead - len(old))
         return [*old, *_shown(Turn.objects.filter(pk__in=[turn.pk for turn in new]))]
 
 

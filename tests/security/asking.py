@@ -26,6 +26,7 @@ POSTED = {
     "api:withdraw_service", "api:cancel_sweep", "api:extend_sweep", "api:pause_sweep", "api:plan_sweep",
     "api:resume_sweep", "api:uncancel_sweep", "sweep-change", "sweep-extend", "api:hold", "api:move", "api:release",
     "api:remove_limit", "limit-set", "limit-remove", "queue-change",
+    "tournament-change", "tournament-invite", "tournament-uninvite", "vote-choices", "vote-reveal",
 }  # fmt: skip
 OF_NO_SITE = {
     "login", "sign-in", "invitation", "health", "api-docs", "api:openapi-json", "api:api-root", "settings-password",

@@ -15,6 +15,8 @@ from tests.security.writes import WRITES, everything, things_of
 ROUTES = sorted(routes())
 OWN = {"settings", "settings-tokens", "settings-token-revoke", "settings-password", "share", "login", "logout"}
 """Where everybody changes what is theirs alone, or nothing."""
+VOTES = {"vote-choices", "vote-reveal"}
+"""What they take is no form: tests/judging/test_pages_voting."""
 HARMLESS = {"launch-check", "invitation", "script-words"}
 FOR_ADMINS = ("settings-", "limit-")
 IMPORTS = {"import", "import-undo"}
@@ -72,7 +74,7 @@ def test_every_other_page_takes_no_form_from_anybody(caller: User) -> None:
     give_role(caller, "admin")
     browser = browser_of(caller)
     for name, address in PAGES:
-        if name not in WRITES.keys() | OWN | HARMLESS | IMPORTS:
+        if name not in WRITES.keys() | OWN | VOTES | HARMLESS | IMPORTS:
             statuses = {getattr(browser, method)(address).status_code for method in UNSAFE}
             assert statuses == {405}, f"{name}: try it above, or say why not"
 

@@ -11,11 +11,14 @@ from django.contrib.auth.models import Group, User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
+from judging.invitations import invite
+from judging.models import Criterion, Rubric, Tournament
 from runs import launch, shelving
 from runs.costs import set_limit
 from runs.forms import initial_from
 from runs.models import Experiment, Import, Limit, Run, SavedView, Sweep
 from tests.runs import pages
+from tests.runs.recording import answer
 from workers.config import preset
 from workers.records import Member, Population
 
@@ -32,6 +35,8 @@ class Things:
     sweep: Sweep
     limit: Limit
     other: User
+    tournament: Tournament
+    rubric: Rubric
 
 
 @dataclass(frozen=True)
@@ -59,7 +64,11 @@ def things_of(owner: User) -> Things:
     swept = launch.NewSweep(base=preset("es-micro").config, grid={"es.sigma": [0.1]}, seeds=[0])
     sweep = launch.create_sweep(swept, experiment, owner)
     limit = set_limit(kind="gpu", period="month", hours=5.0, experiment=experiment)
-    return Things(experiment, going, stopped, binned, view, sweep, limit, User.objects.create(username="other"))
+    other = User.objects.create(username="other")
+    tournament = Tournament.objects.create(name="Which?", owner=owner, seed=1)
+    polite = Criterion.objects.create(slug="polite", owner=owner)
+    rubric = Rubric.objects.create(criterion=polite, version=1, question="Which is more polite?", text="Says please.")
+    return Things(experiment, going, stopped, binned, view, sweep, limit, other, tournament, rubric)
 
 
 def launch_form() -> dict[str, Any]:
@@ -77,6 +86,19 @@ def _undo(things: Things) -> Write:
     return Write([things.experiment.pk], session={"undo": kept})
 
 
+def _tournament(things: Things) -> Write:
+    """Of the two runs that have answered."""
+    for run in (things.going, things.stopped):
+        pages.record(run, [answer(1, "Madrid")])
+    chosen = [f"{run.uid}:1:eval" for run in (things.going, things.stopped)]
+    return Write(form=A_TOURNAMENT | {"contestant": chosen, "criteria": [things.rubric.pk]})
+
+
+def _uninvite(things: Things) -> Write:
+    ((invitation, _),) = invite(things.tournament, things.other, ["Dee"])
+    return Write([things.tournament.pk, invitation.pk])
+
+
 def _import_undo(things: Things) -> Write:
     Import.objects.create(run=things.stopped, kind="ES log", name="a.log", sha256="ab" * 32, bytes=1, part=0)
     return Write(form={"runs": things.stopped.uid})
@@ -84,6 +106,8 @@ def _import_undo(things: Things) -> Write:
 
 ITERATION = b"Iteration 1/1, Time: 1.00s, Mean: -1.00, Min: -2.00, Max: 0.00, Std: 0.50\n"
 A_LIMIT = {"person": "other", "experiment": "", "kind": "gpu", "hours": "5", "period": "all"}
+A_TOURNAMENT = {"name": "New", "prompts": "1", "seed": "0", "overlap": "1", "gold_every": "15"}
+WORDS = {"question": "Which is kinder?", "text": "Says thanks.", "scale_low": "1", "scale_high": "5"}
 SHARED_VIEW = {"name": "All", "page": "experiments", "is_shared": "on"}
 WRITES: dict[str, Callable[[Things], Write]] = {
     "experiments": lambda things: Write(form={"name": "New"}),
@@ -107,6 +131,12 @@ WRITES: dict[str, Callable[[Things], Write]] = {
     "saved-view-change": lambda things: Write([things.view.pk], {"do": "share"}),
     "limit-set": lambda things: Write(form=A_LIMIT),
     "limit-remove": lambda things: Write([things.limit.pk]),
+    "tournament-new": _tournament,
+    "tournament-change": lambda things: Write([things.tournament.pk], {"do": "delete"}),
+    "tournament-invite": lambda things: Write([things.tournament.pk], {"names": "Dee", "days": "3"}),
+    "tournament-uninvite": _uninvite,
+    "criteria": lambda things: Write(form=WORDS | {"name": "kind"}),
+    "criterion": lambda things: Write(["polite"], WORDS),
     "settings-cluster-new": lambda things: Write(form={"name": "alps", "kind": "slurm", "partition": "gpu"}),
     "settings-cluster-test": lambda things: Write(["local"]),
     "settings-cluster": lambda things: Write(["local"], {"more": '{"cores": 3}'}),
@@ -117,5 +147,6 @@ WRITES: dict[str, Callable[[Things], Write]] = {
 
 def everything() -> dict[str, list[tuple[Any, ...]]]:
     """All rows of people, their groups and our apps."""
-    models = [User, User.groups.through, Group, *apps.get_app_config("runs").get_models()]
+    ours = [model for app in ("runs", "judging") for model in apps.get_app_config(app).get_models()]
+    models = [User, User.groups.through, Group, *ours]
     return {model.__name__: list(model._default_manager.order_by("pk").values_list()) for model in models}

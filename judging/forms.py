@@ -1,0 +1,131 @@
+"""The forms of judging: a new tournament, the words of a criterion, people to invite."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.utils.text import slugify
+from django.utils.translation import gettext, gettext_lazy
+
+from judging.invitations import AT_MOST, DAYS, DAYS_AT_MOST
+from judging.models import Criterion, GoldSet, Rubric, Tournament
+from judging.rubrics import Words
+from runs.models.experiment import Person
+
+PROMPTS, PROMPTS_AT_MOST = 50, 10_000
+OVERLAP_AT_MOST = 100
+
+
+class TournamentForm(forms.ModelForm):  # type: ignore[type-arg]
+    """A new tournament, but for its contestants: which answers there are is the page's to know."""
+
+    prompts = forms.IntegerField(
+        min_value=1, max_value=PROMPTS_AT_MOST, initial=PROMPTS, label=gettext_lazy("Prompts"),
+        help_text=gettext_lazy("Drawn by the seed from those that all contestants have answered."),
+    )  # fmt: skip
+    criteria = forms.ModelMultipleChoiceField(
+        Rubric.objects.none(), widget=forms.CheckboxSelectMultiple, label=gettext_lazy("Criteria"),
+        help_text=gettext_lazy("Each by its newest words, which never change afterwards."),
+    )  # fmt: skip
+
+    class Meta:
+        model = Tournament
+        fields = ("name", "question", "overlap", "seed", "gold_set", "gold_every", "reveals", "warns", "is_private")
+        labels = {  # noqa: RUF012
+            "name": gettext_lazy("Name"),
+            "question": gettext_lazy("Question"),
+            "overlap": gettext_lazy("People a pair"),
+            "seed": gettext_lazy("Seed"),
+            "gold_set": gettext_lazy("Gold set"),
+            "gold_every": gettext_lazy("One gold pair in"),
+            "reveals": gettext_lazy("Show voters whose answers they were, after their own vote"),
+            "warns": gettext_lazy("Blur answers until the voter asks to see them"),
+            "is_private": gettext_lazy("Only I may see it"),
+        }
+        help_texts = {  # noqa: RUF012
+            "question": gettext_lazy("What it is to find out. Voters do not see it."),
+            "overlap": gettext_lazy("Two or more tell how far people agree."),
+            "seed": gettext_lazy("Decides prompts, order and sides."),
+            "gold_set": gettext_lazy("Pairs whose better answer is known, to see how carefully people vote."),
+            "gold_every": gettext_lazy("15 is about 7 in a hundred."),
+        }
+        widgets = {"question": forms.Textarea(attrs={"rows": 2})}  # noqa: RUF012
+
+    def __init__(self, *args: Any, person: Person, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["seed"].initial = 0
+        self.fields["criteria"].queryset = newest_rubrics(person)  # type: ignore[attr-defined]
+        self.fields["gold_set"].queryset = GoldSet.objects.visible_to(person).order_by("name")  # type: ignore[attr-defined]
+        for name, low, high in (("overlap", 1, OVERLAP_AT_MOST), ("gold_every", 2, 1000)):
+            self.fields[name].validators += [MinValueValidator(low), MaxValueValidator(high)]
+            self.fields[name].widget.attrs |= {"min": low, "max": high}
+
+
+def newest_rubrics(person: Person) -> Any:
+    """The newest rubric of each criterion that the person may see, the site's own first."""
+    visible = Criterion.objects.visible_to(person)
+    newest = Rubric.objects.filter(criterion__in=visible).order_by("criterion", "-version").distinct("criterion")
+    return Rubric.objects.filter(pk__in=newest.values("pk")).select_related("criterion").order_by(
+        "criterion__owner__id", "criterion__slug"
+    )  # fmt: skip
+
+
+class WordsForm(forms.Form):
+    """What a judge is told."""
+
+    question = forms.CharField(
+        max_length=200, label=gettext_lazy("Question"),
+        help_text=gettext_lazy("Stands above the buttons, such as: Which answer is more polite?"),
+    )  # fmt: skip
+    text = forms.CharField(
+        widget=forms.Textarea(attrs={"rows": 10}), label=gettext_lazy("Definition"),
+        help_text=gettext_lazy("What counts and what does not, with the cases on the boundary."),
+    )  # fmt: skip
+    scale_low = forms.IntegerField(initial=1, min_value=-100, max_value=100, label=gettext_lazy("Lowest score"))
+    scale_high = forms.IntegerField(initial=10, min_value=-100, max_value=100, label=gettext_lazy("Highest score"))
+
+    def clean(self) -> dict[str, Any]:
+        """A scale rises."""
+        said = super().clean() or {}
+        if not self.errors and said["scale_low"] >= said["scale_high"]:
+            raise ValidationError({"scale_high": gettext("The highest score must lie above the lowest.")})
+        return said
+
+    @property
+    def words(self) -> Words:
+        """What was typed."""
+        return Words(**{name: self.cleaned_data[name] for name in ("question", "text", "scale_low", "scale_high")})
+
+
+class CriterionForm(WordsForm):
+    """A new criterion with its first words."""
+
+    name = forms.CharField(
+        max_length=60, label=gettext_lazy("Name"), help_text=gettext_lazy("A word or two, such as politeness.")
+    )
+    is_private = forms.BooleanField(required=False, label=gettext_lazy("Only I may see it"))
+    field_order = ("name", "question", "text", "scale_low", "scale_high", "is_private")
+
+    def clean_name(self) -> str:
+        """The name as addresses and files have it."""
+        slug: str = slugify(self.cleaned_data["name"])
+        if not slug:
+            raise ValidationError(gettext("A name needs a letter or a digit."))
+        if Criterion.objects.filter(slug=slug).exists():
+            raise ValidationError(gettext("There is a criterion called %(name)s already.") % {"name": slug})
+        return slug
+
+
+class InvitationForm(forms.Form):
+    """Who is to have a link."""
+
+    names = forms.CharField(
+        widget=forms.Textarea(attrs={"rows": 3}), label=gettext_lazy("Names, one a line"),
+        help_text=gettext_lazy("At most %(n)s at a time. Voters never see each other's.") % {"n": AT_MOST},
+    )  # fmt: skip
+    days = forms.IntegerField(
+        min_value=1, max_value=DAYS_AT_MOST, initial=DAYS, label=gettext_lazy("Good for so many days")
+    )

@@ -1,0 +1,47 @@
+"""Addresses of judging: what is under /vote/ is open to whoever was invited, all else is for people of the site."""
+
+from __future__ import annotations
+
+from django.urls import include, path
+
+from judging.views.criteria import criteria, criterion, rubric
+from judging.views.making import tournament_new
+from judging.views.tournament import (
+    tournament,
+    tournament_change,
+    tournament_invite,
+    tournament_standing,
+    tournament_uninvite,
+)
+from judging.views.tournaments import tournaments
+from judging.views.voting import vote, vote_choices, vote_link, vote_reveal, vote_turns
+
+tournament_urls = [
+    path("", tournament, name="tournament"),
+    path("standing/", tournament_standing, name="tournament-standing"),
+    path("change/", tournament_change, name="tournament-change"),
+    path("invitations/", tournament_invite, name="tournament-invite"),
+    path("invitations/<int:n>/revoke/", tournament_uninvite, name="tournament-uninvite"),
+]
+
+criteria_urls = [
+    path("", criteria, name="criteria"),
+    path("<slug:slug>/", criterion, name="criterion"),
+    path("<slug:slug>/<int:version>/", rubric, name="rubric"),
+]
+
+vote_urls = [
+    path("", vote, name="vote"),
+    path("turns/", vote_turns, name="vote-turns"),
+    path("turns/<int:n>/reveal/", vote_reveal, name="vote-reveal"),
+    path("choices/", vote_choices, name="vote-choices"),
+]
+
+urlpatterns = [
+    path("judging/", tournaments, name="tournaments"),
+    path("judging/new/", tournament_new, name="tournament-new"),
+    path("judging/criteria/", include(criteria_urls)),
+    path("judging/<int:pk>/", include(tournament_urls)),
+    path("vote/link/<str:text>/", vote_link, name="vote-link"),
+    path("vote/<int:pk>/", include(vote_urls)),
+]

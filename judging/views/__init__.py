@@ -1,0 +1,1 @@
+"""The pages of judging, a module each."""

@@ -1,0 +1,109 @@
+"""A new tournament: which runs' answers meet, by which criteria, on how many prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import Case, Count, Value, When
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext
+from django.views.decorators.http import require_http_methods
+
+from judging.access import may_hold
+from judging.forms import TournamentForm
+from judging.rubrics import make_standard
+from judging.tournaments import CannotMake, Draft, Entry, make
+from runs.models import Response, Run
+from runs.views.parameters import SignedIn
+
+RUNS_SHOWN = 20
+DRAFTED = ("name", "question", "is_private", "prompts", "seed", "overlap", "gold_set", "gold_every", "reveals", "warns")
+
+
+@dataclass(frozen=True)
+class Offer:
+    """Answers that could meet others: `answers` of a run at a step on a split."""
+
+    run: Run
+    step: int
+    split: str
+    answers: int
+    is_chosen: bool = False
+
+    @property
+    def value(self) -> str:
+        """How the form names it."""
+        return f"{self.run.uid}:{self.step}:{self.split}"
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def tournament_new(request: SignedIn) -> HttpResponse:
+    """The form: `run`, or `experiment`, in the address says whose answers are offered. A POST makes the tournament."""
+    if not may_hold(request.user):
+        raise PermissionDenied
+    make_standard()
+    runs, total, asked = _runs(request)
+    offers = _offers(runs, asked, request.POST.getlist("contestant") if request.method == "POST" else None)
+    form = TournamentForm(request.POST or None, person=request.user, initial={"name": _name(runs)})
+    if request.method == "POST" and form.is_valid():
+        said = {name: form.cleaned_data[name] for name in DRAFTED}
+        entries = [Entry(offer.run, offer.step, offer.split) for offer in offers if offer.is_chosen]
+        try:
+            made = make(request.user, Draft(entries=entries, rubrics=list(form.cleaned_data["criteria"]), **said))
+        except CannotMake as error:
+            form.add_error(None, str(error))
+        else:
+            messages.success(request, gettext("Made %(name)s. Vote, or invite people.") % {"name": made.name})
+            return redirect(made)
+    context = {"form": form, "offers": _by_run(offers), "shown": len(runs), "total": total, "asked": sorted(asked)}
+    return TemplateResponse(request, "judging/new.html", context, status=400 if form.errors else 200)
+
+
+def _runs(request: SignedIn) -> tuple[list[Run], int, set[str]]:
+    """(the runs whose answers are offered, of how many, the uids of those that were asked for).
+
+    Beside a run that was asked for stand the others of its experiment.
+    """
+    answered = Run.objects.visible_to(request.user).filter(pk__in=Response.objects.values("run"))
+    sent = request.POST if request.method == "POST" else request.GET
+    named = {*sent.getlist("run"), *(value.split(":")[0] for value in sent.getlist("contestant"))}
+    experiment = sent.get("experiment", "")
+    if experiment.isdecimal() and len(experiment) < 10:
+        answered = answered.filter(experiment=int(experiment))
+    elif named:
+        answered = answered.filter(experiment__in=answered.filter(uid__in=named).values("experiment"))
+    last = Case(When(uid__in=named, then=Value(0)), default=Value(1))
+    runs = list(answered.select_related("experiment").order_by(last, "-pk")[:RUNS_SHOWN])
+    return runs, answered.count(), named or ({run.uid for run in runs} if experiment else set())
+
+
+def _offers(runs: Sequence[Run], asked: Collection[str], chosen: Collection[str] | None) -> list[Offer]:
+    """Everything that the runs have answered. Unless some are chosen, the last step of each asked for is."""
+    place = {run.pk: k for k, run in enumerate(runs)}
+    greedy = Response.objects.filter(run__in=place, sample=0)
+    counted = greedy.values_list("run", "step", "split").annotate(Count("prompt", distinct=True))
+    rows = sorted(counted.order_by(), key=lambda row: (place[row[0]], row[2] != "eval", row[2], -row[1]))
+    seen: set[int] = set()
+    offers = []
+    for pk, step, split, answers in rows:
+        run = runs[place[pk]]
+        is_last = pk not in seen and run.uid in asked
+        seen.add(pk)
+        is_chosen = is_last if chosen is None else f"{run.uid}:{step}:{split}" in chosen
+        offers.append(Offer(run, step, split, answers, is_chosen))
+    return offers
+
+
+def _by_run(offers: Sequence[Offer]) -> list[tuple[Run, list[Offer]]]:
+    runs = list(dict.fromkeys(offer.run for offer in offers))
+    return [(run, [offer for offer in offers if offer.run == run]) for run in runs]
+
+
+def _name(runs: Sequence[Run]) -> str:
+    experiments = list(dict.fromkeys(run.experiment.name for run in runs))
+    return experiments[0][:200] if len(experiments) == 1 else ""
