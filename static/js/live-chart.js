@@ -2,6 +2,7 @@
 // and fresh words now and then. Nothing is drawn or fetched while it is out of sight.
 
 import { paint } from "./chart-paint.js";
+import { askForTurn, giveUpTurn } from "./chart-turns.js";
 import { oneStop } from "./toolbar-keys.js";
 
 const FLUSH_MS = 500;
@@ -45,6 +46,7 @@ class LiveChart extends HTMLElement {
   disconnectedCallback() {
     this.stop.abort();
     this.sight.disconnect();
+    giveUpTurn(this);
     clearTimeout(this.flushing);
     clearTimeout(this.refreshing);
     clearTimeout(this.closer);
@@ -55,14 +57,14 @@ class LiveChart extends HTMLElement {
     this.inSight = inSight;
     if (!inSight) return;
     if (!this.source) return this.refresh();
-    if (!this.figure || this.isOutOfTheme) this.draw();
+    if (!this.figure || this.isOutOfTheme) this.drawSoon();
     else if (this.recent.length) this.flushSoon();
     if (this.spoilt) this.refresh();
   }
 
   onTheme() {
     this.isOutOfTheme = true;
-    if (this.inSight && this.source) this.draw();
+    if (this.inSight && this.source) this.drawSoon();
   }
 
   /** The figure as JSON; not there before it is asked for, on a page of many charts. */
@@ -70,13 +72,23 @@ class LiveChart extends HTMLElement {
     return this.querySelector('script[type="application/json"]');
   }
 
+  drawSoon() {
+    this.isUndrawn = true;
+    askForTurn(this);
+  }
+
+  takeTurn() {
+    if (this.isUndrawn) this.draw();
+    else this.flush();
+  }
+
   /** Draws what the JSON says. The reader's zoom and hidden lines are kept: the figure's uirevision never changes. */
   draw() {
-    this.isOutOfTheme = false;
+    this.isUndrawn = this.isOutOfTheme = false;
     this.figure = JSON.parse(this.source.textContent);
     this.plot.hidden = !this.figure.data.length;
     if (this.plot.hidden) return;
-    const { data, layout } = paint(structuredClone(this.figure));
+    const { data, layout } = paint(this.figure);
     Plotly.react(this.plot, data, layout, CONFIG);
     this.watchZoom();
     this.makeHeard();
@@ -118,7 +130,7 @@ class LiveChart extends HTMLElement {
     this.asked = false;
     // Points that came before the question was asked are in the answer.
     this.recent = this.recent.filter((points) => points.at >= this.askedAt);
-    this.draw();
+    this.drawSoon();
   }
 
   onPoints({ run, points }) {
@@ -132,12 +144,14 @@ class LiveChart extends HTMLElement {
   flushSoon() {
     if (!this.recent.length || !this.inSight || !this.figure) return;
     const wait = Math.max(0, FLUSH_MS - (performance.now() - this.flushedAt));
-    this.flushing ??= setTimeout(() => this.flush(), wait);
+    this.flushing ??= setTimeout(() => {
+      this.flushing = undefined;
+      askForTurn(this);
+    }, wait);
   }
 
   /** Adds what came to the lines on screen. Steps that go back are left to a fresh figure, which greys them. */
   flush() {
-    this.flushing = undefined;
     this.flushedAt = performance.now();
     const traces = this.plot.data ?? [];
     if (this.figure.layout.meta.x !== "step") return;
