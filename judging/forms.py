@@ -57,6 +57,7 @@ class TournamentForm(forms.ModelForm):  # type: ignore[type-arg]
     def __init__(self, *args: Any, person: Person, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["seed"].initial = 0
+        self.fields["criteria"].initial = newest_rubrics(person).filter(criterion__owner=None)
         self.fields["criteria"].queryset = newest_rubrics(person)  # type: ignore[attr-defined]
         self.fields["gold_set"].queryset = GoldSet.objects.visible_to(person).order_by("name")  # type: ignore[attr-defined]
         for name, low, high in (("overlap", 1, OVERLAP_AT_MOST), ("gold_every", 2, 1000)):
@@ -129,3 +130,14 @@ class InvitationForm(forms.Form):
     days = forms.IntegerField(
         min_value=1, max_value=DAYS_AT_MOST, initial=DAYS, label=gettext_lazy("Good for so many days")
     )
+
+
+class GoldForm(forms.Form):
+    """A file of pairs whose better answer is known."""
+
+    name = forms.CharField(max_length=200, label=gettext_lazy("Name"))
+    file = forms.FileField(
+        label=gettext_lazy("File"),
+        help_text=gettext_lazy("JSON lines; which keys each line has, the guide to judging says."),
+    )
+    is_private = forms.BooleanField(required=False, label=gettext_lazy("Only I may see it"))

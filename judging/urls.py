@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import include, path
 
 from judging.views.criteria import criteria, criterion, rubric
+from judging.views.gold import gold_sets
 from judging.views.making import tournament_new
 from judging.views.tournament import (
     tournament,
@@ -41,6 +42,7 @@ urlpatterns = [
     path("judging/", tournaments, name="tournaments"),
     path("judging/new/", tournament_new, name="tournament-new"),
     path("judging/criteria/", include(criteria_urls)),
+    path("judging/gold/", gold_sets, name="gold-sets"),
     path("judging/<int:pk>/", include(tournament_urls)),
     path("vote/link/<str:text>/", vote_link, name="vote-link"),
     path("vote/<int:pk>/", include(vote_urls)),

@@ -227,7 +227,10 @@ class VoteDesk extends HTMLElement {
   }
 
   unblur() {
-    for (const answers of this.querySelectorAll(".blurred")) answers.classList.remove("blurred");
+    for (const answers of this.querySelectorAll(".blurred")) {
+      answers.classList.remove("blurred");
+      answers.inert = false;
+    }
     this.isUnblurred = true;
     this.one("[data-warning]").hidden = true;
   }

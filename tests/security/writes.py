@@ -107,6 +107,7 @@ def _import_undo(things: Things) -> Write:
 ITERATION = b"Iteration 1/1, Time: 1.00s, Mean: -1.00, Min: -2.00, Max: 0.00, Std: 0.50\n"
 A_LIMIT = {"person": "other", "experiment": "", "kind": "gpu", "hours": "5", "period": "all"}
 A_TOURNAMENT = {"name": "New", "prompts": "1", "seed": "0", "overlap": "1", "gold_every": "15"}
+A_GOLD_PAIR = b'{"prompt": "?", "response_a": "1", "response_b": "2", "expected": {"polite": "a"}}'
 WORDS = {"question": "Which is kinder?", "text": "Says thanks.", "scale_low": "1", "scale_high": "5"}
 SHARED_VIEW = {"name": "All", "page": "experiments", "is_shared": "on"}
 WRITES: dict[str, Callable[[Things], Write]] = {
@@ -136,6 +137,7 @@ WRITES: dict[str, Callable[[Things], Write]] = {
     "tournament-invite": lambda things: Write([things.tournament.pk], {"names": "Dee", "days": "3"}),
     "tournament-uninvite": _uninvite,
     "criteria": lambda things: Write(form=WORDS | {"name": "kind"}),
+    "gold-sets": lambda things: Write(form={"name": "gold", "file": SimpleUploadedFile("a.jsonl", A_GOLD_PAIR)}),
     "criterion": lambda things: Write(["polite"], WORDS),
     "settings-cluster-new": lambda things: Write(form={"name": "alps", "kind": "slurm", "partition": "gpu"}),
     "settings-cluster-test": lambda things: Write(["local"]),
