@@ -122,8 +122,8 @@ urlpatterns = [
     path("sweeps/<int:pk>/", include(sweep_urls)),
     path("compare/", include(compare_urls)),
     path("responses/", include(viewer_urls)),
-    path("prompts/<int:pk>/", time_machine, name="time-machine"),
-    path("prompts/<int:pk>/chart/", time_machine_chart, name="time-machine-chart"),
+    path("prompts/<slug:digest>/", time_machine, name="time-machine"),
+    path("prompts/<slug:digest>/chart/", time_machine_chart, name="time-machine-chart"),
     path("share/", share, name="share"),
     path("shared/<str:text>/", include(shared_urls)),
 ]

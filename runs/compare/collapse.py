@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
-from runs.charts import number, share
 from runs.models import Collapse, Run
 from workers.analysis.collapse import DETECTORS, Detector, Example, Finding, Measures, findings
 
@@ -51,14 +50,16 @@ class Base:
 
 @dataclass(frozen=True)
 class Told:
-    """One detector, in words. limit: beyond it, it fires; empty where it is not judged."""
+    """One detector, in words. value, base: None where there is none. limit: beyond it, it fires; None where it is not
+    judged. is_least: the limit is one from below."""
 
     name: str
     title: str
     help: str
-    value: str
-    base: str
-    limit: str
+    value: float | None
+    base: float | None
+    limit: float | None
+    is_least: bool
     fired: bool
     is_alarm: bool
     example: Example | None
@@ -68,7 +69,12 @@ class Told:
         """alarm, changed, quiet or unjudged."""
         if self.fired:
             return "alarm" if self.is_alarm else "changed"
-        return "quiet" if self.limit else "unjudged"
+        return "unjudged" if self.limit is None else "quiet"
+
+    @property
+    def is_share(self) -> bool:
+        """True where it is written in percent."""
+        return self.name not in ("gzip", "self_bleu")
 
 
 def base_of(of: Collapse, run: Run, chosen: Collapse | None = None) -> Base:
@@ -122,11 +128,7 @@ def _base_words(found: Collapse, run: Run) -> str:
 
 def _told(detector: Detector, finding: Finding, found: Measures) -> Told:
     name = detector.name
-    written = number if name in ("gzip", "self_bleu") else share
-    limit = "" if finding.limit is None else written(finding.limit)
-    least = detector.kind == "part"
-    sign = limit and (gettext("at least %(limit)s") if least else gettext("at most %(limit)s")) % {"limit": limit}
     return Told(
-        name, gettext(TITLES[name]), gettext(HELP[name]), written(finding.value), written(finding.base), sign,
-        finding.fired, detector.is_alarm, found.examples.get(name),
+        name, gettext(TITLES[name]), gettext(HELP[name]), finding.value, finding.base, finding.limit,
+        detector.kind == "part", finding.fired, detector.is_alarm, found.examples.get(name),
     )  # fmt: skip

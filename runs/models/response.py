@@ -13,6 +13,8 @@ from runs.models import told_by_text
 from runs.models.attempt import Attempt
 from runs.models.experiment import Run
 
+DIGITS = 16
+
 
 class Recorded(models.Model):
     """A row made from one record: (attempt, epoch, seq) says which, and makes it exist once."""
@@ -62,6 +64,11 @@ class Prompt(models.Model):
     def __str__(self) -> str:
         return self.text
 
+    @property
+    def word(self) -> str:
+        """What addresses call it: enough of its digest, which is the same in a database that is made anew."""
+        return self.digest[:DIGITS]
+
 
 class Response(Recorded):
     """A model's answer. Sample 0 is greedy. `parts` are the reward's, and flags such as exact and contains."""
@@ -102,8 +109,16 @@ class Response(Recorded):
     """The same for answers that differ in nothing but spaces and capitals."""
 
     class Meta(Recorded.Meta):
+        # The first is all that filters and sorts of the viewer read: rows are wide with their texts.
         indexes = (
-            models.Index(fields=["run", "split", "step", "prompt", "sample"]),
+            models.Index(
+                fields=["run", "split", "step", "prompt", "sample"],
+                include=[
+                    "id", "reward", "cost", "words", "text_key", "is_superseded", "is_truncated", "is_leaking",
+                    "is_refusal",
+                ],
+                name="response_by_step",
+            ),
             models.Index(fields=["prompt", "run"]),
             GinIndex(fields=["text"], opclasses=["gin_trgm_ops"], name="response_by_trigram"),
         )

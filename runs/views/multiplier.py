@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from django.http import Http404, HttpResponse
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
@@ -22,6 +23,7 @@ from runs.views.parameters import SignedIn
 from runs.views.runs_table import cursors
 from runs.views.visible import visible_experiment
 from workers.analysis.constraint import Kept, Peak, kept, peak
+from workers.analysis.smoothing import Smoothing, smooth
 
 CHART_PX = 800
 TABLE_PX = 60
@@ -32,11 +34,11 @@ Curves = dict[tuple[int, str], Curve]
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one run kept its constraint: by J_C as the rule smooths it, and as it was measured."""
+    """How one run kept its constraint, by J_C as it was measured, smoothed as the reader wishes. Not by the rule's own
+    average: where that counts violations only, it never falls to the threshold again."""
 
     mark: Mark
-    smoothed: Kept | None
-    raw: Kept | None
+    kept: Kept | None
     peak: Peak | None
     last: float | None
 
@@ -54,7 +56,7 @@ def experiment_lambda(request: SignedIn, pk: int) -> HttpResponse:
     context = {
         "experiment": experiment, "marks": told, "total": total, "settings": settings, "problems": settings.problems,
         "watch": watch, "is_open": any(run.is_open for run in runs), "charts": charts[:-1], "phase": charts[-1:],
-        "outcomes": [_outcome(mark, curves) for mark in told], "unit": spoken(X_WORDS[settings.x]),
+        "outcomes": [_outcome(mark, curves, settings.smoothing) for mark in told], "unit": spoken(X_WORDS[settings.x]),
     }  # fmt: skip
     return TemplateResponse(request, "runs/lambda.html", context)
 
@@ -88,24 +90,20 @@ def _curves(runs: Sequence[Run], settings: Settings) -> Curves:
     return {(curve.run_id, curve.key): curve for curve in series.read(runs, KEYS, x=settings.x)} if runs else {}
 
 
-def _outcome(mark: Mark, curves: Curves) -> Outcome:
-    of = curves.get((mark.run.pk, LAMBDA))
-    x, y = line(of) if of else (None, None)
-    return Outcome(
-        mark, _kept(mark, SMOOTHED, curves), _kept(mark, RAW, curves),
-        peak(x, y) if x is not None and y is not None else None,
-        float(y[-1]) if y is not None and len(y) else None,
-    )  # fmt: skip
+def _outcome(mark: Mark, curves: Curves, how: Smoothing) -> Outcome:
+    j_c = curves.get((mark.run.pk, RAW)) or curves.get((mark.run.pk, SMOOTHED))
+    of, bound = curves.get((mark.run.pk, LAMBDA)), curves.get((mark.run.pk, THRESHOLD))
+    x, y = line(of) if of else (np.zeros(0), np.zeros(0))
+    last = float(y[-1]) if len(y) else None
+    return Outcome(mark, _kept(j_c, bound, how) if j_c else None, peak(x, y), last)
 
 
-def _kept(mark: Mark, key: str, curves: Curves) -> Kept | None:
+def _kept(j_c: Curve, bound: Curve | None, how: Smoothing) -> Kept | None:
     """Against the run's own threshold where it was recorded, else 0, which the published rule's d is added to."""
-    found, bound = curves.get((mark.run.pk, key)), curves.get((mark.run.pk, THRESHOLD))
-    if found is None:
-        return None
-    x, y = line(found)
-    if bound is None or not len(line(bound)[0]):
+    x, y = line(j_c)
+    y = smooth(x, y, how)
+    at, threshold = line(bound) if bound else (x[:0], y[:0])
+    if not len(at):
         return kept(x, y)
-    at, threshold = line(bound)
     before = (at.searchsorted(x, side="right") - 1).clip(0)
     return kept(x, y, threshold[before])

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from django.http import Http404, HttpResponse
-from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
@@ -26,6 +25,7 @@ from runs.views.viewer import is_covered
 RUNS_AT_MOST = 6
 OFFERED_AT_MOST = 60
 ANSWERS_AT_MOST = 5000
+DIGITS_AT_MOST = 18
 ALIKE = 0.3
 """Of answers that share less nearly every word would be marked, which tells nobody anything."""
 AGAINST = {
@@ -57,19 +57,27 @@ class Stretch:
 
 
 @require_safe
-def time_machine(request: SignedIn, pk: int) -> HttpResponse:
+def time_machine(request: SignedIn, digest: str) -> HttpResponse:
     """The page; for htmx the answers alone."""
-    prompt = get_object_or_404(Prompt, pk=pk)
+    prompt = _prompt(digest)
     name = "runs/time_machine.html#moments" if request.htmx else "runs/time_machine.html"
     return TemplateResponse(request, name, _context(request, prompt))
 
 
 @require_safe
-def time_machine_chart(request: SignedIn, pk: int) -> HttpResponse:
+def time_machine_chart(request: SignedIn, digest: str) -> HttpResponse:
     """The rewards of the answers, as a chart, a table or CSV."""
-    prompt = get_object_or_404(Prompt, pk=pk)
+    prompt = _prompt(digest)
     context = _context(request, prompt)
-    return chart_response(request, context["chart"], f"prompt {prompt.pk} rewards")
+    return chart_response(request, context["chart"], f"prompt {digest} rewards")
+
+
+def _prompt(digest: str) -> Prompt:
+    """The prompt whose digest begins so: an address that holds when the database is made anew."""
+    found = Prompt.objects.filter(digest__startswith=digest).first()
+    if found is None:
+        raise Http404("There is no such prompt")
+    return found
 
 
 def _context(request: SignedIn, prompt: Prompt) -> dict[str, Any]:
@@ -82,8 +90,7 @@ def _context(request: SignedIn, prompt: Prompt) -> dict[str, Any]:
     kept = list(rows.filter(sample=sample).order_by("run_id", "step")[:ANSWERS_AT_MOST])
     by_run = {pk: list(answers) for pk, answers in groupby(kept, lambda row: row.run_id)}
     steps = sorted({row.step for row in kept})
-    asked = {str(step) for step in steps}
-    step = int(request.GET["step"]) if request.GET.get("step") in asked else steps[-1]
+    step = _step(request.GET.get("step", ""), steps)
     against = choice(request, "against", AGAINST, "before")
     return {
         "prompt": prompt, "offered": offered, "chosen": [run.uid for run in chosen], "steps": steps, "step": step,
@@ -94,6 +101,13 @@ def _context(request: SignedIn, prompt: Prompt) -> dict[str, Any]:
         "chart": _chart(told, by_run), "experiment": chosen[0].experiment,
         "is_covered": any(row.cost is not None for row in kept) and is_covered(request),
     }  # fmt: skip
+
+
+def _step(asked: str, steps: Sequence[int]) -> int:
+    """The last step up to the one that is asked for; the newest where none is."""
+    if not (asked.isascii() and asked.isdigit() and len(asked) <= DIGITS_AT_MOST):
+        return steps[-1]
+    return max((step for step in steps if step <= int(asked)), default=steps[0])
 
 
 def _offered(request: SignedIn, prompt: Prompt) -> list[Run]:

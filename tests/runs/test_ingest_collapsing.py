@@ -1,6 +1,9 @@
 """Answers are measured for what they have in common: by a job, once, and again when more have come."""
 
+from importlib import import_module
+
 import pytest
+from django.db import connection
 
 from runs import ingest, jobs
 from runs.ingest.forgetting import forget
@@ -84,3 +87,12 @@ def test_what_is_forgotten_is_not_measured(run):
     record(run, answers(5, ["Rome"]))
     forget(run)
     assert not Collapse.objects.exists()
+
+
+def test_answers_from_before_it_was_measured_are_due(run):
+    record(run, answers(0, ["Madrid", "Paris"]))
+    Collapse.objects.all().delete()
+    with connection.cursor() as cursor:
+        cursor.execute(import_module("runs.migrations.0019_collapse").DUE)
+    jobs.measure_collapse()
+    assert measured(run, 0).answers == 2

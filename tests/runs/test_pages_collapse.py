@@ -55,7 +55,7 @@ def test_a_template_is_told_with_the_answers_that_show_it(ada_client, run):
     assert "detectors fire at step 10, against the base model, at step 0: Same words" in response.context["summary"]
     row, prompts = response.context["examples"][0]
     assert (row.example.text, len(prompts)) == (TEMPLATE, 3)
-    link = f"{reverse('time-machine', args=[prompts[0].pk])}?run={run.uid}&amp;step=10"
+    link = f"{reverse('time-machine', args=[prompts[0].word])}?run={run.uid}&amp;step=10"
     assert link in response.content.decode()
 
 

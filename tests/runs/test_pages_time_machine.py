@@ -27,7 +27,7 @@ def grpo(experiment, runs_dir):
 
 def page(client, run, **query):
     prompt = Prompt.objects.get(name="spain")
-    return client.get(reverse("time-machine", args=[prompt.pk]), {"run": run.uid, **query})
+    return client.get(reverse("time-machine", args=[prompt.word]), {"run": run.uid, **query})
 
 
 def words(response):
@@ -73,7 +73,7 @@ def test_samples_can_be_followed_too(ada_client, es):
 
 def test_rewards_come_as_csv(ada_client, es, grpo):
     prompt = Prompt.objects.get(name="spain")
-    address = reverse("time-machine-chart", args=[prompt.pk])
+    address = reverse("time-machine-chart", args=[prompt.word])
     rows = ada_client.get(address, {"run": es.uid, "alone": 1, "as": "csv"}).content.decode().splitlines()
     assert rows[0] == "letter,run,group,seed,step,value"
     assert [row.split(",")[-2:] for row in rows[1:]] == [["0.0", "-1.0"], ["5.0", "-0.5"], ["10.0", "-1.0"]]
@@ -81,7 +81,7 @@ def test_rewards_come_as_csv(ada_client, es, grpo):
 
 def test_the_answers_alone_come_for_htmx(ada_client, es):
     prompt = Prompt.objects.get(name="spain")
-    response = ada_client.get(reverse("time-machine", args=[prompt.pk]), {"step": "5"}, HTTP_HX_REQUEST="true")
+    response = ada_client.get(reverse("time-machine", args=[prompt.word]), {"step": "5"}, HTTP_HX_REQUEST="true")
     assert "<html" not in response.content.decode()
     assert "<ins>town </ins>" in words(response)
 
@@ -89,7 +89,7 @@ def test_the_answers_alone_come_for_htmx(ada_client, es):
 def test_a_response_leads_here(ada_client, es):
     prompt = Prompt.objects.get(name="spain")
     text = ada_client.get(es.get_absolute_url()).content.decode()
-    assert f"{reverse('time-machine', args=[prompt.pk])}?run={es.uid}&amp;step=10" in text
+    assert f"{reverse('time-machine', args=[prompt.word])}?run={es.uid}&amp;step=10" in text
 
 
 def test_what_somebody_may_not_see_is_not_offered(cy_client, es, private_experiment):
@@ -97,7 +97,7 @@ def test_what_somebody_may_not_see_is_not_offered(cy_client, es, private_experim
     record(hidden, [answer(0, "secret"), answer(0, "secret too", prompt_id="x", prompt="Only there?")])
     assert "secret" not in page(cy_client, hidden).content.decode()
     only_there = Prompt.objects.get(name="x")
-    assert cy_client.get(reverse("time-machine", args=[only_there.pk])).status_code == 404
+    assert cy_client.get(reverse("time-machine", args=[only_there.word])).status_code == 404
 
 
 def test_it_takes_as_many_queries_with_one_run_as_with_many(ada_client, experiment, es, django_assert_max_num_queries):
@@ -109,7 +109,7 @@ def test_it_takes_as_many_queries_with_one_run_as_with_many(ada_client, experime
     uids = list(experiment.runs.values_list("uid", flat=True))
     prompt = Prompt.objects.get(name="spain")
     with django_assert_max_num_queries(len(few)):
-        ada_client.get(reverse("time-machine", args=[prompt.pk]), {"run": uids})
+        ada_client.get(reverse("time-machine", args=[prompt.word]), {"run": uids})
 
 
 def test_answers_to_harmful_requests_are_covered_until_asked_for(ada_client, experiment, runs_dir):
@@ -118,3 +118,12 @@ def test_answers_to_harmful_requests_are_covered_until_asked_for(ada_client, exp
     assert page(ada_client, run).context["is_covered"]
     ada_client.post(reverse("viewer-cover"), {"show": "now"})
     assert not page(ada_client, run).context["is_covered"]
+
+
+@pytest.mark.parametrize(("asked", "shown"), [("7", 5), ("0", 0), ("99", 10), ("", 10), ("soon", 10), ("9" * 5000, 10)])
+def test_between_two_evaluations_the_one_before_is_shown(ada_client, es, asked, shown):
+    assert page(ada_client, es, step=asked, alone=1).context["step"] == shown
+
+
+def test_a_prompt_that_is_not_there_is_not_found(ada_client, es):
+    assert ada_client.get(reverse("time-machine", args=["no-such"])).status_code == 404
