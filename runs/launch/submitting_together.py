@@ -18,6 +18,8 @@ from workers.executors.slurm import Slurm
 from workers.executors.states import State
 
 log = logging.getLogger(__name__)
+ON_ITS_WAY = "on its way to the cluster"
+NOT_CALLED = (State.CREATED.value, State.SUBMITTING.value)
 ARRAY_AT_MOST = 1000
 """Slurm's own limit, where a cluster does not set another one; what a cluster refuses is submitted one by one."""
 
@@ -36,14 +38,14 @@ def _alike(jobs: Sequence[Job]) -> list[list[Attempt]]:
     """Attempts of one sweep that have never been submitted and ask for the same, where there are several."""
     groups: dict[tuple[object, ...], list[Attempt]] = {}
     for job in jobs:
-        is_new = job.state == State.CREATED.value and job.cancel_requested_at is None
+        is_new = job.state in NOT_CALLED and job.submits == 0 and job.cancel_requested_at is None
         if isinstance(job, Attempt) and is_new and not job.hold and job.run.sweep_id:
             groups.setdefault((job.run.sweep_id, job.run.run_config.compute), []).append(job)
     return [group[:ARRAY_AT_MOST] for group in groups.values() if len(group) > 1]
 
 
 def _submit(executor: Slurm, group: Sequence[Attempt]) -> bool:
-    mine = [job for job in group if move(job, State.SUBMITTING, "on its way to the cluster")]
+    mine = [job for job in group if job.state == State.SUBMITTING.value or move(job, State.SUBMITTING, ON_ITS_WAY)]
     try:
         ready = [job for job in mine if _is_prepared(job)]
         # Where the database was restored, the cluster may have them already.

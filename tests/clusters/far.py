@@ -95,6 +95,13 @@ def run_far(experiment: Experiment, **compute: Any) -> Run:
     return launch.create_run(experiment=experiment, person=experiment.owner, config=config, name="far away")
 
 
+def sweep_far(experiment: Experiment, seeds: int, **compute: Any) -> list[Run]:
+    """A sweep for it of so many runs, all of which may be there at once."""
+    base = {**preset("es-micro").config, "compute": {"cluster": "far", **compute}}
+    new = launch.NewSweep(base, list(range(seeds)), grid={"es.sigma": [0.01]}, at_once=seeds)
+    return list(launch.create_sweep(new, experiment, experiment.owner).runs.order_by("pk"))
+
+
 def tick_far(run: Run) -> Attempt:
     """One tick, then the newest attempt."""
     attempt = attempt_of(run)

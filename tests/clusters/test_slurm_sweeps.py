@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import pytest
 
 from runs import launch, reconcile
-from runs.models import Attempt, Cluster, Experiment, Run
-from tests.clusters.far import Far, asked, far_until, there, tick_far
+from runs.models import Attempt, Cluster, Experiment
+from tests.clusters.far import Far, asked, far_until, sweep_far, there, tick_far
 from tests.clusters.slurm import SlurmCluster
 from tests.clusters.test_slurm_submits_once import COUNTS, Killed, die, jobs_of, once
 from tests.runs.clusters import attempt_of
 from tests.workers.attempts import CHECKPOINTS, until
-from workers.config import preset
+from workers.executors.base import Unreachable
 from workers.executors.places import SharedDisk
 from workers.executors.shell import Answer
 from workers.executors.states import State
@@ -21,27 +21,20 @@ from workers.executors.states import State
 HERE = pytest.mark.parametrize("reached", ["here"], indirect=True)
 
 
-def swept(experiment: Experiment, seeds: int, **compute: object) -> list[Run]:
-    """A sweep of so many runs, all of which may be there at once."""
-    base = {**preset("es-micro").config, "compute": {"cluster": "far", **compute}}
-    new = launch.NewSweep(base, list(range(seeds)), grid={"es.sigma": [0.01]}, at_once=seeds)
-    return list(launch.create_sweep(new, experiment, experiment.owner).runs.order_by("pk"))
-
-
-def called(program: str) -> int:
-    """How often a command of Slurm was run since they were last cleared."""
-    return [argv[0] for argv in asked].count(program)
+def submits() -> list[str]:
+    """The first option of each sbatch since they were last cleared."""
+    return [argv[1] for argv in asked if argv[0] == "sbatch"]
 
 
 def test_runs_that_go_together_are_one_array_and_each_is_cancelled_by_itself(
     experiment: Experiment, far: Far, slurm: SlurmCluster
 ) -> None:
     far.program = CHECKPOINTS
-    runs = swept(experiment, 4, cores=4)
+    runs = sweep_far(experiment, 4, cores=4)
     asked.clear()
     tick_far(runs[0])
     if not Cluster.objects.get(name="far").is_far:
-        assert called("sbatch") == 1
+        assert submits() == ["--test-only", "--parsable"]
     numbers = [attempt_of(run).native_id for run in runs]
     assert len({number.partition("_")[0] for number in numbers}) == 1 and len(set(numbers)) == 4
     for run in runs:
@@ -91,7 +84,7 @@ def test_a_worker_that_dies_around_an_array_costs_nothing(
     experiment: Experiment, far: Far, slurm: SlurmCluster, moment: str
 ) -> None:
     far.program = COUNTS
-    runs = swept(experiment, 3)
+    runs = sweep_far(experiment, 3)
     MOMENTS[moment](far)
     with pytest.raises(Killed):
         reconcile.tick(Cluster.objects.get(name="far"))
@@ -103,11 +96,35 @@ def test_a_worker_that_dies_around_an_array_costs_nothing(
     assert not slurm.ask("squeue", "-h", "-t", "PD,R", "-o", "%j")
 
 
+class Silent(SharedDisk):
+    """Gives no answer the first time."""
+
+    silences = 1
+
+    def look(self, argv: Sequence[str], keys: Iterable[str], timeout_seconds: float) -> Answer:
+        """Nothing, or what Slurm says."""
+        if Silent.silences:
+            Silent.silences -= 1
+            raise Unreachable("no answer")
+        return super().look(argv, keys, timeout_seconds)
+
+
+@HERE
+def test_what_a_silent_cluster_was_not_asked_goes_as_one_array_later(experiment: Experiment, far: Far) -> None:
+    far.program, far.place = COUNTS, Silent(far.place.shell)  # type: ignore[attr-defined]
+    runs = sweep_far(experiment, 3)
+    assert tick_far(runs[0]).state == State.SUBMITTING.value
+    asked.clear()
+    for run in runs:
+        assert far_until(run, "succeeded", "failed").state == State.SUCCEEDED.value
+    assert submits() == ["--test-only", "--parsable"]
+
+
 @HERE
 def test_where_an_array_is_refused_each_is_submitted_alone_and_told_why(experiment: Experiment, far: Far) -> None:
-    runs = swept(experiment, 2, gpus=99)
+    runs = sweep_far(experiment, 2, gpus=99)
     asked.clear()
     for run in runs:
         refused = far_until(run, "failed", "queued", "running")
         assert refused.state == State.FAILED.value and "Requested node configuration is not available" in refused.reason
-    assert called("sbatch") == 3
+    assert submits() == ["--test-only", "--parsable", "--parsable"]

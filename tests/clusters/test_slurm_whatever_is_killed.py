@@ -15,7 +15,7 @@ import pytest
 
 from runs import reconcile
 from runs.models import Attempt, Cluster, Experiment, Run
-from tests.clusters.far import Far, breathe, run_far, there
+from tests.clusters.far import Far, breathe, run_far, sweep_far, there
 from tests.clusters.slurm import SlurmCluster
 from tests.clusters.slurm.config import NODES
 from tests.runs.clusters import attempt_of
@@ -133,14 +133,21 @@ def check(run: Run, story: str) -> None:
         assert not began.exists() or began.read_text() in ("", "x"), story
 
 
+def some_more(chaos: Chaos, before: int = 0) -> list[Run]:
+    """Several at once: by turns as a sweep, which goes as one array, and each by itself."""
+    if before // RUNS % 2 == 0:
+        return sweep_far(chaos.experiment, RUNS, restarts=RESTARTS)
+    return [run_far(chaos.experiment, restarts=RESTARTS) for _ in range(RUNS)]
+
+
 def test_no_run_is_lost_and_none_doubled(chaos: Chaos) -> None:
-    runs = [run_far(chaos.experiment, restarts=RESTARTS) for _ in range(RUNS)]
+    runs = some_more(chaos)
     killed = []
     for _ in range(KILLS):
         ticks(chaos.random.uniform(0.2, 2.0))
         killed.append(chaos.one())
         if all(has_ended(run) for run in runs):
-            runs += [run_far(chaos.experiment, restarts=RESTARTS) for _ in range(RUNS)]
+            runs += some_more(chaos, len(runs))
     until(lambda: all_ended(runs), 120)
     story = f"seed {SEED}: {' '.join(killed)}"
     for run in runs:

@@ -154,7 +154,7 @@ class Slurm:
             names = self._ask(("sinfo", "--noheader", "--format=%R")).split()
         except Unreachable:
             return ""
-        return f" (partition {self.site.partition or 'by default'}; there are {', '.join(sorted(set(names)))})"
+        return f" (there are {', '.join(sorted(set(names)))})"
 
     def _make_directories(self, specs: Sequence[Spec]) -> None:
         """Raises Unreachable."""
