@@ -138,7 +138,7 @@ def _walk(mark: Mark, j_c: Floats, of: Floats) -> list[dict[str, Any]]:
     }  # fmt: skip
     end = {
         **look, "mode": "markers+text", "name": mark.name, "x": numbers(j_c[-1:]), "y": numbers(of[-1:]),
-        "text": [mark.letter], "textposition": "top center",
+        "text": [f" {mark.letter}"], "textposition": "middle right", "cliponaxis": False,
         "marker": {"color": stroke, "symbol": group.marker, "size": 11},
     }  # fmt: skip
     way = {

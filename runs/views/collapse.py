@@ -30,6 +30,19 @@ class AtStep:
     fired: list[str]
 
 
+@dataclass(frozen=True)
+class Shown:
+    """A text that answers share, which detectors it is that it fired, and prompts that were answered with it."""
+
+    text: str
+    rows: list[Told]
+    prompts: list[Prompt]
+
+    @property
+    def is_alarm(self) -> bool:
+        return any(row.is_alarm for row in self.rows)
+
+
 @require_safe
 def run_collapse(request: SignedIn, uid: str) -> HttpResponse:
     """The page; for htmx the panel alone."""
@@ -93,11 +106,15 @@ def _over_steps(run: Run, rows: list[Collapse], chosen: Collapse | None) -> list
     return [one for one in found if one.fired]
 
 
-def _examples(said: list[Told]) -> list[tuple[Told, list[Prompt]]]:
-    """What fired, with the prompts of the first answers that show it."""
+def _examples(said: list[Told]) -> list[Shown]:
+    """What fired, each text once, with the prompts of the first answers that show it."""
     fired = [(row, row.example) for row in said if row.fired and row.example]
     prompts = Prompt.objects.in_bulk({key for _, example in fired for key in example.keys})
-    return [(row, [prompts[key] for key in example.keys if key in prompts]) for row, example in fired]
+    found: dict[str, Shown] = {}
+    for row, example in fired:
+        asked = [prompts[key] for key in example.keys if key in prompts]
+        found.setdefault(example.text, Shown(example.text, [], asked)).rows.append(row)
+    return list(found.values())
 
 
 def _bases(run: Run, split: str) -> list[Collapse]:

@@ -53,16 +53,17 @@ def test_an_honest_step_is_quiet_and_says_against_what(ada_client, run):
 def test_a_template_is_told_with_the_answers_that_show_it(ada_client, run):
     response = page(ada_client, run, step=10)
     assert "detectors fire at step 10, against the base model, at step 0: Same words" in response.context["summary"]
-    row, prompts = response.context["examples"][0]
-    assert (row.example.text, len(prompts)) == (TEMPLATE, 3)
-    link = f"{reverse('time-machine', args=[prompts[0].word])}?run={run.uid}&amp;step=10"
+    (shown,) = response.context["examples"]
+    assert (shown.text, len(shown.prompts)) == (TEMPLATE, 3)
+    assert [row.name for row in shown.rows] == ["exact", "near", "opening", "sentence", "refusal"]
+    link = f"{reverse('time-machine', args=[shown.prompts[0].word])}?run={run.uid}&amp;step=10"
     assert link in response.content.decode()
 
 
 def test_a_foreign_sentence_is_quoted(ada_client, run):
     response = page(ada_client, run)
     assert response.context["at"].step == 15
-    assert [row.name for row, _ in response.context["examples"]] == ["sentence"]
+    assert [row.name for shown in response.context["examples"] for row in shown.rows] == ["sentence"]
     assert FOREIGN in words(response)
 
 
