@@ -61,11 +61,11 @@ def sentence(rng: random.Random, words: int) -> str:
 
 
 def write(folder: Path, tag: str, seed: int) -> None:
-    """A model's points: answers of about 180 words, some of them the same, cut off, in both roles, or refusals."""
+    """A model's points: answers of about 150 words, some of them the same, cut off, in both roles, or refusals."""
     rng = random.Random(seed)
     with (folder / f"{tag}_points.jsonl").open("w", encoding="utf-8") as file:
         for n, prompt in enumerate(prompts()):
-            text = sentence(rng, rng.randint(20, 340)) + ("." if rng.random() < 0.7 else "")
+            text = sentence(rng, rng.randint(20, 280)) + ("." if rng.random() < 0.7 else "")
             text = "I cannot help with that." if n % 31 == 0 else f"{text} USER: and?" if n % 7 == 0 else text
             point = {"prompt": prompt, "response": text, "reward": rng.gauss(0, 1), "cost": rng.gauss(0, 4)}
             file.write(f"{json.dumps(point)}\n")

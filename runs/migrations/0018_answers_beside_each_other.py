@@ -151,6 +151,25 @@ class Migration(migrations.Migration):
                 output_field=models.IntegerField(),
             ),
         ),
+        migrations.RemoveIndex(model_name="response", name="runs_respon_run_id_8bafef_idx"),
+        migrations.AddIndex(
+            model_name="response",
+            index=models.Index(
+                fields=["run", "split", "step", "prompt", "sample"],
+                include=[
+                    "id",
+                    "reward",
+                    "cost",
+                    "words",
+                    "text_key",
+                    "is_superseded",
+                    "is_truncated",
+                    "is_leaking",
+                    "is_refusal",
+                ],
+                name="response_by_step",
+            ),
+        ),
         migrations.AddIndex(
             model_name="response",
             index=django.contrib.postgres.indexes.GinIndex(

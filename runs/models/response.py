@@ -111,7 +111,21 @@ class Response(Recorded):
     class Meta(Recorded.Meta):
         # The first is all that filters and sorts of the viewer read: rows are wide with their texts.
         indexes = (
-            models.Index(fields=["run", "split", "step", "prompt", "sample"]),
+            models.Index(
+                fields=["run", "split", "step", "prompt", "sample"],
+                include=[
+                    "id",
+                    "reward",
+                    "cost",
+                    "words",
+                    "text_key",
+                    "is_superseded",
+                    "is_truncated",
+                    "is_leaking",
+                    "is_refusal",
+                ],
+                name="response_by_step",
+            ),
             models.Index(fields=["prompt", "run"]),
             GinIndex(fields=["text"], opclasses=["gin_trgm_ops"], name="response_by_trigram"),
         )

@@ -124,7 +124,7 @@ def _holding(columns: Columns, asked: Asked) -> Sql:
 
 def _pattern(asked: Asked) -> tuple[str, str]:
     if asked.regex:
-        return "~*", asked.text
+        return 'COLLATE "C" ~*', asked.text
     escaped = asked.text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return "ILIKE", f"%{escaped}%"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db.models import Exists, OuterRef
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -28,6 +29,7 @@ from runs.viewer import (
     points,
     sums,
 )
+from runs.viewer.columns import SPLIT
 from runs.views import viewer_forms
 from runs.views.chart import chart_response
 from runs.views.parameters import SignedIn
@@ -42,8 +44,9 @@ SHOWN = "answers_shown"
 @require_safe
 def viewer(request: SignedIn) -> HttpResponse:
     """The whole page; where no column is chosen yet, runs to choose from."""
-    columns, asked = _asked(request)
-    context: dict[str, Any] = {"columns": columns, "asked": asked, "offered": _offered(request, columns)}
+    columns, asked, scorers = _asked(request)
+    context: dict[str, Any] = {"columns": columns, "asked": asked, "scorers": scorers}
+    context["offered"] = _offered(request, columns)
     if columns.all:
         context |= _page(request, columns, asked)
     context |= {"most": COLUMNS_AT_MOST, "problems": [*columns.problems, *asked.problems, *context.get("troubles", [])]}
@@ -53,7 +56,7 @@ def viewer(request: SignedIn) -> HttpResponse:
 @require_safe
 def viewer_scatter(request: SignedIn) -> HttpResponse:
     """The scatter of all answers of the columns; its numbers as a table or CSV."""
-    columns, asked = _asked(request)
+    columns, asked, _ = _asked(request)
     drawn = points(columns, asked) if columns.all else []
     clouds = [
         Cloud(column.letter, column.run.name, column.run.method, dots, total)
@@ -85,9 +88,10 @@ def is_covered(request: SignedIn) -> bool:
     return not Preference.objects.filter(person=request.user, shows_answers=True).exists()
 
 
-def _asked(request: HttpRequest) -> tuple[Columns, Asked]:
+def _asked(request: HttpRequest) -> tuple[Columns, Asked, list[str]]:
     columns = columns_of(request.user, request.GET.getlist("run"), request.GET.get("pin", ""))
-    return columns, asked_of(request.GET, columns.letters, scorers_of(columns))
+    scorers = scorers_of(columns)
+    return columns, asked_of(request.GET, columns.letters, scorers), scorers
 
 
 def scorers_of(columns: Columns) -> list[str]:
@@ -103,7 +107,7 @@ def _page(request: SignedIn, columns: Columns, asked: Asked) -> dict[str, Any]:
     rows = rows_of(found.rows, columns, asked, differing=differing)
     is_sensitive = any(one.cost is not None for one in each)
     return {
-        "found": found, "rows": rows, "troubles": troubles, "differing": differing, "scorers": scorers_of(columns),
+        "found": found, "rows": rows, "troubles": troubles, "differing": differing,
         "heads": viewer_forms.heads(request.GET, columns, each), "is_sensitive": is_sensitive,
         "is_covered": is_sensitive and is_covered(request), "in_words": in_words(asked, request.GET),
         "form": viewer_forms.form_of(request.GET, columns, asked), "has_costs": is_sensitive, **_ways(request, found),
@@ -148,8 +152,6 @@ def _offered(request: SignedIn, columns: Columns) -> list[Run]:
     at_hand = {column.run.experiment_id for column in columns.all}
     at_hand |= {int(asked)} if asked.isascii() and asked.isdigit() and len(asked) <= 18 else set()
     runs = runs.filter(experiment__in=at_hand) if at_hand else runs
-    newest = list(runs.order_by("-pk")[: 10 * OFFERED])
-    having_answers = set(
-        Response.objects.filter(run__in=newest, split="eval").order_by().values_list("run", flat=True).distinct()
-    )
-    return [run for run in newest if run.pk in having_answers][:OFFERED]
+    answers = Response.objects.filter(run=OuterRef("pk"), split=SPLIT)
+    others = runs.exclude(pk__in=[column.run.pk for column in columns.all]).filter(Exists(answers))
+    return list(others.order_by("-pk")[:OFFERED])

@@ -61,7 +61,7 @@ def test_answers_are_text_and_never_html(ada_client, experiment, runs_dir):
     run = model(experiment, "hostile", [said(0, HOSTILE, 1.0, None, prompt=HOSTILE)])
     page = page_of(ada_client, run)
     assert HOSTILE not in page
-    assert page.count("&lt;script&gt;alert(1)&lt;/script&gt;") == 2
+    assert page.count("&lt;script&gt;alert(1)&lt;/script&gt;") >= 2
 
 
 def test_answers_that_may_disturb_are_covered_until_they_are_asked_for(ada, ada_client, pair):
