@@ -31,7 +31,7 @@ def field_name(path: str, tag: str) -> str:
 
 KNOBS = {field_name(k.path, k.tag): k for k in knobs(RunConfig) if k.path not in ("schema", "seed")}
 """Name of the field -> knob."""
-METHODS = ("es", "grpo")
+METHODS = ("es", "grpo", "scorer")
 OPTIONAL = ("es.lora", "grpo.lora")
 """Sections that may be left out as a whole."""
 SEEDS_AT_MOST = 20
@@ -40,10 +40,12 @@ COPY = " (copy)"
 
 ESSENTIAL = {
     "method", "model.path", "task.name", "task.own.path", "task.own.options",
+    "task.safety.scorer", "task.safety.lambda_rule", "task.safety.lambda_init", "task.safety.lambda_lr",
     "es.iterations", "es.population", "es.sigma", "es.alpha", "es.noise", "es.prompts", "es.max_new_tokens",
     "grpo.max_steps", "grpo.learning_rate", "grpo.num_generations", "grpo.per_device_train_batch_size",
     "grpo.max_completion_length", "grpo.temperature", "grpo.beta",
-    "evaluation.every", "evaluation.prompts", "evaluation.samples", "compute.cluster",
+    "scorer.name", "scorer.reward_model", "scorer.cost_model", "scorer.host", "scorer.token_file", "scorer.site",
+    "scorer.site_token_file", "evaluation.every", "evaluation.prompts", "evaluation.samples", "compute.cluster",
     "compute.partition", "compute.cores", "compute.gpus",
 }  # fmt: skip
 """Knobs that are not folded away."""
@@ -55,6 +57,7 @@ TITLES = {
     "task": _("Task"),
     "es": _("Evolution Strategies"),
     "grpo": "GRPO",
+    "scorer": _("Scorer"),
     "evaluation": _("Evaluation"),
     "compute": _("Compute"),
     "tracking": _("Tracking"),
@@ -154,7 +157,8 @@ def _limit(limit: float | None) -> str:
 def widget(knob: Knob) -> forms.Widget:
     """A control that fits. Numbers are text with a number pad: 1e-3 is typed as it is written, and kept if wrong."""
     if knob.path == "method":
-        return forms.RadioSelect(choices=[("es", gettext("Evolution Strategies")), ("grpo", "GRPO")])
+        names = {"es": gettext("Evolution Strategies"), "grpo": "GRPO", "scorer": gettext("A scorer, no training")}
+        return forms.RadioSelect(choices=list(names.items()))
     if knob.choices:
         return forms.Select(choices=[(c, c) for c in knob.choices])
     if knob.kind is bool:
@@ -326,7 +330,7 @@ def standing_at(config: Mapping[str, Any], path: str) -> Any:
 
 
 def assembled(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields -> a config's JSON: sections nested, the other method's left out, empty knobs left to their defaults."""
+    """Fields -> a config's JSON: sections nested, the other methods' left out, empty knobs left to their defaults."""
     method = data.get("method") or ""
     config: dict[str, Any] = {method: {}} if method in METHODS else {}
     task = data.get("task.name") or KNOBS["task.name"].default

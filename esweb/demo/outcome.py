@@ -96,7 +96,8 @@ class Outcome:
         if self.reward is None:
             is_starting = self.attempt.state == State.RUNNING.value and self.attempt.phase
             return f"{said} ({self.attempt.phase})" if is_starting else said
-        return f"{said}, step {self.step} of {self.run.run_config.steps}, held-out reward {_change(self.reward)}"
+        told = f"safe answers {_change(self.safe, 2)}" if self.safe else f"held-out reward {_change(self.reward)}"
+        return f"{said}, step {self.step} of {self.run.run_config.steps}, {told}"
 
 
 def outcomes(runs: Iterable[Run]) -> list[Outcome]:

@@ -19,7 +19,10 @@ SLOW_SECONDS = 30.0
 
 
 class Misbehaving(ThreadingHTTPServer):
-    """`manners` are taken one a request: fine, 500, nan, few, slow or dead; the last one stays."""
+    """`manners` are taken one a request: fine, 500, nan, few, slow or dead; the last one stays.
+
+    Dead closes the connection without a word, and refuses those that come after.
+    """
 
     daemon_threads = True
     block_on_close = False
@@ -33,6 +36,11 @@ class Misbehaving(ThreadingHTTPServer):
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def die(self) -> None:
+        """As where its process is killed."""
+        self.shutdown()
+        self.server_close()
 
     def next(self) -> str:
         """The manner of this request."""
@@ -48,6 +56,7 @@ class Handler(BaseHTTPRequestHandler):
         manner = self.server.next()
         if manner == "dead":
             self.close_connection = True
+            threading.Thread(target=self.server.die, daemon=True).start()
             return
         if manner == "slow":
             self.server.ended.wait(SLOW_SECONDS)

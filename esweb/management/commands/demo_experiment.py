@@ -21,7 +21,7 @@ from runs.models import Experiment, Run
 LOOK_SECONDS = 1.0
 WORKER_SECONDS = 180.0
 VERDICT = "Every run succeeded and every reward rose."
-SAFE_VERDICT = "λ moved, and the share of safe answers rose, in every run for safety."
+SAFE_VERDICT = "Every run succeeded. Every reward rose; for safety, λ moved and the share of safe answers rose."
 
 
 class Command(BaseCommand):
@@ -45,9 +45,7 @@ class Command(BaseCommand):
         if failing := [f"{o.run.preset} seed {o.run.seed} {o.failing}" for o in ended if o.failing]:
             self.say("Not as it should be:", *failing)
             sys.exit(1)
-        self.say(VERDICT)
-        if any(outcome.is_safety for outcome in ended):
-            self.say(SAFE_VERDICT)
+        self.say(SAFE_VERDICT if any(outcome.is_safety for outcome in ended) else VERDICT)
 
     def launch(self, plan: experiment.Plan, person: User) -> list[Experiment]:
         """Makes the model and launches the runs. Raises CommandError where that cannot work."""
