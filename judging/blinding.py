@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 NAME, MARKER = "name", "marker"
 VERSION = r"(?:-?\d[\w.-]*)?"
@@ -34,5 +35,10 @@ def hidden(text: str, names: Iterable[str], instead: str) -> str:
 
 
 def _names(names: Iterable[str]) -> re.Pattern[str]:
+    return _pattern(frozenset(names))
+
+
+@lru_cache(maxsize=64)
+def _pattern(names: frozenset[str]) -> re.Pattern[str]:
     own = sorted({name for name in names if len(name) >= SHORTEST}, key=len, reverse=True)
     return re.compile(rf"(?<!\w)(?:{'|'.join([*map(re.escape, own), *FAMILIES])})(?!\w)", re.I)

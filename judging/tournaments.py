@@ -8,7 +8,7 @@ from datetime import timedelta
 from functools import cache
 
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils import timezone
 from django.utils.translation import gettext
 
@@ -29,7 +29,11 @@ CONTESTANTS_AT_MOST = 20
 COMPARISONS_AT_MOST = 50_000
 GOLD_AT_MOST = 200
 DAYS_IN_BIN = 30
-BATCH = 2000
+COPY = """
+COPY judging_comparison (tournament_id, place, prompt_id, a_id, b_id, response_a_id, response_b_id, first, leaks)
+FROM STDIN
+"""
+"""Ten times as quick as inserts, which for 50 000 rows would keep a request waiting too long."""
 
 
 class CannotMake(ValueError):
@@ -177,17 +181,14 @@ def _compare(
 ) -> None:
     names = names_of(contestants)
     told = cache(lambda text: leaks(text, names))
-    rows = []
-    for place, one in enumerate(met):
-        prompt = chosen[one.prompt]
-        a, b = (answers.of[k][prompt.prompt_id] for k in (one.a, one.b))
-        leaked = [f"{side}:{leak}" for side, answer in zip(Side, (a, b), strict=True) for leak in told(answer.text)]
-        row = Comparison(
-            tournament=tournament, place=place, prompt=prompt, a=contestants[one.a], b=contestants[one.b],
-            response_a=a, response_b=b, first=Side.A if one.a_is_left else Side.B, leaks=leaked,
-        )  # fmt: skip
-        rows.append(row)
-    Comparison.objects.bulk_create(rows, batch_size=BATCH)
+    with connection.cursor() as cursor, cursor.copy(COPY) as copy:
+        for place, one in enumerate(met):
+            prompt = chosen[one.prompt]
+            a, b = (answers.of[k][prompt.prompt_id] for k in (one.a, one.b))
+            leaked = [f"{side}:{leak}" for side, answer in zip(Side, (a, b), strict=True) for leak in told(answer.text)]
+            first = Side.A if one.a_is_left else Side.B
+            pair = (contestants[one.a].pk, contestants[one.b].pk, a.pk, b.pk)
+            copy.write_row((tournament.pk, place, prompt.pk, *pair, first.value, leaked))
 
 
 def names_of(contestants: Sequence[Contestant]) -> list[str]:

@@ -6,11 +6,13 @@ and the comparison goes to somebody else; whoever comes back to it later is stil
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from datetime import timedelta
+from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Max, Q, QuerySet
+from django.db.models import Count, F, Max, Q, QuerySet
 from django.utils import timezone
 
 from judging.models import Comparison, Tournament, Turn, Voter
@@ -66,14 +68,27 @@ def _new(tournament: Tournament, voter: Voter, count: int) -> list[Turn]:
 
 def _free(voter: Voter) -> QuerySet[Comparison]:
     """Comparisons that the voter has not seen, and that need somebody yet."""
-    held = Q(turns__is_passed=False) & (
-        Q(turns__ended_at__isnull=False) | Q(turns__handed_at__gt=timezone.now() - GIVEN_UP_AFTER)
-    )
     there = Comparison.objects.filter(
         tournament=voter.tournament_id, gold_pair=None, response_a__isnull=False, response_b__isnull=False
     )
-    unseen = there.exclude(pk__in=voter.turns.values("comparison"))
-    return unseen.annotate(held=Count("turns", filter=held)).filter(held__lt=voter.tournament.overlap).order_by("place")
+    held = Q(ended_at__isnull=False) | Q(handed_at__gt=timezone.now() - GIVEN_UP_AFTER)
+    full = _by_enough(Turn.objects.filter(held, is_passed=False, comparison__tournament=voter.tournament_id))
+    seen = voter.turns.values("comparison")
+    return there.exclude(pk__in=seen).exclude(pk__in=full.values("comparison")).order_by("place")
+
+
+def judged(tournaments: Collection[int]) -> Counter[int]:
+    """tournament id -> how many of its pairs as many people have judged as are to."""
+    done = Turn.objects.filter(
+        comparison__tournament__in=tournaments, comparison__gold_pair=None, ended_at__isnull=False, is_passed=False
+    )
+    return Counter(_by_enough(done).values_list("comparison__tournament", flat=True))
+
+
+def _by_enough(turns: QuerySet[Turn]) -> QuerySet[Turn, dict[str, Any]]:
+    """A row a comparison of which there are as many of these turns as the tournament's overlap."""
+    whose = turns.order_by().values("comparison", "comparison__tournament", "comparison__tournament__overlap")
+    return whose.annotate(n=Count("pk")).filter(n__gte=F("comparison__tournament__overlap"))
 
 
 def _gold(voter: Voter) -> QuerySet[Comparison]:

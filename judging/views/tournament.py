@@ -22,7 +22,7 @@ from judging.access import may_look_after, may_vote
 from judging.forms import InvitationForm
 from judging.invitations import CannotInvite, invite, take_back
 from judging.models import Invitation, Tournament, Verdict, Voter
-from judging.views.tournaments import with_progress
+from judging.views.tournaments import progress
 from judging.views.visible import own_tournament, visible_tournament
 from runs.models import Run
 from runs.views.parameters import SignedIn
@@ -113,10 +113,10 @@ def _page(
 
 
 def _standing(request: SignedIn, found: Tournament) -> dict[str, Any]:
-    counted = with_progress(Tournament.objects.filter(pk=found.pk)).get()
+    (counted,) = progress([found])
     own = may_look_after(request.user, found)
     return {
-        "tournament": found, "pairs": counted.pairs, "judged": counted.judged, "own": own,  # type: ignore[attr-defined]
+        "tournament": found, "pairs": counted.pairs, "judged": counted.judged, "own": own,
         "prompts": found.chosen_prompts.count(), "voted": voted(found) if own else [],
         "voters": found.voters.count(),
     }  # fmt: skip

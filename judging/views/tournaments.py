@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
-from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.db.models import Count, QuerySet
 from django.http import HttpResponse
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
 from judging.access import may_hold, may_look_after
-from judging.models import Comparison, Tournament
+from judging.models import Comparison, Contestant, Tournament
 from judging.tournaments import DAYS_IN_BIN
+from judging.turns import judged
 from runs.views.parameters import SignedIn, choice, page_of
 
 TOURNAMENTS_A_PAGE = 20
 SHELVES = ("current", "bin")
 
 
+@dataclass(frozen=True)
+class Progress:
+    """How far a tournament is: `judged` of its `pairs`, each by as many people as are to."""
+
+    tournament: Tournament
+    pairs: int
+    judged: int
+    contestants: int
+
+
 @require_safe
 def tournaments(request: SignedIn) -> HttpResponse:
     """The list, or what of it lies in the bin and may be restored."""
     shelf = choice(request, "shelf", SHELVES, "current")
-    found = with_progress(_listed(request, shelf).select_related("owner").prefetch_related("rubrics__criterion"))
+    found = _listed(request, shelf).select_related("owner").prefetch_related("rubrics__criterion")
     page = page_of(request, found.order_by("-created_at", "-pk"), TOURNAMENTS_A_PAGE)
-    entries = [(one, may_look_after(request.user, one)) for one in page]
+    entries = [(one, may_look_after(request.user, one.tournament)) for one in progress(page)]
     context = {
         "page": page, "entries": entries, "shelf": shelf, "may_hold": may_hold(request.user), "days": DAYS_IN_BIN,
     }  # fmt: skip
@@ -36,21 +49,14 @@ def _listed(request: SignedIn, shelf: str) -> QuerySet[Tournament]:
     return Tournament.objects.permitted_to(request.user).filter(deleted_at__isnull=False)
 
 
-def with_progress(found: QuerySet[Tournament]) -> QuerySet[Tournament]:
-    """Adds `pairs`, `judged` (pairs that enough people have judged), and `contestants_count`.
-
-    Each by a question of its own: joined, they would multiply.
-    """
-    pairs = Comparison.objects.filter(tournament=OuterRef("pk"), gold_pair=None)
-    done = Count("turns", filter=Q(turns__ended_at__isnull=False, turns__is_passed=False))
-    judged = pairs.annotate(done=done).filter(done__gte=F("tournament__overlap"))
-    return found.annotate(
-        contestants_count=Count("contestants", distinct=True),
-        pairs=_count(pairs),
-        judged=_count(judged),
-    )
+def progress(found: Iterable[Tournament]) -> list[Progress]:
+    """How far each is. Three questions, however many they are."""
+    by_pk = {one.pk: one for one in found}
+    done = judged(by_pk)
+    pairs = _counted(Comparison.objects.filter(tournament__in=by_pk, gold_pair=None))
+    contestants = _counted(Contestant.objects.filter(tournament__in=by_pk))
+    return [Progress(one, pairs.get(pk, 0), done[pk], contestants.get(pk, 0)) for pk, one in by_pk.items()]
 
 
-def _count(rows: QuerySet[Comparison]) -> Coalesce:
-    counted = rows.order_by().values("tournament").annotate(n=Count("pk", distinct=True)).values("n")
-    return Coalesce(Subquery(counted), 0)
+def _counted(rows: QuerySet[Comparison] | QuerySet[Contestant]) -> dict[int, int]:
+    return dict(rows.order_by().values_list("tournament").annotate(Count("pk")))

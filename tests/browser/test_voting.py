@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.urls import reverse
+from django.utils import timezone
 from playwright.sync_api import Browser, BrowserContext, Error, Page, Route, expect
 
 from judging import tournaments
 from judging.invitations import invite
-from judging.models import Tournament, Turn, Verdict
+from judging.models import Criterion, Tournament, Turn, Verdict
+from judging.rubrics import Words, make_standard, next_version
 from runs.models import Experiment
 from tests.browser.test_accessibility import faults
 from tests.judging.rounds import answered_run, rubric
@@ -136,3 +138,25 @@ def test_thirty_pairs_by_keys_alone_on_a_phone_through_a_lost_connection(
     expect(dee).to_have_url(f"{address}/login/?next=" + dee.url.split("next=")[1])
     context.close()
     other.close()
+
+
+def test_the_pages_of_judging_fit_and_axe_finds_no_serious_fault(
+    signed_in: Page, address: str, tournament: Tournament, ada: User
+) -> None:
+    make_standard()
+    invite(tournament, ada, ["Dee"])
+    polite = Criterion.objects.create(slug="polite", owner=ada)
+    for text in ("Says please.", "Says please and thanks."):
+        next_version(polite, Words("Which is more polite?", text), ada)
+    signed_in.emulate_media(color_scheme="dark", reduced_motion="reduce")
+    signed_in.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    here = tournament.get_absolute_url()
+    paths = [reverse(name) for name in ("tournaments", "tournament-new", "criteria", "gold-sets")]
+    paths += [here, reverse("criterion", args=["polite"]), reverse("rubric", args=["polite", 2])]
+    for path in (*paths, reverse("vote", args=[tournament.pk])):
+        signed_in.goto(address + path)
+        assert faults(signed_in) == "[]", path
+        assert signed_in.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], path
+    signed_in.goto(address + here)
+    Turn.objects.filter(voter__user=ada).update(ended_at=timezone.now())
+    signed_in.get_by_role("cell", name="8", exact=True).wait_for()
