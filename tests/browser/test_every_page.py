@@ -105,9 +105,10 @@ def pages(ada: User, bo: User, place: Experiment) -> dict[str, str]:
         "compare, none": compare, "compare, many": f"{compare}?experiment={place.pk}&show=all",
         "share": f"{reverse('share')}?page=experiment&experiment={place.pk}",
         "shared experiment": reverse("shared", args=[link_text(ada, Scope.EXPERIMENT, [place.pk], "day")]),
+        "λ, none": reverse("experiment-lambda", args=[place.pk]),
         "queue": reverse("queue"), "costs": f"{reverse('costs')}?by=experiment&since=all",
         "sweep": place.sweeps.get().get_absolute_url(),
-        "services": reverse("services"),
+        "services": reverse("services"), "side by side, none": reverse("viewer"),
         "views": reverse("saved-views"), "bin": reverse("bin"), "tokens": reverse("settings-tokens"),
         "password": reverse("settings-password"), "people": reverse("settings-people"),
         "people, not for members": reverse("settings-people"), "API docs": reverse("api-docs"),
@@ -124,7 +125,10 @@ def _of_runs(ada: User, runs, compare: str) -> dict[str, str]:
     return {
         "run": first.get_absolute_url(), "run, waiting": others[0].get_absolute_url(),
         "compare, two": f"{compare}?run={first.uid}&run={others[0].uid}",
+        "side by side": f"{reverse('viewer')}?run={first.uid}&run={first.uid}@0&diff=pinned&q=a&samples=all",
         "shared run": reverse("shared", args=[link_text(ada, Scope.RUN, [first.uid], "day")]),
+        "collapse": reverse("run-collapse", args=[first.uid]),
+        "time machine": f"{reverse('time-machine', args=[first.response_set.first().prompt.word])}?run={first.uid}",
     }  # fmt: skip
 
 

@@ -1,0 +1,61 @@
+"""Answers side by side, as somebody reads them: uncovered, walked through by keys, circled in the chart, on a phone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from runs.models import Experiment, Run
+from tests.runs.viewing import address as viewer_address
+from tests.runs.viewing import model, said
+
+
+@pytest.fixture
+def pair(experiment: Experiment, runs_dir: Path) -> tuple[Run, Run]:
+    base = model(experiment, "base", [said(n, f"Take the knife {n}", n / 10 - 1, 3.0 - n / 3) for n in range(24)])
+    tuned = model(experiment, "tuned", [said(n, f"Take a rest {n}", -1.0, 3.0) for n in range(24)], seed=1)
+    return base, tuned
+
+
+def circle(page: Page) -> None:
+    """Draws around the lower right of the chart with the mouse."""
+    box = page.locator("lasso-chart .plot .draglayer .drag").first.bounding_box()
+    assert box is not None
+    left, top = box["x"] + box["width"] * 0.55, box["y"] + box["height"] * 0.5
+    right, bottom = box["x"] + box["width"] - 4, box["y"] + box["height"] - 4
+    page.mouse.move(left, top)
+    page.mouse.down()
+    for x, y in ((right, top), (right, bottom), (left, bottom), (left, top)):
+        page.mouse.move(x, y, steps=5)
+    page.mouse.up()
+
+
+def test_answers_are_uncovered_walked_through_and_circled(signed_in: Page, address: str, pair: tuple[Run, Run]) -> None:
+    page = signed_in
+    page.goto(address + viewer_address(*pair))
+    assert page.locator(".answer-text").first.evaluate("e => getComputedStyle(e).filter") != "none"
+    page.get_by_role("button", name="Show them", exact=True).click()
+    expect(page.get_by_role("button", name="Blur the answers again")).to_be_visible()
+    assert page.locator(".answer-text").first.evaluate("e => getComputedStyle(e).filter") == "none"
+
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    rows = page.locator("[data-row]")
+    expect(rows.nth(1)).to_be_focused()
+    page.keyboard.press("2")
+    page.wait_for_url(f"**pin={pair[1].uid}%40500**")
+    page.get_by_role("link", name="Show what differs").click()
+    expect(page.locator(".answer-text del").first).to_have_text("a rest ")
+
+    page.get_by_text("Reward against cost: draw around").click()
+    expect(page.locator("lasso-chart .scatterlayer .points path")).to_have_count(48)
+    circle(page)
+    page.wait_for_url("**lasso=**")
+    found = int(page.get_by_role("status").first.inner_text().split(" of ")[0])
+    assert 0 < found < 24
+    assert "pin=" in page.url
+
+    page.set_viewport_size({"width": 390, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
