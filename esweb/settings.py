@@ -42,6 +42,8 @@ ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
 # Hosts of Ray dashboards that a cluster's config may name: the server sends them jobs, and tokens.
 RAY_HOSTS = env.words("ESWEB_RAY_HOSTS", "localhost,127.0.0.1,[::1]")
+# Hosts that model judges may be asked at, and that their keys are sent to: judging/model_judge/hosts.py says how.
+JUDGE_HOSTS = env.words("ESWEB_JUDGE_HOSTS", "localhost,127.0.0.1,[::1]")
 HTTPS = env.flag("ESWEB_HTTPS")
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_SSL_REDIRECT = HTTPS
@@ -193,6 +195,8 @@ CELERY_BEAT_SCHEDULE = {
     },
     "compact-series": {"task": "runs.jobs.compact_series", "schedule": 60.0, "options": {"expires": 60.0}},
     "measure-collapse": {"task": "runs.jobs.measure_collapse", "schedule": 15.0, "options": {"expires": 30.0}},
+    "ask-judges": {"task": "judging.jobs.ask_judges", "schedule": 2.0, "options": {"expires": 4.0}},
+    "purge-tournaments": {"task": "judging.jobs.purge_bin", "schedule": 600.0, "options": {"expires": 600.0}},
     "purge-bin": {"task": "runs.jobs.purge_bin", "schedule": 600.0, "options": {"expires": 600.0}},
     "purge-copies": {"task": "runs.jobs.purge_copies", "schedule": 86400.0, "options": {"expires": 3600.0}},
 }

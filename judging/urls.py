@@ -6,6 +6,8 @@ from django.urls import include, path
 
 from judging.views.criteria import criteria, criterion, rubric
 from judging.views.gold import gold_sets
+from judging.views.judges import judge, judge_change, judge_edit, judge_new, judges
+from judging.views.judging_by_models import assignment_change, tournament_judges, tournament_judges_standing
 from judging.views.making import tournament_new
 from judging.views.tournament import (
     tournament,
@@ -21,8 +23,18 @@ tournament_urls = [
     path("", tournament, name="tournament"),
     path("standing/", tournament_standing, name="tournament-standing"),
     path("change/", tournament_change, name="tournament-change"),
+    path("judges/", tournament_judges, name="tournament-judges"),
+    path("judges/standing/", tournament_judges_standing, name="tournament-judges-standing"),
     path("invitations/", tournament_invite, name="tournament-invite"),
     path("invitations/<int:n>/revoke/", tournament_uninvite, name="tournament-uninvite"),
+]
+
+judges_urls = [
+    path("", judges, name="judges"),
+    path("new/", judge_new, name="judge-new"),
+    path("<int:pk>/", judge, name="judge"),
+    path("<int:pk>/edit/", judge_edit, name="judge-edit"),
+    path("<int:pk>/change/", judge_change, name="judge-change"),
 ]
 
 criteria_urls = [
@@ -43,6 +55,8 @@ urlpatterns = [
     path("judging/new/", tournament_new, name="tournament-new"),
     path("judging/criteria/", include(criteria_urls)),
     path("judging/gold/", gold_sets, name="gold-sets"),
+    path("judging/judges/", include(judges_urls)),
+    path("judging/assignments/<int:pk>/change/", assignment_change, name="assignment-change"),
     path("judging/<int:pk>/", include(tournament_urls)),
     path("vote/link/<str:text>/", vote_link, name="vote-link"),
     path("vote/<int:pk>/", include(vote_urls)),

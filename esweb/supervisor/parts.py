@@ -9,7 +9,8 @@ from pathlib import Path
 
 from esweb.supervisor.part import Part
 
-WORKER_PROCESSES = 2
+WORKER_PROCESSES = 3
+"""One of them may be asking judges, for half a minute at a time."""
 
 
 def parts_of_esweb(data: Path, listening: socket.socket, manage_py: Path) -> list[Part]:

@@ -59,9 +59,9 @@ class Request:
 
     body: dict[str, Any]
 
-    def key(self, sample: int = 0) -> str:
-        """SHA-256, in hex, of what is sent and which time of asking it is."""
-        said = {"endpoint": ENDPOINT, "body": self.body, "sample": sample}
+    def key(self, sample: int = 0, judge: str = "") -> str:
+        """SHA-256, in hex, of what is sent, to which judge, and which time of asking it is."""
+        said = {"endpoint": ENDPOINT, "judge": judge, "body": self.body, "sample": sample}
         return sha256(json.dumps(said, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
     @property

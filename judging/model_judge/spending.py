@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_UP, Decimal
 
 from judging.model_judge.asked import Reply
 from judging.model_judge.request import Request
 
+SMALLEST = Decimal("1e-8")
 MILLION = Decimal(1_000_000)
 CHARACTERS_A_TOKEN = 4
 """Of English, measured on judges' prompts; only for estimates before a start, never against the cap."""
@@ -34,7 +35,9 @@ class Price:
 
     def of(self, tokens_in: int, tokens_out: int) -> Decimal:
         """What so many tokens cost."""
-        return (tokens_in * self.tokens_in + tokens_out * self.tokens_out) / MILLION
+        cost = (tokens_in * self.tokens_in + tokens_out * self.tokens_out) / MILLION
+        # As it is kept: what is set aside and what is taken back are the same to the last digit.
+        return cost.quantize(SMALLEST, ROUND_UP)
 
     def at_most(self, request: Request) -> Cost:
         """What a request may cost, whatever is answered: this much is set aside before it is sent."""

@@ -27,6 +27,7 @@ POSTED = {
     "api:resume_sweep", "api:uncancel_sweep", "sweep-change", "sweep-extend", "api:hold", "api:move", "api:release",
     "api:remove_limit", "limit-set", "limit-remove", "queue-change",
     "tournament-change", "tournament-invite", "tournament-uninvite", "vote-choices", "vote-reveal",
+    "judge-change", "assignment-change",
 }  # fmt: skip
 OF_NO_SITE = {
     "login", "sign-in", "invitation", "health", "api-docs", "api:openapi-json", "api:api-root", "settings-password",

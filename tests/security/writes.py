@@ -12,7 +12,11 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
 from judging.invitations import invite
-from judging.models import Criterion, Rubric, Tournament
+from judging.judges import Draft, make
+from judging.models import Assignment, Criterion, Judge, Rubric, Tournament
+from judging.tournaments import Draft as Made
+from judging.tournaments import Entry
+from judging.tournaments import make as make_tournament
 from runs import launch, shelving
 from runs.costs import set_limit
 from runs.forms import initial_from
@@ -104,10 +108,33 @@ def _import_undo(things: Things) -> Write:
     return Write(form={"runs": things.stopped.uid})
 
 
+def _judge(things: Things) -> Judge:
+    return make(things.experiment.owner, Draft("Model", "http://127.0.0.1:9/v1", "m"))
+
+
+def _assignment(things: Things) -> Assignment:
+    owner = things.experiment.owner
+    return Assignment.objects.create(judge=_judge(things), tournament=things.tournament, cap=1, created_by=owner)
+
+
+def _put_to_work(things: Things) -> Write:
+    """On a pair of answers that there is."""
+    for run in (things.going, things.stopped):
+        pages.record(run, [answer(1, "Madrid")])
+    entries = [Entry(run, 1, "eval") for run in (things.going, things.stopped)]
+    made = make_tournament(things.experiment.owner, Made("Whose?", entries, [things.rubric], 1))
+    return Write([made.pk], {"judge": _judge(things).pk, "rubrics": [things.rubric.pk], "cap": "1"})
+
+
 ITERATION = b"Iteration 1/1, Time: 1.00s, Mean: -1.00, Min: -2.00, Max: 0.00, Std: 0.50\n"
 A_LIMIT = {"person": "other", "experiment": "", "kind": "gpu", "hours": "5", "period": "all"}
 A_TOURNAMENT = {"name": "New", "prompts": "1", "seed": "0", "overlap": "1", "gold_every": "15"}
 A_GOLD_PAIR = b'{"prompt": "?", "response_a": "1", "response_b": "2", "expected": {"polite": "a"}}'
+A_JUDGE = {
+    "name": "Other", "base_url": "http://127.0.0.1:9/v1", "model": "m", "sampling": "{}", "max_tokens": "2048",
+    "limited_by": "max_tokens", "answer_seconds": "5", "price_in": "0", "price_out": "0", "requests_per_minute": "0",
+    "tokens_per_minute": "0", "at_once": "1",
+}  # fmt: skip
 WORDS = {"question": "Which is kinder?", "text": "Says thanks.", "scale_low": "1", "scale_high": "5"}
 SHARED_VIEW = {"name": "All", "page": "experiments", "is_shared": "on"}
 WRITES: dict[str, Callable[[Things], Write]] = {
@@ -136,6 +163,11 @@ WRITES: dict[str, Callable[[Things], Write]] = {
     "tournament-change": lambda things: Write([things.tournament.pk], {"do": "delete"}),
     "tournament-invite": lambda things: Write([things.tournament.pk], {"names": "Dee", "days": "3"}),
     "tournament-uninvite": _uninvite,
+    "tournament-judges": _put_to_work,
+    "assignment-change": lambda things: Write([_assignment(things).pk], {"do": "cancel"}),
+    "judge-new": lambda things: Write(form=A_JUDGE),
+    "judge-edit": lambda things: Write([_judge(things).pk], A_JUDGE),
+    "judge-change": lambda things: Write([_judge(things).pk], {"do": "retire"}),
     "criteria": lambda things: Write(form=WORDS | {"name": "kind"}),
     "gold-sets": lambda things: Write(form={"name": "gold", "file": SimpleUploadedFile("a.jsonl", A_GOLD_PAIR)}),
     "criterion": lambda things: Write(["polite"], WORDS),

@@ -1,0 +1,29 @@
+"""A tournament of two, eight comparisons; each is asked by one rubric, both ways round: 16 questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from django.contrib.auth.models import User
+
+from judging.models import Rubric, Tournament
+from runs.models import Experiment
+from tests.fakes.judge_server import JudgeServer
+from tests.judging.rounds import held
+
+
+@pytest.fixture
+def tournament(ada: User, experiment: Experiment) -> Tournament:
+    return held(ada, experiment, prompts=8, contestants=2)
+
+
+@pytest.fixture
+def rubrics(tournament: Tournament) -> list[Rubric]:
+    return list(tournament.rubrics.filter(criterion__slug="helpfulness"))
+
+
+@pytest.fixture
+def server() -> Iterator[JudgeServer]:
+    with JudgeServer() as running:
+        yield running

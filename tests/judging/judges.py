@@ -1,0 +1,43 @@
+"""Judges for tests, and the work they do, without a queue: a job is called until nothing is left."""
+
+from __future__ import annotations
+
+import time
+from decimal import Decimal
+
+from django.contrib.auth.models import User
+
+from judging import asking
+from judging.judges import Draft, keep_key, make
+from judging.models import Assignment, Call, GoldSet, Judge, Tournament
+from tests.fakes.judge_server import KEY, JudgeServer
+
+PATIENCE_SECONDS = 60.0
+
+
+def judge_at(server: JudgeServer, owner: User, **changes: object) -> Judge:
+    """A judge that is asked at a server, at a price that shows."""
+    said = {"name": f"judge {Judge.objects.count()}", "base_url": server.url, "model": "fake-1"}
+    priced = {"price_in": Decimal(1000), "price_out": Decimal(1000), "at_once": 4, "answer_seconds": 2}
+    key = keep_key(owner, "fake", KEY)
+    return make(owner, Draft(**(said | priced | {"key": key} | changes)))  # type: ignore[arg-type]
+
+
+def on(judge: Judge, about: Tournament | GoldSet, rubrics: list, cap: str = "1000", **changes: object) -> Assignment:
+    """The judge, put to work on a tournament or a gold set."""
+    place = {"tournament": about} if isinstance(about, Tournament) else {"gold_set": about}
+    order = asking.Order(judge, rubrics, Decimal(cap), **place, **changes)  # type: ignore[arg-type]
+    assert judge.owner is not None
+    return asking.start(order, judge.owner)
+
+
+def worked(assignment: Assignment) -> Assignment:
+    """Works on it until it is not running any more, as ticks would."""
+    give_up_at = time.monotonic() + PATIENCE_SECONDS
+    while (left := asking.work(assignment, 5.0)) is not None:
+        assert time.monotonic() < give_up_at, "it does not end"
+        time.sleep(min(left, 0.05))
+        # Waits between tries are the judge's; a test does not sit them out.
+        Call.objects.filter(not_before__isnull=False).update(not_before=None)
+    assignment.refresh_from_db()
+    return assignment
