@@ -118,12 +118,12 @@ def _examples(said: list[Told]) -> list[Shown]:
 
 
 def _bases(run: Run, split: str) -> list[Collapse]:
-    """The first answers of each run of the experiment, to choose a base from."""
+    """The first answers of the newest runs of the experiment, to choose a base from; their measures come when asked."""
     rows = Collapse.objects.filter(
         run__experiment=run.experiment_id, run__deleted_at__isnull=True, split=split, measures__isnull=False
     )
-    first = rows.order_by("run_id", "step").distinct("run_id").select_related("run")
-    return list(first[:BASES_AT_MOST])
+    first = rows.order_by("-run_id", "step").distinct("run_id").select_related("run")
+    return list(first.only("split", "step", "run__uid", "run__name")[:BASES_AT_MOST])
 
 
 def _splits(run: Run) -> list[str]:

@@ -2,8 +2,8 @@
 
 Hardly anything is judged alone: honest models repeat themselves too, and by how much depends on the task (that of this
 project ends every answer with the same sentence). A share must exceed the base model's by a margin that matters and by
-three standard errors of the difference. Without a base model it is only told where half of all answers are nearly the
-same, or begin so.
+three standard errors of the difference. Without a base model it is only told where nine of ten answers are nearly the
+same, or begin so: small models that nobody has trained yet answer half of all questions alike.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from workers.analysis.collapse.measures import Measures
 
-HALF = 0.5
+NEARLY_ALL = 0.9
 ERRORS = 3.0
 FEWEST = 5
 """Answers: of fewer nothing is said."""
@@ -54,9 +54,9 @@ class Detector:
 
 DETECTORS = (
     Detector("exact", "share", 0.2),
-    Detector("near", "share", 0.15, HALF),
+    Detector("near", "share", 0.15, NEARLY_ALL),
     Detector("clusters", "part", 0.5),
-    Detector("opening", "share", 0.25, HALF),
+    Detector("opening", "share", 0.25, NEARLY_ALL),
     Detector("sentence", "share", 0.1),
     Detector("distinct", "part", 0.5),
     Detector("gzip", "times", 1.6),

@@ -1,0 +1,90 @@
+"""From a run whose answers collapsed to the step at which a prompt's answer changed; and λ on one cursor."""
+
+import math
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from runs import jobs
+from tests.browser.charts import look_at
+from tests.browser.test_accessibility import WIDTHS, faults
+from tests.runs.pages import make_run, record
+from tests.runs.recording import answer
+from tests.workers.analysis.answering import TEMPLATE, honest
+from workers.records import Metric
+
+COUNT = 12
+
+
+def constrained(of, offset):
+    smoothed = [3 * math.exp(-step / 8) * math.cos(step / 6) + offset for step in range(40)]
+    values = zip(range(40), smoothed, strict=True)
+    record(of, [
+        Metric(step, {"lambda": 1 + step / 20 + offset, "J_C": j + math.sin(7 * step), "J_C/smoothed": j,
+                      "J_C/threshold": 0.0, "cost/mean": j - 0.5, "safety/safe_ratio": step / 50})
+        for step, j in values
+    ])  # fmt: skip
+
+
+def said(step, texts):
+    return [answer(step, text, prompt_id=f"p{i}", prompt=honest(COUNT)[i].prompt) for i, text in enumerate(texts)]
+
+
+@pytest.fixture
+def runs(experiment):
+    es, grpo = make_run(experiment, "es-tiny", 0, "succeeded"), make_run(experiment, "grpo-tiny", 0, "succeeded")
+    for of, offset in ((es, 0.0), (grpo, 0.3)):
+        constrained(of, offset)
+        record(of, said(0, [one.text for one in honest(COUNT)]) + said(20, [one.text for one in honest(COUNT, 1)]))
+    record(es, said(40, [one.text for one in honest(COUNT, 2)]))
+    record(grpo, said(40, [TEMPLATE] * COUNT))
+    jobs.measure_collapse()
+    return es, grpo
+
+
+def test_from_a_collapse_to_the_step_at_which_an_answer_changed(signed_in, address, runs):
+    page = signed_in
+    page.goto(f"{address}{runs[1].get_absolute_url()}")
+    page.locator("#collapse").scroll_into_view_if_needed()
+    expect(page.locator("#collapse .verdict-line")).to_contain_text("detectors fire at step 40, against the base model")
+    page.locator("#collapse").get_by_role("button", name="Earlier step").click()
+    expect(page.locator("#collapse .verdict-line")).to_contain_text("Quiet")
+    page.locator("#collapse").get_by_role("button", name="Later step").click()
+    page.locator("#collapse .finding").first.get_by_role("link").first.click()
+    page.wait_for_url("**/prompts/**")
+    expect(page.locator("#moments article")).to_have_count(2)
+    expect(page.get_by_text("all new")).to_have_count(1)
+    page.keyboard.press(",")
+    page.wait_for_url(re.compile("step=20"))
+    expect(page.locator("#moments article").get_by_text("step 20")).to_have_count(2)
+    page.get_by_label("Step", exact=True).last.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url(re.compile("step=40"))
+    expect(page.locator("#moments")).to_contain_text(TEMPLATE)
+
+
+def test_lambda_and_its_constraint_have_one_cursor(signed_in, address, experiment, runs):
+    page = signed_in
+    page.set_viewport_size({"width": 1440, "height": 1600})
+    page.goto(f"{address}/experiments/{experiment.pk}/lambda/")
+    for chart in ("lambda", "j_c"):
+        look_at(page, chart)
+    box = page.locator("#chart-lambda .nsewdrag").bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, steps=5)
+    page.wait_for_selector("#chart-j_c .hoverlayer .legend")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_no_serious_fault_and_nothing_hangs_over_the_edge(signed_in, address, experiment, runs, theme):
+    signed_in.emulate_media(color_scheme=theme, reduced_motion="reduce")
+    prompt = runs[1].response_set.first().prompt.word
+    for where in (
+        f"/experiments/{experiment.pk}/lambda/", f"/runs/{runs[1].uid}/collapse/",
+        f"/prompts/{prompt}/?run={runs[1].uid}",
+    ):  # fmt: skip
+        signed_in.goto(address + where)
+        for width in WIDTHS:
+            signed_in.set_viewport_size({"width": width, "height": 900})
+            assert faults(signed_in) == "[]"
+            assert signed_in.evaluate("document.documentElement.scrollWidth") <= width
