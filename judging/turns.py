@@ -85,7 +85,7 @@ def judged(tournaments: Collection[int]) -> Counter[int]:
     return Counter(_by_enough(done).values_list("comparison__tournament", flat=True))
 
 
-def _by_enough(turns: QuerySet[Turn]) -> QuerySet[Turn, dict[str, Any]]:
+def _by_enough(turns: QuerySet[Turn]) -> QuerySet[Turn, Any]:
     """A row a comparison of which there are as many of these turns as the tournament's overlap."""
     whose = turns.order_by().values("comparison", "comparison__tournament", "comparison__tournament__overlap")
     return whose.annotate(n=Count("pk")).filter(n__gte=F("comparison__tournament__overlap"))

@@ -13,7 +13,9 @@ from tests.esweb.test_every_address_is_closed import METHODS, routes
 from tests.security.writes import WRITES, everything, things_of
 
 ROUTES = sorted(routes())
-OWN = {"settings", "settings-tokens", "settings-token-revoke", "settings-password", "share", "login", "logout"}
+OWN = {
+    "settings", "settings-tokens", "settings-token-revoke", "settings-password", "share", "login", "logout", "viewer-cover",
+}  # fmt: skip
 """Where everybody changes what is theirs alone, or nothing."""
 VOTES = {"vote-choices", "vote-reveal"}
 """What they take is no form: tests/judging/test_pages_voting."""
