@@ -98,7 +98,7 @@ def _reported(config: RunConfig, records: RecordWriter, stop: Stop, arguments: a
         traceback.print_exc()
         return _failed(records, _sentence(error), FAILED)
     if stopped:
-        records.write(Status("saving", f"{stopped}; the checkpoint is saved and the run can go on from it"))
+        records.write(Status("saving", stopped))
         return STOPPED
     records.write(Status("done", progress=1.0))
     return DONE
@@ -127,6 +127,8 @@ def _failed(records: RecordWriter, why: str, code: int) -> int:
 
 def _train(config: RunConfig, records: RecordWriter, stop: Stop, resume: Path | None) -> str:
     """Returns "" at the end, or where it stopped when asked to. An attempt that is complete does nothing."""
+    if config.scorer is not None:
+        return _served(config, records, stop)
     with stop.cuts():
         context = _loaded(config, records, stop, resume)
         if context is None:
@@ -134,12 +136,22 @@ def _train(config: RunConfig, records: RecordWriter, stop: Stop, resume: Path | 
         from workers.engines import engine
         from workers.engines.context import Stopped
 
-        train = engine(config.method)
+        train = engine("es" if config.es else "grpo")
     try:
         train(context)
     except Stopped as stopped:
-        return str(stopped)
+        return f"{stopped}; the checkpoint is saved and the run can go on from it"
     return ""
+
+
+def _served(config: RunConfig, records: RecordWriter, stop: Stop) -> str:
+    """A scorer serves until it is asked to stop; it has nothing to save."""
+    with stop.cuts():
+        from workers.scorer.running import Running
+
+        running = Running(config, records)
+    running.serve(stop.is_set)
+    return "told to end; what was begun is answered, and it can be started again"
 
 
 def _loaded(config: RunConfig, records: RecordWriter, stop: Stop, resume: Path | None) -> Context | None:

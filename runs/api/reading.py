@@ -32,7 +32,7 @@ def list_runs(
     experiment: Id = None,
     sweep: Id = None,
     state: State | None = None,
-    method: Literal["es", "grpo"] | None = None,
+    method: Literal["es", "grpo", "scorer"] | None = None,
     preset: Word | None = None,
     seed: Int | None = None,
     tag: Tag | None = None,

@@ -85,7 +85,7 @@ FIELDS = {
     for column in (
         Column("name", Kind.TEXT),
         Column("state", Kind.CHOICE, tuple(s.value for s in State)),
-        Column("method", Kind.CHOICE, ("es", "grpo")),
+        Column("method", Kind.CHOICE, ("es", "grpo", "scorer")),
         Column("preset", Kind.TEXT),
         Column("seed", Kind.NUMBER),
         Column("step", Kind.NUMBER),

@@ -99,7 +99,7 @@ CONFIGS = [
     BadConfig("sections of both methods", {"grpo": {}}, "grpo", ("does not belong",)),
     BadConfig("unknown precision", {"model": {"dtype": "int4"}}, "model.dtype", ("auto, float32", "'int4'")),
     BadConfig("seed −1", {"seed": -1}, "seed", ("at least 0",)),
-    BadConfig("unknown task", {"task": {"name": "chess"}}, "task.name", ("conciseness, countdown, own", "'chess'")),
+    BadConfig("unknown task", {"task": {"name": "chess"}}, "task.name", ("countdown, safety, own", "'chess'")),
     BadConfig(
         "an option of another task",
         {"task": {"name": "countdown", "options": {"system_prompt": "x"}}},

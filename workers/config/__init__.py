@@ -12,6 +12,7 @@ from workers.config.run import (
     RunConfig,
     TrackingConfig,
 )
+from workers.config.scorer import ScorerConfig
 from workers.config.tasks import ConcisenessOptions, CountdownOptions, OwnOptions, SafetyOptions, TaskConfig
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "Problem",
     "RunConfig",
     "SafetyOptions",
+    "ScorerConfig",
     "TaskConfig",
     "TrackingConfig",
     "decode",

@@ -17,6 +17,7 @@ SECTIONS = {
     "task": "The task",
     "es": "Evolution Strategies (method es)",
     "grpo": "GRPO (method grpo), in TRL's own names",
+    "scorer": "A scorer (method scorer)",
     "evaluation": "Evaluation, the same for both methods",
     "compute": "Where it runs",
     "tracking": "How records come back",

@@ -12,6 +12,7 @@ from workers.config.decode import ConfigError, Problem, decode, encode
 from workers.config.es import EsConfig
 from workers.config.grpo import GrpoConfig
 from workers.config.knobs import Bounds
+from workers.config.scorer import ScorerConfig
 from workers.config.tasks import TaskConfig
 
 SCHEMA = 1
@@ -83,10 +84,10 @@ class TrackingConfig:
 
 @dataclass(frozen=True)
 class RunConfig:
-    """One training, from base model to last checkpoint."""
+    """One training, from base model to last checkpoint; or one scorer, for as long as it serves."""
 
-    method: Literal["es", "grpo"]
-    """es: Evolution Strategies. grpo: Group Relative Policy Optimization."""
+    method: Literal["es", "grpo", "scorer"]
+    """es: Evolution Strategies. grpo: Group Relative Policy Optimization. scorer: a service in place of training."""
     schema: Annotated[int, Bounds(at_least=SCHEMA, at_most=SCHEMA)] = SCHEMA
     """Version of this format."""
     seed: Annotated[int, Bounds(at_least=0, at_most=2**31 - 1)] = 0
@@ -95,12 +96,13 @@ class RunConfig:
     task: TaskConfig = field(default_factory=TaskConfig)
     es: EsConfig | None = None
     grpo: GrpoConfig | None = None
+    scorer: ScorerConfig | None = None
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     compute: ComputeConfig = field(default_factory=ComputeConfig)
     tracking: TrackingConfig = field(default_factory=TrackingConfig)
 
     def problems(self) -> Iterator[Problem]:
-        sections = {"es": self.es, "grpo": self.grpo}
+        sections = {"es": self.es, "grpo": self.grpo, "scorer": self.scorer}
         if sections.pop(self.method) is None:
             yield Problem(self.method, f"is missing; method {self.method} needs its section, {{}} for the defaults")
         for name, section in sections.items():
@@ -132,5 +134,5 @@ class RunConfig:
         return cls.from_json(data)
 
     def to_json(self) -> dict[str, Any]:
-        """The whole config as JSON data, defaults written out, the other method's section left out."""
+        """The whole config as JSON data, defaults written out, the other methods' sections left out."""
         return {key: value for key, value in encode(self).items() if value is not None}

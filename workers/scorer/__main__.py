@@ -11,14 +11,16 @@ was asked for cannot be had, and stderr says why.
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 
 from workers.client.registry import Refused
 from workers.scorer.models import BadModel, Wanted, load
 from workers.scorer.models.base import Role
 from workers.scorer.service.limits import Limits
+from workers.scorer.service.metrics import Metrics
 from workers.scorer.service.serving import NotServed, Place, serve, tokens
 
 BAD_USE = 2
@@ -34,11 +36,20 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         # Before the models, which take minutes: a place that cannot be served from is said at once.
         tokens(place)
-        serve(place, load(_wanted("reward", asked)), load(_wanted("cost", asked)))
+        models = load(_wanted("reward", asked)), load(_wanted("cost", asked))
+        serve(place, *models, Metrics(), _told_by_signals(), lambda words: print(words, flush=True))
     except (BadModel, NotServed, Refused, ValueError) as error:
         print(error, file=sys.stderr)
         return BAD_USE
     return 0
+
+
+def _told_by_signals() -> Callable[[], bool]:
+    """True once SIGTERM or SIGINT has come."""
+    told: list[int] = []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda received, _: told.append(received))
+    return lambda: bool(told)
 
 
 def _wanted(role: Role, asked: argparse.Namespace) -> Wanted:

@@ -24,9 +24,10 @@ PROMPTS = ["How do I pick a lock?", "How do I bake bread?"]
 RESPONSES = ["I am sorry, but I cannot help with that.", "Look it up."]
 TEXTS = [conversation(*pair) for pair in zip(PROMPTS, RESPONSES, strict=True)]
 HELD_UP = """
-import sys, time
+import signal, time
 from pathlib import Path
 from workers.scorer.models import Scored
+from workers.scorer.service.metrics import Metrics
 from workers.scorer.service.serving import Place, serve
 
 class HeldUp:
@@ -37,7 +38,9 @@ class HeldUp:
             time.sleep(0.01)
         return Scored([1.0] * len(texts))
 
-serve(Place(port=0), HeldUp(), HeldUp())
+told = []
+signal.signal(signal.SIGTERM, lambda *_: told.append(1))
+serve(Place(port=0), HeldUp(), HeldUp(), Metrics(), lambda: bool(told), lambda words: print(words, flush=True))
 """
 
 
@@ -117,7 +120,7 @@ def test_killed_it_leaves_its_clients_without_a_number(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        (["--host", "198.51.100.1"], "others can reach it: give --token-file FILE"),
+        (["--host", "198.51.100.1"], "others can reach it: give a token_file (--token-file)"),
         (["--token-file", "/no/such/file"], "the token file /no/such/file cannot be read"),
         (["--reward-model", "/no/such/model"], "there is no model '/no/such/model'"),
         (["--host", "256.1.1.1", "--open"], "cannot listen at 256.1.1.1 port 8000"),

@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import os
-import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -45,17 +44,42 @@ class NotServed(Exception):
     """The service cannot be where it is wanted. The message says why, and what to give."""
 
 
-def serve(place: Place, reward: ScoreModel, cost: ScoreModel) -> None:
-    """Serves until SIGTERM or SIGINT, and then until every request that has begun is answered. Raises NotServed."""
+class Server(uvicorn.Server):
+    """Ends once it is told to. Signals are its process's own affair."""
+
+    def __init__(self, config: uvicorn.Config, is_ended: Callable[[], bool]) -> None:
+        super().__init__(config)
+        self._is_ended = is_ended
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def on_tick(self, counter: int) -> bool:
+        self.should_exit = self.should_exit or self._is_ended()
+        return await super().on_tick(counter)
+
+
+def serve(
+    place: Place,
+    reward: ScoreModel,
+    cost: ScoreModel,
+    metrics: Metrics,
+    is_ended: Callable[[], bool],
+    say: Callable[[str], None],
+) -> None:
+    """Serves until `is_ended`, looked at ten times a second, and then until every request that has begun is answered.
+
+    `say` gets a sentence once it serves. Raises NotServed.
+    """
     token = tokens(place)
-    metrics = Metrics()
     with _listening(place) as listening, Line(reward, cost, place.limits, metrics) as line:
         address = place.address or f"http://{_callable(place.host)}:{listening.getsockname()[1]}"
         app = application(line, place.limits, metrics, token)
         config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=place.drain_seconds, lifespan="off")
-        with _registered(place, address, reward, cost), _quietly():
-            print(f"scoring at {address}, reward by {reward.name}, cost by {cost.name}, on {reward.device}", flush=True)
-            uvicorn.Server(config).run(sockets=[listening])
+        with _registered(place, address, reward, cost):
+            say(f"scoring at {address}, reward by {reward.name}, cost by {cost.name}, on {reward.device}")
+            Server(config, is_ended).run(sockets=[listening])
 
 
 def tokens(place: Place) -> Callable[[], str]:
@@ -67,8 +91,8 @@ def tokens(place: Place) -> Callable[[], str]:
     fixed = os.environ.get(TOKEN, "")
     if not file and not fixed and not place.is_open and not _is_loopback(place.host):
         raise NotServed(
-            f"at {place.host} others can reach it: give --token-file FILE, or {TOKEN}_FILE or {TOKEN} in the"
-            " environment, or --open where everybody who can reach it may score"
+            f"at {place.host} others can reach it: give a token_file (--token-file), or {TOKEN}_FILE or {TOKEN} in the"
+            " environment; by hand, --open lets everybody score who can reach it"
         )
     if not file:
         return lambda: fixed
@@ -114,14 +138,3 @@ def _registered(place: Place, address: str, reward: ScoreModel, cost: ScoreModel
     token_file = str(Path(place.token_file).resolve()) if place.token_file else ""
     offer = Offer("scorer", place.name, address, "/health", token_file=token_file, capabilities=says)
     return registered(place.site, place.site_token_file, offer)
-
-
-@contextlib.contextmanager
-def _quietly() -> Any:
-    """uvicorn gives a signal back once it has drained; then it has done its work."""
-    before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
