@@ -285,16 +285,22 @@ class VoteDesk extends HTMLElement {
   async send() {
     const choices = this.waiting.all().slice(0, AT_ONCE);
     const answer = await this.fetch(this.dataset.choices, { method: "POST", body: JSON.stringify({ choices }) });
-    if (answer.status === 403 || answer.status === 404) {
-      this.refuse([gettext("You may not vote here any more: the link or your session has ended. Open your link again.")]);
-      return false;
-    }
+    if (this.isOver(answer)) return false;
     if (!answer.ok) throw new Error(`answered ${answer.status}`);
     const { kept, refused, later, done, left } = await answer.json();
     this.waiting.remove(new Set([...kept, ...refused.map(({ key }) => key)]));
     this.refuse([...new Set([...refused, ...later].map(({ why }) => why))]);
     if (!this.waiting.all().length) this.progress = { done, left };
     return !later.length;
+  }
+
+  /** Says so where the voter may not vote any more. What waits stays, and is sent when they are let in again. */
+  isOver(answer) {
+    const isOver = answer.redirected || answer.status === 403 || answer.status === 404;
+    if (isOver) {
+      this.refuse([gettext("You may not vote here any more: the link or your session has ended. Open your link again.")]);
+    }
+    return isOver;
   }
 
   refuse(whys) {
@@ -308,7 +314,8 @@ class VoteDesk extends HTMLElement {
     if (articles.filter((article) => !this.isDone(article)).length >= ENOUGH_AHEAD || this.isComplete) return;
     const open = articles.filter((article) => !this.isDone(article)).map((article) => `beside=${article.dataset.turn}`);
     const answer = await this.fetch(`${this.dataset.turns}?${open.join("&")}`);
-    if (!answer.ok || answer.redirected) throw new Error(`answered ${answer.status}`);
+    if (this.isOver(answer)) return;
+    if (!answer.ok) throw new Error(`answered ${answer.status}`);
     // Written by the server's templates, which escape what models said.
     const part = new DOMParser().parseFromString(await answer.text(), "text/html");
     const fresh = [...part.querySelectorAll("[data-turn]")].filter(({ dataset }) => !this.one(`[data-turn="${dataset.turn}"]`));
@@ -328,10 +335,13 @@ class VoteDesk extends HTMLElement {
     const count = this.waiting.all().length;
     const away = gettext("No connection: %s choices wait here and are sent when it is back. Go on.");
     const words = (this.isAway || !navigator.onLine) && interpolate(away, [count]);
-    const place = this.one("[data-connection]");
-    const said = words || (count ? gettext("Keeping…") : gettext("Everything is kept."));
-    // Set anew, it would be read aloud anew.
-    if (place.textContent !== said) place.textContent = said;
+    const kept = gettext("Everything is kept.");
+    this.one("[data-connection]").textContent = words || (count ? gettext("Keeping…") : kept);
+    // Read aloud only when it is lost and when it is back: each choice has a word of its own.
+    if (Boolean(words) !== Boolean(this.saidAway) && (words || !count)) {
+      this.aloud(words || kept);
+      this.saidAway = words;
+    }
     const reveal = this.one("[data-reveal]");
     if (reveal) reveal.hidden = !this.last || count > 0;
   }
