@@ -91,6 +91,7 @@ def skip(voter: Voter, turn_id: int, reason: str, key: str) -> None:
 def take_back(voter: Voter, key: str) -> None:
     """Takes back the choice or skip with this key; one that is gone already stays so. Raises CannotVote."""
     with transaction.atomic():
+        _lock(voter)
         said = list(voter.verdicts.current().filter(key=key).select_related("comparison"))
         if not said:
             return
@@ -172,11 +173,16 @@ def _of_judge(judge: Judge, said: Judged) -> Verdict:
 
 
 def _kept(voter: Voter, key: str) -> Verdict | None:
-    """What was kept under the key before. Locks the voter, whose choices come one after another."""
+    """What was kept under the key before. Locks the voter."""
     if not key:
         raise CannotVote(gettext("A choice needs a key of its own."))
-    Voter.objects.select_for_update(no_key=True).get(pk=voter.pk)
+    _lock(voter)
     return voter.verdicts.filter(key=key).first()
+
+
+def _lock(voter: Voter) -> None:
+    """Lets a voter's choices come one after another, from however many tabs and devices."""
+    Voter.objects.select_for_update(no_key=True).get(pk=voter.pk)
 
 
 def _turn(voter: Voter, turn_id: int) -> tuple[Turn, Tournament]:
