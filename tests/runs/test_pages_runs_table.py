@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from runs.models import Attempt, Run, Series
+from runs.models import Attempt, Run
 from tests.runs.pages import evaluation, make_run, record
 from tests.runs.test_tables_conditions import summary
 
@@ -52,16 +52,15 @@ def many(experiment, ada, count):
     Attempt.objects.bulk_create(
         [Attempt(run=r, n=1, key=f"esweb-{r.uid}-a1", cluster=cluster, state=r.state) for r in runs], batch_size=1000
     )
-    keys = ("reward/mean", "accuracy/contains", "kl", *(f"train/x{k}" for k in range(7)))
-    Series.objects.bulk_create(
-        [
-            Series(run=r, key=key, points=9, last_step=60, last_value=i / 7, min_value=-i, max_value=i)
-            for i, r in enumerate(runs)
-            for key in keys
-        ],
-        batch_size=5000,
-    )
+    keys = ["reward/mean", "accuracy/contains", "kl", *(f"train/x{k}" for k in range(7))]
     with connection.cursor() as sql:
+        # A hundred thousand rows: by one statement in a tenth of the time.
+        sql.execute(
+            "INSERT INTO runs_series (run_id, key, points, last_step, last_value, min_value, max_value)"
+            " SELECT id, key, 9, 60, seed / 7.0, -seed, seed FROM runs_run, unnest(%s::text[]) AS key"
+            " WHERE id = ANY(%s)",
+            [keys, [run.pk for run in runs]],
+        )
         sql.execute("ANALYZE runs_run, runs_series, runs_attempt")
 
 
