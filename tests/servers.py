@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from esweb.embedded import Postgres, Valkey
+from tests import migrated
 
 ROOT = Path(__file__).resolve().parent.parent
 NEEDS_NO_SERVER = ROOT / "tests" / "workers"
@@ -36,6 +37,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if all(item.path.is_relative_to(NEEDS_NO_SERVER) for item in session.items) or session.config.option.collectonly:
         return
     for server in SERVERS:
+        if isinstance(server, Postgres):
+            migrated.put_into(DATA, Path(os.environ["ESWEB_CACHE"]))
+            # Django then applies what the copy lacks, which is nothing.
+            session.config.option.reuse_db = True
         server.start()
 
 
