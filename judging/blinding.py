@@ -20,7 +20,7 @@ ROLES = re.compile(
     r"^\W*(?:user|assistant|human|system|bot)\s*:|<\|?(?:im_start|im_end|user|assistant)\|?>", re.I | re.M
 )
 SHORTEST = 4
-"""Of a contestant's own name: shorter ones are words that answers are full of."""
+"""Of a contestant's own name: shorter ones, and single words, are what answers are full of."""
 
 
 def leaks(text: str, names: Iterable[str] = ()) -> list[str]:
@@ -40,5 +40,6 @@ def _names(names: Iterable[str]) -> re.Pattern[str]:
 
 @lru_cache(maxsize=64)
 def _pattern(names: frozenset[str]) -> re.Pattern[str]:
-    own = sorted({name for name in names if len(name) >= SHORTEST}, key=len, reverse=True)
+    # A run called "baseline" is told by nobody who uses the word.
+    own = sorted({name for name in names if len(name) >= SHORTEST and not name.isalpha()}, key=len, reverse=True)
     return re.compile(rf"(?<!\w)(?:{'|'.join([*map(re.escape, own), *FAMILIES])})(?!\w)", re.I)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cache
 
@@ -29,6 +29,8 @@ CONTESTANTS_AT_MOST = 20
 COMPARISONS_AT_MOST = 50_000
 GOLD_AT_MOST = 200
 DAYS_IN_BIN = 30
+NAME_SHOWN = 180
+"""Of a run's: with its step and split it is a contestant's."""
 COPY = """
 COPY judging_comparison (tournament_id, place, prompt_id, a_id, b_id, response_a_id, response_b_id, first, leaks)
 FROM STDIN
@@ -51,7 +53,7 @@ class Entry:
     @property
     def name(self) -> str:
         """How boards call it."""
-        return f"{self.run.name} · {gettext('step %s') % self.step} · {self.split}"
+        return f"{self.run.name[:NAME_SHOWN]} · {gettext('step %s') % self.step} · {self.split}"
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,7 @@ class _Answers:
 @transaction.atomic
 def make(owner: User, draft: Draft) -> Tournament:
     """The tournament with its contestants and all its comparisons. Raises CannotMake."""
+    draft = replace(draft, entries=list(dict.fromkeys(draft.entries)))
     _check(draft)
     answers = _Answers([_answers(entry) for entry in draft.entries])
     if not answers.shared:
@@ -139,7 +142,7 @@ def purge() -> None:
 
 
 def _check(draft: Draft) -> None:
-    n = len(set(draft.entries))
+    n = len(draft.entries)
     if not 2 <= n <= CONTESTANTS_AT_MOST:
         said = gettext("A tournament has 2 to %(most)s contestants, not %(n)s.")
         raise CannotMake(said % {"most": CONTESTANTS_AT_MOST, "n": n})

@@ -33,5 +33,7 @@ def test_names_are_hidden_and_nothing_else_changes() -> None:
     assert said == "I am ▒▒▒ of ▒▒▒; *bold* <b>"
 
 
-def test_names_too_short_to_tell_are_left() -> None:
-    assert hidden("es muy bueno", ("es",), "▒▒▒") == "es muy bueno"
+@pytest.mark.parametrize("name", ["es", "baseline"])
+def test_names_that_are_ordinary_words_are_left(name: str) -> None:
+    assert hidden(f"the {name} of it", (name,), "▒▒▒") == f"the {name} of it"
+    assert leaks(f"the {name} of it", (name,)) == []
