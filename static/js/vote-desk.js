@@ -204,7 +204,7 @@ class VoteDesk extends HTMLElement {
       this.show(this.next());
     }
     this.activate();
-    this.aloud(this.turn ? gettext("Kept.") : gettext("Kept. No more pairs."));
+    this.aloud(this.turn ? gettext("Kept.") : gettext("Kept. No pair stands ready."));
     this.flush();
   }
 
