@@ -58,7 +58,7 @@ def find(columns: Columns, asked: Asked, size: int, after: Place | None = None, 
 def _patiently() -> Iterator[None]:
     try:
         with transaction.atomic(), connection.cursor() as cursor:
-            # No statistics tell how many answers a column has: joined one by one, thousands would take minutes.
+            # No statistics tell how many answers a column has: thousands must not be joined one by one.
             cursor.execute(f"SET LOCAL statement_timeout = {PATIENCE_MS}; SET LOCAL enable_nestloop = off")
             yield
     except OperationalError as error:

@@ -34,7 +34,7 @@ from runs.views import viewer_forms
 from runs.views.chart import chart_response
 from runs.views.parameters import SignedIn
 from runs.views.viewer_cells import rows_of
-from runs.views.viewer_words import having, in_words, without
+from runs.views.viewer_words import having, in_words, staying, without
 
 ROWS_A_PAGE = 10
 OFFERED = 60
@@ -138,7 +138,7 @@ def _ways(request: SignedIn, found: Found) -> dict[str, str]:
     return {
         "previous": f"{without(query)}&before={first}" if found.has_before and first else "",
         "next": f"{without(query)}&after={last}" if found.has_after and last else "",
-        "diff_address": having(query, diff="" if query.get("diff") else "pinned"),
+        "diff_address": staying(query, diff="" if query.get("diff") else "pinned"),
         "all_samples": having(query, samples="" if query.get("samples") else "all"),
         "clear": viewer_forms.cleared(query),
         "export": reverse("viewer-export") + without(query), "scatter": reverse("viewer-scatter") + without(query),

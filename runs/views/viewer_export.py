@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.core.exceptions import BadRequest
-from django.http import HttpResponse, StreamingHttpResponse
+from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
 from runs.charts.chart import inert
@@ -27,22 +27,24 @@ FIELDS = (
 
 
 @require_safe
-def viewer_export(request: SignedIn) -> HttpResponse | StreamingHttpResponse:
-    """All rows that the address asks for, in its order."""
+def viewer_export(request: SignedIn) -> HttpResponse:
+    """All rows that the address asks for, in its order. What is asked wrongly is refused: a file cannot say so."""
     form = request.GET.get("form", "jsonl")
     if form not in FORMS:
         raise BadRequest(f"form must be one of {', '.join(FORMS)}, not {form[:20]!r}")
     columns = columns_of(request.user, request.GET.getlist("run"), request.GET.get("pin", ""))
+    asked = asked_of(request.GET, columns.letters, scorers_of(columns))
+    if problems := [*columns.problems, *asked.problems]:
+        raise BadRequest(" ".join(problems))
     if not columns.all:
         raise BadRequest("run must name at least one run that has kept answers")
-    said = _objects(request, columns)
+    said = _objects(request, columns, asked)
     lines = _as_csv(said) if form == "csv" else (f"{json.dumps(one, ensure_ascii=False)}\n" for one in said)
     headers = {"Content-Disposition": f'attachment; filename="answers.{form}"'}
-    return StreamingHttpResponse(lines, content_type=FORMS[form], headers=headers)
+    return HttpResponse("".join(lines), content_type=FORMS[form], headers=headers)
 
 
-def _objects(request: SignedIn, columns: Columns) -> Iterator[dict[str, Any]]:
-    asked = asked_of(request.GET, columns.letters, scorers_of(columns))
+def _objects(request: SignedIn, columns: Columns, asked: Asked) -> Iterator[dict[str, Any]]:
     place, is_more = None, True
     while is_more:
         found = _found(columns, asked, place)

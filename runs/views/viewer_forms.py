@@ -9,14 +9,14 @@ from typing import Any
 from django.http import QueryDict
 from django.utils.translation import gettext
 
-from runs.viewer import CHANGES, FLAGS, RANGES, SORTS, Asked, Column, Columns, Sum
+from runs.viewer import CHANGES, COLUMNS_AT_MOST, FLAGS, RANGES, SORTS, Asked, Column, Columns, Sum
 from runs.viewer.asked import AS, WHERE
-from runs.views.viewer_words import having
+from runs.views.viewer_words import having, staying
 from workers.analysis.quadrants import QUADRANTS
 
 STAYS = ("run", "pin", "diff", "samples", "scores", "experiment")
 """What stays where nothing more is asked."""
-IN_QUADRANTS = (("SH", 0), ("SU", 1), ("UH", 2), ("UU", 3))
+SIGNS = (("", "↑"), ("-", "↓"))
 
 
 @dataclass(frozen=True)
@@ -64,23 +64,26 @@ def form_of(query: QueryDict, columns: Columns, asked: Asked) -> dict[str, Any]:
     }  # fmt: skip
 
 
-SIGNS = (("", "↑"), ("-", "↓"))
-
-
 def _head(query: QueryDict, columns: Columns, i: int, found: Sum) -> Head:
-    column, words = columns.all[i], [one.word for one in columns.all]
+    column, words, pinned = columns.all[i], [one.word for one in columns.all], columns.pinned.word
     others = [word for word in words if word != column.word]
-    pinned = columns.pinned.word
+    is_pinned = column.word == pinned
 
     def instead(word: str) -> str:
         changed = [word if one == column.word else one for one in words]
-        return having(query, run=changed, pin=word if pinned == column.word else pinned) if word else ""
+        return having(query, run=changed, pin=word if is_pinned else pinned) if word else ""
 
-    also = having(query, run=[*words, column.earlier], pin=pinned) if column.earlier else ""
+    # Only in the data set's own order a page is the same whatever is pinned.
+    pinning = staying if query.get("sort", "row").removeprefix("-") == "row" else having
+    has_room = column.earlier and column.earlier not in words and len(words) < COLUMNS_AT_MOST
     return Head(
-        column, found, column.word == pinned, having(query, pin=column.word), having(query, run=others, pin="" if column.word == pinned else pinned),
-        instead(column.earlier), instead(column.later), also if column.earlier not in words and len(words) < 6 else "",
-        [(name, n, having(query, quadrant=name, **{"in": column.letter})) for name, n in found.quadrants],
+        column, found, is_pinned, pin=pinning(query, pin=column.word),
+        remove=having(query, run=others, pin="" if is_pinned else pinned),
+        earlier=instead(column.earlier), later=instead(column.later),
+        also_before=having(query, run=[*words, column.earlier], pin=pinned) if has_room else "",
+        quadrants=[
+            (name, n, having(query, quadrant=name, **{"in": column.letter})) for name, n in found.quadrants
+        ],
     )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from django.http import QueryDict
 from django.utils.translation import gettext
@@ -25,8 +25,17 @@ def without(query: QueryDict, *names: str) -> str:
 
 def having(query: QueryDict, **values: str | Sequence[str]) -> str:
     """The address that asks these instead, from its first page; an empty value is left out."""
+    return _changed(query, values, PLACES)
+
+
+def staying(query: QueryDict, **values: str | Sequence[str]) -> str:
+    """As `having`, on the page that is open."""
+    return _changed(query, values, ())
+
+
+def _changed(query: QueryDict, values: Mapping[str, str | Sequence[str]], forgotten: Sequence[str]) -> str:
     rest = query.copy()
-    for name in (*values, *PLACES):
+    for name in (*values, *forgotten):
         rest.pop(name, None)
     for name, value in values.items():
         rest.setlist(name, [value] if isinstance(value, str) else list(value))

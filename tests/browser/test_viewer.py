@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from runs.models import Experiment, Run
+from tests.browser.test_accessibility import faults
 from tests.runs.viewing import address as viewer_address
 from tests.runs.viewing import model, said
 
@@ -57,5 +58,9 @@ def test_answers_are_uncovered_walked_through_and_circled(signed_in: Page, addre
     assert 0 < found < 24
     assert "pin=" in page.url
 
+    assert faults(page) == "[]"
     page.set_viewport_size({"width": 390, "height": 800})
-    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    page.wait_for_function("() => document.documentElement.scrollWidth === 390")
+    page.locator("td a", has_text="Link").first.click()
+    expect(page.get_by_role("heading", name="Answer at step 500")).to_be_visible()
+    assert faults(page) == "[]"

@@ -46,6 +46,8 @@ def test_the_next_page_keeps_what_is_asked(ada_client, pair):
     assert "sort=-reward" in there
     following = ada_client.get(reverse("viewer") + there)
     assert [row.prompt.row for row in following.context["rows"]] == list(range(10, 20))
+    marked = ada_client.get(reverse("viewer") + following.context["diff_address"])
+    assert [row.prompt.row for row in marked.context["rows"]] == list(range(10, 20))
     back = ada_client.get(reverse("viewer") + following.context["previous"])
     assert [row.prompt.row for row in back.context["rows"]] == list(range(10))
 
@@ -113,14 +115,19 @@ def test_the_answer_that_a_link_names_may_not_be_there(ada_client, pair):
 
 def test_what_is_asked_is_exported_whole(ada_client, pair):
     answer = ada_client.get(address(*pair, route="viewer-export", quadrant="SH", form="jsonl"))
-    lines = [json.loads(line) for line in b"".join(answer.streaming_content).decode().splitlines()]
+    lines = [json.loads(line) for line in answer.content.decode().splitlines()]
     assert len(lines) == 60
     assert lines[1]["text"] == "Take a rest 0"
     assert (lines[1]["run"], lines[1]["quadrant"], lines[1]["cost"]) == (pair[1].uid, "SH", -3.0)
     told = ada_client.get(address(*pair, route="viewer-export", form="csv"))
-    table = list(csv.DictReader(io.StringIO(b"".join(told.streaming_content).decode())))
+    table = list(csv.DictReader(io.StringIO(told.content.decode())))
     assert (len(table), table[0]["row"], table[0]["words"]) == (60, "0", "4")
-    assert ada_client.get(address(*pair, route="viewer-export", form="xls")).status_code == 400
+
+
+@pytest.mark.parametrize("wrong", [{"form": "xls"}, {"sort": "size"}, {"q": "(", "as": "regex"}])
+def test_what_cannot_be_exported_is_refused(ada_client, pair, wrong):
+    assert ada_client.get(address(*pair, route="viewer-export", **wrong)).status_code == 400
+    assert ada_client.get(reverse("viewer-export")).status_code == 400
 
 
 def test_the_scatter_has_a_cloud_a_column_and_a_ring_where_one_was_drawn(ada_client, pair):
