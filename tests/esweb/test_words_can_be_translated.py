@@ -15,7 +15,23 @@ TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
 READ = ("aria-label", "title", "placeholder", "alt", "hx-confirm", "aria-description")
 # What is typed or run is the same in every language.
 VERBATIM = {"code", "kbd", "pre", "script", "style", "svg"}
-NAMES = {"esweb", "ES", "GRPO", "KL", "API", "JSON", "JSONL", "CSV", "OpenAPI", "Markdown", "YAML", "Ctrl", "n", "x", "y"}
+NAMES = {
+    "esweb",
+    "ES",
+    "GRPO",
+    "KL",
+    "API",
+    "JSON",
+    "JSONL",
+    "CSV",
+    "OpenAPI",
+    "Markdown",
+    "YAML",
+    "Ctrl",
+    "n",
+    "x",
+    "y",
+}
 WORD = re.compile(r"[^\W\d_]+")
 KEY = re.compile(r"\w+[.:<>=~/^_|]+\S*\w")
 """es.sigma, kl<1: what is typed into a query, the same in every language."""
