@@ -174,3 +174,15 @@ def test_the_same_files_make_nothing_again(ada, six):
     bring_in(six, ada)
     again = bring_in(six, ada)
     assert (again.made, len(again.known)) == ([], 6)
+
+
+def test_a_whole_split_keeps_its_rows_apart_though_one_prompt_stands_in_it_52_times(ada, folder):
+    asked = alignment.prompts()
+    assert (len(asked), len(set(asked)), asked.count(asked[0])) == (3036, 2954, 52)
+    alignment.write(folder, "ES-500", asked)
+    (run,) = bring_in(folder, ada).made
+    rows = Response.objects.filter(run=run).order_by("prompt__row")
+    assert list(rows.values_list("prompt__row", flat=True)) == list(range(3036))
+    oftenest = rows.filter(prompt__text=asked[0])
+    assert len(set(oftenest.values_list("prompt__digest", "prompt__row"))) == 52
+    assert len(set(rows.values_list("prompt__text_key", flat=True))) == 2954
