@@ -30,7 +30,10 @@ from runs.views.parameters import SignedIn
 
 @dataclass(frozen=True)
 class Voted:
-    """How far a voter is. `right` of `known` gold pairs they judged as was expected; `seconds` from seeing a pair to a choice, on average."""
+    """How far a voter is. `right` of `known` gold pairs they judged as was expected.
+
+    `seconds` go by between seeing a pair and a choice, on average.
+    """
 
     voter: Voter
     judged: int
