@@ -18,7 +18,7 @@ SPECS = (
          (("collapse/sentence", _("a sentence")), ("collapse/near", _("nearly all words")),
           ("collapse/opening", _("the opening")), ("collapse/exact", _("all words"))),
          _("Up towards 1: the same is said to every prompt.")),
-    Spec("collapse/variety", _("How much they vary"), _("share of what could be"),
+    Spec("collapse/variety", _("How much they vary"), _("share of all"),
          (("collapse/distinct", _("different word pairs")), ("collapse/clusters", _("different answers"))),
          _("Down towards 0: the same is said again and again.")),
     Spec("collapse/alike", _("How alike they are"), "",

@@ -110,11 +110,21 @@ def _phase(marks: Sequence[Mark], curves: Curves) -> Chart:
     ends = [said % {"letter": m.letter, "value": number(of[-1]), "j_c": number(j_c[-1])} for m, j_c, of in paths]
     return Chart(
         PHASE, gettext("λ against J_C"), f"{'; '.join(ends)}." if ends else gettext("No run has measured both yet."),
-        {"data": [trace for path in paths for trace in _walk(*path)], "layout": layout},
+        {"data": [*_edge(paths, curves), *(trace for path in paths for trace in _walk(*path))], "layout": layout},
         Table(("letter", "run", "J_C", "lambda"), tuple(rows)), keys=(LAMBDA, RAW, SMOOTHED),
         help=gettext("Each line is a run's way through training, its large mark where it is now; J_C is the smoothed "
                      "one where there is one. To the right of the threshold λ grows."),
     )  # fmt: skip
+
+
+def _edge(paths: Sequence[tuple[Mark, Floats, Floats]], curves: Curves) -> list[dict[str, Any]]:
+    """The threshold, upright, where all runs have the same."""
+    known = [line(curves[mark.run.pk, THRESHOLD])[1] for mark, _, _ in paths if (mark.run.pk, THRESHOLD) in curves]
+    values = np.unique(np.concatenate(known)) if known else np.zeros(0)
+    if len(values) != 1:
+        return []
+    every = np.concatenate([of for _, _, of in paths])
+    return [_bound(gettext("threshold"), "muted", np.repeat(values, 2), np.array([every.min(), every.max()]), How())]
 
 
 def _path(mark: Mark, curves: Curves) -> tuple[Floats, Floats]:

@@ -110,7 +110,7 @@ def _of_another(of: Collapse, run: Run) -> Collapse | None:
     same = {
         f"run__config__{section}__{name}": config[section][name]
         for section, name in (("model", "path"), ("task", "name"))
-        if name in config.get(section, {})
+        if isinstance(config.get(section), dict) and name in config[section]
     }
     if not same:
         return None

@@ -55,6 +55,12 @@ def test_es_and_grpo_keep_their_colours_on_the_phase_plot():
     assert chart.table.rows[0][2:] == (3, 1)
 
 
+def test_the_threshold_stands_upright_on_the_phase_plot():
+    chart = drawn([run("es-tiny")], **{"lambda": [1, 3, 2]}, j_c=[3, 1, -1], threshold=[0.5] * 3)["phase"]
+    edge = chart.figure["data"][0]
+    assert (edge["name"], edge["x"], edge["y"]) == ("threshold", [0.5, 0.5], [1, 3])
+
+
 def test_the_way_has_only_steps_at_which_both_were_measured():
     one = run("es-tiny")
     curves = {

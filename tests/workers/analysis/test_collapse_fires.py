@@ -73,6 +73,12 @@ def test_a_base_model_that_leaks_itself_makes_it_no_news():
     assert fired(fewer, leaking) == set()
 
 
+def test_what_the_base_model_does_everywhere_is_not_judged():
+    said = [replace(answer, text=f"{answer.text} {FOREIGN}") for answer in honest(COUNT)]
+    found = findings(measured(said), measured(said))
+    assert (found["sentence"].is_judged, found["leak"].is_judged) == (False, True)
+
+
 def test_longer_answers_that_are_cut_are_told_and_are_no_alarm():
     found = findings(measured([replace(a, is_cut=True) for a in honest(COUNT)]), measured(honest(COUNT)))
     assert [f.name for f in found.values() if f.fired] == ["cut"]

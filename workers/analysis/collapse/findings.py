@@ -40,8 +40,8 @@ class Finding:
 
 @dataclass(frozen=True)
 class Detector:
-    """kind: share (of the answers, higher is worse), rise (another number, higher is worse), times (of the base's, the
-    number that it may be multiplied with at most), part (of the base's, that must be left at least).
+    """kind: share (of the answers, higher is worse), rise (another number from 0 to 1, likewise), times (what the
+    base's may be multiplied with at most), part (of the base's, that must be left at least).
     alone: the limit without a base model, None where there is none. is_alarm: a collapse where it fires; the others
     only say that something changed, for better or worse."""
 
@@ -87,9 +87,10 @@ def _limit(detector: Detector, found: Measures, base: Measures | None, before: f
         return None
     if detector.kind in ("part", "times"):
         return before * detector.margin
-    if detector.kind == "rise":
-        return before + detector.margin
-    return before + max(detector.margin, _noise(detector.name, found, base))
+    chance = _noise(detector.name, found, base) if detector.kind == "share" else 0.0
+    limit = before + max(detector.margin, chance)
+    # Nothing can be above it: of what the base model does nearly everywhere, more is no news.
+    return limit if limit < 1 else None
 
 
 def _noise(name: str, found: Measures, base: Measures) -> float:
