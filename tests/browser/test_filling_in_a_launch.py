@@ -34,3 +34,11 @@ def test_another_preset_is_checked_at_once(form):
     form.get_by_label("Start from").select_option("grpo-micro")
     expect(form.locator("[name='method'][value='grpo']")).to_be_checked()
     expect(form.locator("#standing")).to_contain_text("Ready: 1 run.")
+
+
+def test_a_scorer_is_asked_only_what_concerns_it(form):
+    form.get_by_label("A scorer, no training").check()
+    expect(form.locator("#part-scorer")).to_be_visible()
+    for part in ("task", "es", "grpo", "evaluation"):
+        expect(form.locator(f"#part-{part}")).to_be_hidden()
+    expect(form.locator("#standing")).to_contain_text("Ready: 1 run.")

@@ -33,12 +33,13 @@ class Running:
         self._place = _place(config.scorer)
         with _as_problems():
             tokens(self._place)
-            self._models = [_model(config, config.scorer, role) for role in ("reward", "cost")]
+            self._reward = _model(config, config.scorer, "reward")
+            self._cost = _model(config, config.scorer, "cost")
 
     def serve(self, is_ended: Callable[[], bool]) -> None:
         """Until it is told to end. Raises ConfigError where it cannot listen."""
         with _as_problems(), self._counting():
-            serve(self._place, *self._models, self._metrics, is_ended, self._say)
+            serve(self._place, self._reward, self._cost, self._metrics, is_ended, self._say)
 
     def _say(self, words: str) -> None:
         print(words, flush=True)

@@ -1,0 +1,36 @@
+"""A scorer is no training, and yet a run: its pages open, and its form makes the same config again."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from runs import launch
+from runs.forms import LaunchForm
+from runs.models import Cluster, Experiment, Run
+
+pytestmark = pytest.mark.django_db
+CONFIG = {"method": "scorer", "scorer": {"name": "beaver", "max_length": 512}}
+
+
+@pytest.fixture
+def scorer(experiment: Experiment, local: Cluster) -> Run:
+    return launch.create_run(experiment=experiment, person=experiment.owner, config=CONFIG)
+
+
+@pytest.mark.parametrize("name", ["run", "run-state", "run-curves", "run-checkpoints", "run-collapse"])
+def test_its_pages_open(ada_client: Client, scorer: Run, name: str) -> None:
+    assert ada_client.get(reverse(name, args=[scorer.uid])).status_code == 200
+
+
+def test_it_stands_among_the_runs(ada_client: Client, scorer: Run) -> None:
+    page = ada_client.get(scorer.experiment.get_absolute_url()).content.decode()
+    assert scorer.name in page and ">scorer<" in page
+
+
+def test_sent_as_it_is_its_form_makes_the_same_config(scorer: Run) -> None:
+    shown = LaunchForm.cloning(scorer)
+    again = LaunchForm({field.html_name: field.value() for field in shown if field.value() not in (None, False)})
+    assert again.is_valid(), again.errors
+    assert again.configs == [scorer.config]
