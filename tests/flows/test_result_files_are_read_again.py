@@ -1,0 +1,32 @@
+"""What `workers.evaluation.alignment` writes is what the import of published results reads, number by number."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+
+from runs import importing, series
+from runs.importing import Place
+from runs.models import Response, Run
+from workers.evaluation.alignment import ScoredAnswer, write
+
+pytestmark = pytest.mark.usefixtures("runs_dir")
+ANSWERS = [ScoredAnswer(f"prompt {i % 3}", f"answer\n{i}", i / 7 - 0.5, 1.5 - i / 3) for i in range(9)]
+
+
+def test_the_answers_come_back_and_the_files_agree(ada: User, tmp_path: Path) -> None:
+    write(tmp_path / "out", "ES-40", ANSWERS, 0.5, {"policy_model_path": "step-000040", "num_iterations": 40})
+    with ExitStack() as keep:
+        imported = importing.bring_in(importing.of_path(tmp_path / "out", keep), Place(ada, "Imported"))
+    assert not imported.refused
+    assert not any(outcome.told.remarks for outcome in imported.outcomes)
+
+    run = Run.objects.get(name="ES-40")
+    found = Response.objects.filter(run=run).order_by("prompt__row").select_related("prompt")
+    assert [(one.prompt.text, one.text) for one in found] == [(a.prompt, a.response) for a in ANSWERS]
+    assert [one.cost for one in found] == pytest.approx([a.cost for a in ANSWERS])
+    assert {one.step for one in found} == {40}
+    assert series.latest([run])[run.pk]["safety/safe_ratio"] == pytest.approx(4 / 9)
