@@ -2,56 +2,17 @@
 // order; what the server did not confirm is sent again, with the same key, so that nothing is lost and nothing counts
 // twice. Pairs that stand ready are judged without a connection.
 
+import { ask, Waiting } from "./vote-waiting.js";
+
 const ENOUGH_AHEAD = 4;
 const AT_ONCE = 50;
-const PATIENCE_MS = 10000;
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 15000;
 const KEYS = { 1: "left", 2: "right", 0: "tie", b: "both_bad" };
 
-/** What waits to be sent, each under a name of its own: two tabs of one voter do not overwrite each other's. */
-class Waiting {
-  constructor(store) {
-    this.store = store;
-    this.memory = new Map();
-    this.count = 0;
-  }
-
-  add(choice) {
-    const random = [...crypto.getRandomValues(new Uint8Array(12))].map((n) => n.toString(16).padStart(2, "0")).join("");
-    const whole = { ...choice, key: random };
-    const name = `${this.store}:${String(Date.now()).padStart(15, "0")}:${String((this.count += 1)).padStart(6, "0")}`;
-    this.memory.set(name, whole);
-    this.keep(() => localStorage.setItem(name, JSON.stringify(whole)));
-    return random;
-  }
-
-  all() {
-    this.keep(() => {
-      for (const name of Object.keys(localStorage)) {
-        if (name.startsWith(`${this.store}:`)) this.memory.set(name, JSON.parse(localStorage.getItem(name)));
-      }
-    });
-    return [...this.memory].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, choice]) => choice);
-  }
-
-  remove(keys) {
-    for (const [name, { key }] of this.memory) {
-      if (!keys.has(key)) continue;
-      this.memory.delete(name);
-      this.keep(() => localStorage.removeItem(name));
-    }
-  }
-
-  /** A browser that keeps nothing still votes, while the page is open. */
-  keep(does) {
-    try {
-      does();
-    } catch (error) {
-      if (!(error instanceof DOMException)) throw error;
-    }
-  }
-}
+const isDone = (article) =>
+  article.hasAttribute("data-passed") ||
+  [...article.querySelectorAll("[data-rubric]")].every((ask) => ask.querySelector("[aria-pressed=true]"));
 
 class VoteDesk extends HTMLElement {
   connectedCallback() {
@@ -106,13 +67,8 @@ class VoteDesk extends HTMLElement {
     }
   }
 
-  isDone(article) {
-    const asks = [...article.querySelectorAll("[data-rubric]")];
-    return article.hasAttribute("data-passed") || asks.every((ask) => ask.querySelector("[aria-pressed=true]"));
-  }
-
   next() {
-    return [...this.querySelectorAll("[data-turn]")].find((article) => !this.isDone(article));
+    return [...this.querySelectorAll("[data-turn]")].find((article) => !isDone(article));
   }
 
   show(article, moves = true) {
@@ -153,7 +109,7 @@ class VoteDesk extends HTMLElement {
       return;
     }
     const does = {
-      s: () => this.ask(), u: () => this.undo(), v: () => this.unblur(), w: () => this.reveal(),
+      s: () => this.askWhy(), u: () => this.undo(), v: () => this.unblur(), w: () => this.reveal(),
     };
     if (key in KEYS) this.choose(this.active(), KEYS[key]);
     else if (key in does) does[key]();
@@ -167,7 +123,7 @@ class VoteDesk extends HTMLElement {
     const { said, reason } = button.dataset;
     if (said) this.choose(button.closest("[data-rubric]"), said);
     else if (reason) this.skip(reason);
-    else if ("skip" in button.dataset) this.ask();
+    else if ("skip" in button.dataset) this.askWhy();
     else if ("undo" in button.dataset) this.undo();
     else if ("unblur" in button.dataset) this.unblur();
     else if ("reveal" in button.dataset) this.reveal();
@@ -182,7 +138,7 @@ class VoteDesk extends HTMLElement {
     this.activate();
   }
 
-  ask() {
+  askWhy() {
     if (this.turn) this.one("[data-reasons]").showModal();
   }
 
@@ -196,7 +152,7 @@ class VoteDesk extends HTMLElement {
     const made = { ...choice, key };
     this.past.push(made);
     this.mark(made, true);
-    if (this.isDone(this.turn)) {
+    if (isDone(this.turn)) {
       this.last = this.turn.dataset.turn;
       this.progress.done += 1;
       this.progress.left = Math.max(0, this.progress.left - 1);
@@ -213,7 +169,7 @@ class VoteDesk extends HTMLElement {
     if (!undone) return;
     this.waiting.add({ undo: undone.key });
     const article = this.one(`[data-turn="${undone.turn}"]`);
-    const wasDone = article && this.isDone(article);
+    const wasDone = article && isDone(article);
     this.mark(undone, false);
     if (article && wasDone) {
       this.progress.done -= 1;
@@ -241,7 +197,7 @@ class VoteDesk extends HTMLElement {
     if (!turn || !("reveals" in this.dataset)) return;
     const says = this.one("[data-revealed]");
     try {
-      const answer = await this.fetch(`${this.dataset.turns}${turn}/reveal/`, { method: "POST" });
+      const answer = await ask(`${this.dataset.turns}${turn}/reveal/`, this.dataset.token, {});
       const told = await answer.json();
       says.textContent = answer.ok
         ? interpolate(gettext("Answer 1: %s. Answer 2: %s. This vote stays."), [told.left, told.right])
@@ -251,11 +207,6 @@ class VoteDesk extends HTMLElement {
       says.textContent = gettext("Not now: the server does not answer.");
     }
     this.activate();
-  }
-
-  fetch(address, options = {}) {
-    const headers = { "x-csrftoken": this.dataset.token, "content-type": "application/json" };
-    return fetch(address, { ...options, headers, credentials: "same-origin", signal: AbortSignal.timeout(PATIENCE_MS) });
   }
 
   /** Sends what waits, in order, then looks for more pairs. One at a time. */
@@ -284,7 +235,7 @@ class VoteDesk extends HTMLElement {
   /** True where more may be sent at once. Throws where the server does not answer as it should. */
   async send() {
     const choices = this.waiting.all().slice(0, AT_ONCE);
-    const answer = await this.fetch(this.dataset.choices, { method: "POST", body: JSON.stringify({ choices }) });
+    const answer = await ask(this.dataset.choices, this.dataset.token, { choices });
     if (this.isOver(answer)) return false;
     if (!answer.ok) throw new Error(`answered ${answer.status}`);
     const { kept, refused, later, done, left } = await answer.json();
@@ -311,9 +262,9 @@ class VoteDesk extends HTMLElement {
 
   async fetchMore() {
     const articles = [...this.querySelectorAll("[data-turn]")];
-    if (articles.filter((article) => !this.isDone(article)).length >= ENOUGH_AHEAD || this.isComplete) return;
-    const open = articles.filter((article) => !this.isDone(article)).map((article) => `beside=${article.dataset.turn}`);
-    const answer = await this.fetch(`${this.dataset.turns}?${open.join("&")}`);
+    if (articles.filter((article) => !isDone(article)).length >= ENOUGH_AHEAD || this.isComplete) return;
+    const open = articles.filter((article) => !isDone(article)).map((article) => `beside=${article.dataset.turn}`);
+    const answer = await ask(`${this.dataset.turns}?${open.join("&")}`, this.dataset.token);
     if (this.isOver(answer)) return;
     if (!answer.ok) throw new Error(`answered ${answer.status}`);
     // Written by the server's templates, which escape what models said.
