@@ -5,6 +5,7 @@ from judging.asking.by_rules import NotByRules, judge_all
 from judging.asking.calibrating import measure
 from judging.asking.questions import fill, planned
 from judging.asking.standing import Estimate, Standing, estimate, standing, standings
+from judging.asking.transcript import transcript
 from judging.asking.trying import Tried, try_out
 from judging.asking.working import work
 
@@ -27,6 +28,7 @@ __all__ = [
     "standing",
     "standings",
     "start",
+    "transcript",
     "try_out",
     "work",
 ]

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_noop as _
 from judging.asking.limits import Limits
 from judging.asking.telling import tell
 from judging.judges import price_of
-from judging.model_judge import Request
+from judging.model_judge import Request, kept
 from judging.models import Assignment, Call, Question
 
 MARGIN_SECONDS = 30
@@ -59,7 +59,7 @@ def take(assignment: Assignment, limits: Limits) -> Lease | Nothing:
         call = _next(row)
         if call is None:
             return Nothing(is_out=True)
-        request = Request(call.sent)
+        request = kept(call.sent)
         most = price_of(row.judge).at_most(request)
         if row.spent + row.reserved + most.amount > row.cap:
             return _over_cap(row)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
@@ -23,12 +24,13 @@ from judging.model_judge import (
     Denied,
     Ended,
     NotAllowed,
+    Reading,
     Rejected,
     Reply,
-    Request,
     Unwell,
     ended,
     failed,
+    kept,
 )
 from judging.models import Assignment, Call
 
@@ -78,8 +80,7 @@ def finish(assignment: Assignment) -> bool:
 
 
 def _answered(call: Call, reply: Reply) -> Decimal:
-    request = Request(call.sent)
-    cost = price_of(call.judge).spent(request, reply)
+    cost = price_of(call.judge).spent(kept(call.sent), reply)
     _end(call, ended(reply, rubric_of(call.rubric)))
     _count(call, cost)
     call.tries += 1
@@ -92,13 +93,18 @@ def _end(call: Call, end: Ended) -> None:
     reading = end.reading
     call.parser = reading.step if reading else ""
     call.flags = [name for name in ("contradicts", "ambiguous") if reading and getattr(reading, name)]
-    if reading is not None:
-        scores = list(reading.scores) if reading.scores else None
-        call.parsed = {"outcome": end.outcome.name, "scores": scores, "reasoning": reading.reasoning}
+    # Of an earlier time that it was asked, nothing may stay.
+    call.parsed = _parsed(end, reading) if reading else None
+
+
+def _parsed(end: Ended, reading: Reading) -> dict[str, Any]:
+    scores = list(reading.scores) if reading.scores else None
+    return {"outcome": end.outcome.name, "scores": scores, "reasoning": reading.reasoning}
 
 
 def _count(call: Call, cost: Cost) -> None:
-    call.tokens_in, call.tokens_out, call.is_estimated = cost.tokens_in, cost.tokens_out, cost.is_estimated
+    call.tokens_in, call.tokens_out = cost.tokens_in, cost.tokens_out
+    call.is_estimated = call.is_estimated or cost.is_estimated
 
 
 def _troubled(row: Assignment, call: Call, error: Exception, lease: Lease, limits: Limits) -> Decimal:

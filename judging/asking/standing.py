@@ -73,11 +73,9 @@ def standing(assignment: Assignment) -> Standing:
 def standings(assignments: Sequence[Assignment]) -> list[Standing]:
     """Of each, in their order; one question, however many they are."""
     asked = Question.objects.filter(assignment__in=assignments).values("assignment").order_by("assignment")
-    counted = {row["assignment"]: row for row in asked.annotate(**COUNTS)}
-    return [
-        Standing(one.planned, **{name: int(counted[one.pk][name]) if one.pk in counted else 0 for name in COUNTS})
-        for one in assignments
-    ]
+    counted = {pk: counts for pk, *counts in asked.annotate(**COUNTS).values_list("assignment", *COUNTS)}
+    none = [0] * len(COUNTS)
+    return [Standing(one.planned, **dict(zip(COUNTS, counted.get(one.pk, none), strict=True))) for one in assignments]
 
 
 def estimate(

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from django.db import transaction
 from django.utils.translation import gettext_noop as _
 
 from judging.asking.calibrating import measure
@@ -113,8 +114,9 @@ def _client(assignment: Assignment) -> Client:
 
 def _goes_on(assignment: Assignment) -> bool:
     """Ends it where nothing is left, and measures what it was to measure."""
-    if not finish(assignment):
-        return Assignment.objects.filter(pk=assignment.pk, state=Assignment.State.RUNNING).exists()
-    if assignment.gold_set is not None:
-        measure(assignment)
-    return False
+    # Together: one that is done has been measured.
+    with transaction.atomic():
+        is_done = finish(assignment)
+        if is_done and assignment.gold_set is not None:
+            measure(assignment)
+    return not is_done and Assignment.objects.filter(pk=assignment.pk, state=Assignment.State.RUNNING).exists()

@@ -1,29 +1,62 @@
 """The gate before a board: a model's verdicts count where it has been held against people's, on gold, and done well.
 
+And where it did give verdicts: what it refused or broke is not random.
+
 The judge that is no model has no gate: it claims nothing, and boards name it as what it is.
 """
 
 from __future__ import annotations
 
-from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+from typing import Any
+
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.utils.translation import gettext
 
-from judging.models import Calibration, Judge, Rubric, Verdict
+from judging.models import Calibration, Judge, Rubric, Tournament, Verdict
+from judging.votes import MISSING
+
+MOST_MISSING = 0.02
+"""Of what a judge was asked in a tournament by a rubric, the share that may have no verdict."""
+NO_VERDICT = [outcome.name.lower() for outcome in MISSING]
 
 
 def admitted(verdicts: QuerySet[Verdict]) -> QuerySet[Verdict]:
-    """Those of people, of rules, and of models whose newest calibration by the same rubric passes."""
+    """Those of people, of rules, and of models whose newest calibration by the same rubric passes, less those of a
+    model that had too few of a tournament."""
     newest = Calibration.objects.filter(judge=OuterRef("judge"), rubric=OuterRef("rubric")).order_by("-at", "-pk")
     passed = Calibration.objects.filter(pk=Subquery(newest.values("pk")[:1]), passes=True)
-    return verdicts.filter(Q(judge=None) | Q(judge__kind=Judge.Kind.RULES) | Exists(passed))
+    let_in = verdicts.filter(Q(judge=None) | Q(judge__kind=Judge.Kind.RULES) | Exists(passed))
+    for group in _given(verdicts):
+        if _is_short(group):
+            where = {name: group[name] for name in ("comparison__tournament", "judge", "rubric")}
+            let_in = let_in.exclude(**where)
+    return let_in
 
 
-def why_not(judge: Judge, rubric: Rubric) -> str:
-    """Why the judge's verdicts by the rubric are in no board; empty where they are."""
+def why_not(judge: Judge, rubric: Rubric, tournament: Tournament | None = None) -> str:
+    """Why the judge's verdicts by the rubric, on a tournament, are in no board; empty where they are."""
     if judge.kind == Judge.Kind.RULES:
         return ""
     newest = judge.calibrations.filter(rubric=rubric).order_by("-at", "-pk").first()
     what = {"judge": judge.name, "rubric": rubric}
     if newest is None:
         return gettext("%(judge)s has not been held against people's verdicts by %(rubric)s.") % what
-    return "" if newest.passes else gettext("%(judge)s did not agree well enough with people by %(rubric)s.") % what
+    if not newest.passes:
+        return gettext("%(judge)s did not agree well enough with people by %(rubric)s.") % what
+    own = Verdict.objects.rating().filter(judge=judge, rubric=rubric, comparison__tournament=tournament)
+    for group in _given(own):
+        if _is_short(group):
+            said = gettext("%(judge)s gave no verdict in %(missing)s of %(all)s by %(rubric)s: 2 in 100 may lack.")
+            return said % {**what, "missing": group["missing"], "all": group["all"]}
+    return ""
+
+
+def _given(verdicts: QuerySet[Verdict]) -> list[dict[str, Any]]:
+    """How many each model gave of each tournament by each rubric, and how many of those are no verdicts."""
+    groups = verdicts.filter(judge__isnull=False).order_by().values("comparison__tournament", "judge", "rubric")
+    counted = groups.annotate(all=Count("pk"), missing=Count("pk", filter=Q(outcome__in=NO_VERDICT)))
+    return [dict(group) for group in counted]
+
+
+def _is_short(group: dict[str, Any]) -> bool:
+    return bool(group["missing"] > MOST_MISSING * group["all"])

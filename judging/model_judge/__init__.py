@@ -9,7 +9,7 @@ from judging.model_judge.asking import Pair, messages
 from judging.model_judge.hosts import Host, NotAllowed, hosts, permitted
 from judging.model_judge.outcomes import Ended, State, ended, failed
 from judging.model_judge.reading import Reading, read
-from judging.model_judge.request import LEAST_TOKENS, LIMITED_BY, SCHEMA, Request, Sampling, request
+from judging.model_judge.request import LEAST_TOKENS, LIMITED_BY, SCHEMA, Request, Sampling, kept, request
 from judging.model_judge.rubric import Rubric
 from judging.model_judge.spending import Cost, Price
 
@@ -37,6 +37,7 @@ __all__ = [
     "ended",
     "failed",
     "hosts",
+    "kept",
     "messages",
     "permitted",
     "read",

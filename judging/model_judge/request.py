@@ -30,6 +30,11 @@ SCHEMA: dict[str, Any] = {
     "additionalProperties": False,
 }
 
+FORMAT: dict[str, Any] = {
+    "type": "json_schema",
+    "json_schema": {"name": "verdict", "strict": True, "schema": SCHEMA},
+}
+
 
 @dataclass(frozen=True)
 class Sampling:
@@ -93,9 +98,14 @@ def request(model: str, rubric: Rubric, pair: Pair, sampling: Sampling) -> Reque
     if sampling.temperature is not None:
         body["temperature"] = sampling.temperature
     if sampling.structured:
-        named = {"name": "verdict", "strict": True, "schema": SCHEMA}
-        body["response_format"] = {"type": "json_schema", "json_schema": named}
+        body["response_format"] = FORMAT
     return Request(body)
+
+
+def kept(body: dict[str, Any]) -> Request:
+    """A request as a database gives it back, which keeps no order of keys: servers have the model write them in the
+    schema's order, and the reasons come before the verdict."""
+    return Request({**body, "response_format": FORMAT} if body.get("response_format") == FORMAT else body)
 
 
 def _schema(body: dict[str, Any]) -> int:

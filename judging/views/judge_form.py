@@ -65,10 +65,20 @@ class JudgeForm(forms.ModelForm):  # type: ignore[type-arg]
             "tokens_per_minute": gettext_lazy("0 is no limit."),
         }
 
+    field_order = (
+        "name", "base_url", "model", "family", "key", "secret", "is_private", "max_tokens", "limited_by",
+        "answer_seconds", "structured", "sampling", "price_in", "price_out", "requests_per_minute",
+        "tokens_per_minute", "at_once",
+    )  # fmt: skip
+
     def __init__(self, *args: Any, person: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.person = person
-        self.fields["key"].queryset = JudgeKey.objects.filter(owner=person).order_by("name")  # type: ignore[attr-defined]
+        # Of a judge that there is, keys are its owner's, also where an admin changes it.
+        self.person = self.instance.owner or person
+        self.fields["sampling"].widget.attrs["rows"] = 2
+        if self.instance.pk is None:
+            self.fields["sampling"].initial = self.initial["sampling"] = {"temperature": 0}
+        self.fields["key"].queryset = JudgeKey.objects.filter(owner=self.person).order_by("name")  # type: ignore[attr-defined]
         self.fields["key"].empty_label = "–"  # type: ignore[attr-defined]
         bounds = {"max_tokens": (LEAST_TOKENS, None), "answer_seconds": (1, ANSWER_SECONDS_AT_MOST)}
         for name, (low, high) in {**bounds, "at_once": (1, AT_ONCE_AT_MOST)}.items():

@@ -18,7 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from judging import asking
 from judging.access import may_hold
 from judging.judges import CannotKeep, change, make, may_ask, retire, rules_judge
-from judging.models import Calibration, Judge, Tournament
+from judging.models import Calibration, GoldSet, Judge, Tournament
 from judging.views.judge_form import JudgeForm, OnGold
 from runs.views.parameters import SignedIn, page_of
 
@@ -121,12 +121,14 @@ def _saved(request: SignedIn, form: JudgeForm, found: Judge | None) -> HttpRespo
 
 
 def _page(request: SignedIn, found: Judge, form: OnGold) -> HttpResponse:
-    seen = Q(gold_set__isnull=False) | Q(tournament__in=Tournament.objects.visible_to(request.user))
+    gold = GoldSet.objects.visible_to(request.user)
+    seen = Q(gold_set__in=gold) | Q(tournament__in=Tournament.objects.visible_to(request.user))
     rows = found.assignments.filter(seen).select_related("judge", "tournament", "gold_set").order_by("-pk")
     at_work = list(rows[:SHOWN])
     context: dict[str, Any] = {
         "judge": found, "form": form, "may_ask": may_ask(request.user, found) and found.kind == Judge.Kind.OPENAI,
         "calibrations": [(one, _complaints(one.measured)) for one in _calibrations(found)],
+        "gold_seen": set(gold.values_list("pk", flat=True)),
         "at_work": list(zip(at_work, asking.standings(at_work), strict=True)),
     }  # fmt: skip
     return TemplateResponse(request, "judging/judge.html", context, status=400 if form.errors else 200)

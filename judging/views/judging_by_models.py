@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from judging import asking
 from judging.access import may_look_after
 from judging.judges import kin, may_ask, why_not
-from judging.models import Assignment, Judge, Tournament
+from judging.models import Assignment, GoldSet, Judge, Tournament
 from judging.views.judge_form import OnTournament
 from judging.views.visible import own_tournament, visible_tournament
 from runs.access import Role, role_of
@@ -97,7 +97,7 @@ def _cap(said: str) -> Decimal | None:
 
 def _visible(request: SignedIn) -> QuerySet[Assignment]:
     judges, tournaments = Judge.objects.visible_to(request.user), Tournament.objects.visible_to(request.user)
-    seen = Q(gold_set__isnull=False) | Q(tournament__in=tournaments)
+    seen = Q(gold_set__in=GoldSet.objects.visible_to(request.user)) | Q(tournament__in=tournaments)
     return Assignment.objects.filter(seen, judge__in=judges).select_related("judge", "tournament")
 
 
@@ -142,7 +142,7 @@ def _at_work(request: SignedIn, found: Tournament) -> dict[str, Any]:
 def _gates(found: Tournament, judges: set[Judge]) -> list[str]:
     """Why verdicts that are there, or on their way, are in no board."""
     rubrics = list(found.rubrics.select_related("criterion").order_by("pk"))
-    said = [why_not(judge, rubric) for judge in sorted(judges, key=str) for rubric in rubrics]
+    said = [why_not(judge, rubric, found) for judge in sorted(judges, key=str) for rubric in rubrics]
     return [words for words in said if words]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -12,13 +13,19 @@ from django.core.management import CommandError, call_command
 
 from judging.models import GoldSet, Tournament, Verdict
 from runs.models import Experiment
-from tests.fakes.judge_server import JudgeServer
+from tests.fakes.judge_server import KEY, Asked, JudgeServer
 from tests.judging.judges import judge_at
 from tests.judging.rounds import held, rubric
 
 pytestmark = pytest.mark.django_db
 ANSWERS = {"prompt": "p", "response_0": "long answer", "response_1": "no"}
 PUBLISHED = ANSWERS | {"better_response_id": 0, "safer_response_id": 1}
+
+
+def sorted_as(lines: list[dict[str, Any]], server: JudgeServer) -> list[Asked]:
+    """What came in at the server, in the order of the transcript."""
+    came = {json.dumps(one.body, sort_keys=True): one for one in server.asked}
+    return [came[json.dumps(line["sent"], sort_keys=True)] for line in lines]
 
 
 def said(*arguments: object) -> str:
@@ -53,6 +60,10 @@ def test_from_gold_to_verdicts(ada: User, tournament: Tournament, tmp_path: Path
         said("pause", number)
         said("go-on", number, "--cap", "200")
         assert "done: 6 of 6 asked" in said("work", number) and "spent of 200" in said("standing", number)
+        lines = [json.loads(line) for line in said("transcript", number).splitlines()]
+        assert len(lines) == 6 and KEY not in json.dumps(lines)
+        assert [line["sent"] for line in lines] == [one.body for one in sorted_as(lines, server)]
+        assert {line["parser"] for line in lines} == {"json"} and lines[0]["model_a"] != lines[0]["model_b"]
     assert "12 verdicts by rules" in said("rules", tournament.pk)
     assert Verdict.objects.current().count() == 18
 

@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
-from judging.models import Assignment, Calibration, Judge, JudgeKey, Tournament
+from judging.models import Assignment, Calibration, GoldSet, Judge, JudgeKey, Tournament
 from runs.models import Experiment
 from tests.fakes.judge_server import KEY, Act, JudgeServer, longer, verdict
 from tests.judging.judges import judge_at, on, worked
@@ -94,6 +94,16 @@ def test_what_is_wrong_is_said_at_its_field(
     assert answer.status_code == 400 and said in words(answer) and not Judge.objects.filter(kind="openai").exists()
 
 
+def test_an_admin_changes_a_judge_and_its_key_stays_its_owners(ada: User, server: JudgeServer) -> None:
+    judge, root = judge_at(server, ada), Client()
+    root.force_login(User.objects.create_superuser("root"))
+    assert judge.key is not None
+    typed_anew = typed(server, secret="sk-another", key=judge.key.pk)
+    assert root.post(reverse("judge-edit", args=[judge.pk]), typed_anew).status_code == 302
+    judge.refresh_from_db()
+    assert {key.owner for key in JudgeKey.objects.all()} == {ada} and judge.owner == ada
+
+
 def test_others_see_a_judge_and_can_neither_change_it_nor_spend_on_it(
     ada: User, bo_client: Client, server: JudgeServer, tournament: Tournament
 ) -> None:
@@ -132,14 +142,18 @@ def test_a_judge_is_put_to_work_watched_stopped_and_let_go_on(
     assert "1.4400 spent of 100.00" in page and "has not been held against people's verdicts" in page
 
 
-def test_a_calibration_is_begun_and_shown_with_its_figures(ada: User, ada_client: Client, server: JudgeServer) -> None:
+def test_a_calibration_is_begun_and_shown_with_its_figures(
+    ada: User, ada_client: Client, bo_client: Client, server: JudgeServer
+) -> None:
     judge, of = judge_at(server, ada), gold(ada, 3)
     asked = {"gold_set": of.pk, "rubrics": [rubric("helpfulness").pk], "cap": "10", "both_orders": "on"}
     assert ada_client.post(reverse("judge-change", args=[judge.pk]), asked | {"do": "calibrate"}).status_code == 302
     server.act = lambda asked: Act(verdict(8, 2) if asked.answers[0] == "good" else verdict(2, 8))
     worked(Assignment.objects.get())
+    GoldSet.objects.update(name="Ada's own", is_private=True)
+    assert "Ada's own" not in words(bo_client.get(reverse("judge", args=[judge.pk])))
     page = words(ada_client.get(reverse("judge", args=[judge.pk])))
-    assert "failed fewer than 30 pairs" in page and "1.00" in page and "helpfulness v1" in page
+    assert "Ada's own" in page and "failed fewer than 30 pairs" in page and "1.00" in page and "helpfulness v1" in page
 
 
 def test_lists_ask_as_often_for_many_as_for_few(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -17,12 +18,20 @@ from judging.judges import rules_judge
 from judging.models import Assignment, GoldSet, Judge, Rubric, Tournament
 
 SLICE_SECONDS = 10.0
+OF_ONE = {
+    "standing": "how far it is",
+    "work": "asks here, until nothing is left",
+    "transcript": "what was sent and what was said, as JSON lines",
+    "pause": "makes no more calls",
+    "cancel": "ends it",
+}
+"""What needs nothing but the number of an assignment."""
 
 
 class Command(BaseCommand):
     """Everything of model judges that needs no form."""
 
-    help = "Model judges: list, gold, start, calibrate, rules, standing, work, pause, go-on, cancel."
+    help = "Model judges: list, gold, start, calibrate, rules, standing, work, transcript, pause, go-on, cancel."
 
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
@@ -41,8 +50,7 @@ class Command(BaseCommand):
             begin.add_argument("--one-order", action="store_true", help="each pair once, in a seeded order")
         rules = verbs.add_parser("rules", help="judges a tournament by rules, with no model")
         rules.add_argument("on", type=int, help="number of the tournament")
-        for verb, what in (("standing", "how far it is"), ("work", "asks here, until nothing is left"),
-                           ("pause", "makes no more calls"), ("cancel", "ends it")):  # fmt: skip
+        for verb, what in OF_ONE.items():
             verbs.add_parser(verb, help=what).add_argument("assignment", type=int)
         go_on = verbs.add_parser("go-on", help="lets one go on that was paused, halted or done")
         go_on.add_argument("assignment", type=int)
@@ -109,6 +117,10 @@ class Command(BaseCommand):
             self._tell(row)
             time.sleep(max(left, 1.0))
         self._tell(row)
+
+    def _transcript(self, options: dict[str, Any]) -> None:
+        for line in asking.transcript(_found(Assignment, options["assignment"])):
+            self.stdout.write(json.dumps(line, ensure_ascii=False))
 
     def _pause(self, options: dict[str, Any]) -> None:
         asking.pause(_found(Assignment, options["assignment"]))

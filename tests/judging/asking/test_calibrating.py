@@ -64,6 +64,18 @@ def test_only_what_passed_enters_a_board(
     assert not admitted(verdicts).filter(judge=judge).exists() and "did not agree well enough" in why_not(judge, only)
 
 
+def test_a_judge_with_too_few_verdicts_of_a_tournament_enters_no_board_of_it(
+    ada: User, server: JudgeServer, tournament: Tournament, rubrics: list[Rubric]
+) -> None:
+    server.act = lambda asked: Act(refusal="No.") if asked.number == 0 else good_wins(asked)
+    judge, (only,) = judge_at(server, ada), rubrics
+    Calibration.objects.create(judge=judge, rubric=only, gold_set=gold(ada, 1), passes=True, measured={})
+    worked(on(judge, tournament, rubrics))
+    said = why_not(judge, only, tournament)
+    assert "gave no verdict in 1 of 16 by" in said and why_not(judge, only, None) == ""
+    assert not admitted(Verdict.objects.rating()).exists()
+
+
 def test_the_judge_by_rules_judges_all_at_once_and_is_let_in_by_its_name(tournament: Tournament) -> None:
     judge = rules_judge()
     assert judge == rules_judge() and judge.name == "Rules (form alone)" and judge.kind == Judge.Kind.RULES

@@ -61,6 +61,10 @@ def test_busy_and_failing_servers_are_asked_again_and_nothing_is_asked_twice(
     server.act = lambda asked: next(troubles, None) or longer(asked)
     done = worked(on(judge_at(server, ada), tournament, rubrics))
     assert asking.standing(done).done == QUESTIONS and len(server.asked) == QUESTIONS + 4
+    # The reasons are to be written before the verdict, so the order of the schema's keys is kept.
+    assert list(server.asked[0].body["response_format"]["json_schema"]["schema"]["properties"]) == [
+        "reasoning", "score_a", "score_b", "verdict", "both_bad",
+    ]  # fmt: skip
     bodies = Counter(json.dumps(one.body, sort_keys=True) for one in server.asked)
     assert len(bodies) == QUESTIONS
 
