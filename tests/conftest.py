@@ -13,8 +13,9 @@ from pytest_django.fixtures import Settings
 
 from runs.models import Cluster, Experiment
 from tests.emptying import emptied_quickly
+from tests.sparing import sparing
 
-__all__ = ["emptied_quickly"]
+__all__ = ["emptied_quickly", "sparing"]
 
 
 def person(name: str) -> User:
