@@ -44,6 +44,9 @@ SHOWN = "answers_shown"
 @require_safe
 def viewer(request: SignedIn) -> HttpResponse:
     """The whole page; where no column is chosen yet, runs to choose from."""
+    if any(not all(values) for _, values in request.GET.lists()):
+        # A form says also what it does not ask: the address is to be one that people can send.
+        return redirect(reverse("viewer") + staying(request.GET))
     columns, asked, scorers = _asked(request)
     context: dict[str, Any] = {"columns": columns, "asked": asked, "scorers": scorers}
     context["offered"] = _offered(request, columns)

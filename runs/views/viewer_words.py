@@ -39,8 +39,8 @@ def _changed(query: QueryDict, values: Mapping[str, str | Sequence[str]], forgot
         rest.pop(name, None)
     for name, value in values.items():
         rest.setlist(name, [value] if isinstance(value, str) else list(value))
-    for name in [name for name in rest if not any(rest.getlist(name))]:
-        rest.pop(name)
+    for name, given in list(rest.lists()):
+        rest.setlist(name, [value for value in given if value])
     return f"?{rest.urlencode()}"
 
 

@@ -52,6 +52,11 @@ def test_the_next_page_keeps_what_is_asked(ada_client, pair):
     assert [row.prompt.row for row in back.context["rows"]] == list(range(10))
 
 
+def test_the_address_says_only_what_is_asked(ada_client, pair):
+    asked = address(*pair, q="", quadrant="", sort="-reward", reward_min="")
+    assert ada_client.get(f"{asked}&quadrant=SH")["Location"] == address(*pair, quadrant="SH", sort="-reward")
+
+
 def test_what_differs_from_the_pinned_column_is_marked(ada_client, pair):
     page = page_of(ada_client, *pair, diff="pinned")
     assert "Take <del>the knife </del><ins>a rest </ins>0" in page
