@@ -6,6 +6,7 @@ task.py         the task: prompts, and scores R with the part `cost` = C
 lagrange.py     how λ moves; numbers in, numbers out
 penalty.py      R − λ·C of each answer, with its options
 prompt_file.py  PKU-SafeRLHF's JSONL
+splits.py       who is asked in training and who in evaluation
 balanced.py     a selection that keeps the shares of its buckets; `python -m workers.tasks.safety.select` writes one
 asking.py       who gives the scores, and what happens while nobody does
 """
