@@ -63,8 +63,8 @@ words: .venv/.installed-dev ## Renew what translators find of the words of worke
 lock: .venv/.installed-dev ## Renew the locks from requirements/*.in
 	requirements/lock.sh
 
-.venv/.installed-web-train: requirements/web.lock requirements/train.lock requirements/torch.txt requirements/install.sh
-	requirements/install.sh web train
+.venv/.installed-web-train: requirements/web.lock requirements/train.lock requirements/scorer.lock requirements/torch.txt requirements/install.sh
+	requirements/install.sh web train scorer
 	@touch $@
 
 .venv/.installed-dev: requirements/dev.lock requirements/torch.txt requirements/install.sh

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from workers import code, tasks
 from workers.client import environment, pushing, sampling
-from workers.config import ConfigError, RunConfig
+from workers.config import ConfigError, Problem, RunConfig
 from workers.engines.resuming import NotResumable
 from workers.engines.stopping import Interrupted, Stop
 from workers.records import Alert, RecordWriter, Status, next_epoch
@@ -147,8 +147,11 @@ def _train(config: RunConfig, records: RecordWriter, stop: Stop, resume: Path | 
 def _served(config: RunConfig, records: RecordWriter, stop: Stop) -> str:
     """A scorer serves until it is asked to stop; it has nothing to save."""
     with stop.cuts():
-        from workers.scorer.running import Running
-
+        try:
+            from workers.scorer.running import Running
+        except ModuleNotFoundError as error:
+            needs = f"is scorer, which needs {error.name}: install it here with requirements/install.sh train scorer"
+            raise ConfigError([Problem("method", needs)]) from error
         running = Running(config, records)
     running.serve(stop.is_set)
     return "told to end; what was begun is answered, and it can be started again"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.workers.trainings import metrics, records, start
+from tests.workers.trainings import metrics, records, start, train
 from workers.config import ConfigError, RunConfig
 from workers.records import RecordWriter, Status
 from workers.scorer.client import ScorerClient
@@ -55,6 +55,15 @@ def test_what_cannot_be_had_is_a_problem_of_its_config(scorer: dict[str, Any], w
     config = RunConfig.from_json({"method": "scorer", "scorer": scorer})
     with RecordWriter(tmp_path, 0) as told, pytest.raises(ConfigError, match=words):
         Running(config, told)
+
+
+def test_what_is_not_installed_is_said_with_how_to_install_it(tmp_path: Path) -> None:
+    without = "import sys; sys.modules['fastapi'] = None; from workers import train; sys.exit(train.main(sys.argv[1:]))"
+    process = train(written(tmp_path), tmp_path / "out", program=("-c", without))
+    assert process.returncode == 2
+    assert (
+        "method: is scorer, which needs fastapi: install it here with" in records(tmp_path / "out", Status)[-1].message
+    )
 
 
 def test_a_training_has_no_scorers_section() -> None:
