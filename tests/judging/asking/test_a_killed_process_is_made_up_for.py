@@ -1,0 +1,61 @@
+"""Whoever asks is killed in the middle: what it had asked and heard is kept, and the rest is asked, no call more."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import connection
+
+from judging import asking
+from judging.models import Assignment, Call, Rubric, Tournament, Verdict
+from tests.fakes.judge_server import Act, Asked, JudgeServer, longer
+from tests.judging.judges import judge_at, on, worked
+
+PATIENCE_SECONDS = 120.0
+MANAGE_PY = Path(__file__).parents[3] / "manage.py"
+
+
+def slow(asked: Asked) -> Act:
+    """Long enough that some answers are always under way."""
+    return Act(longer(asked).text, seconds=0.3)
+
+
+def environment() -> dict[str, str]:
+    """Of a process on the tests' database."""
+    said = connection.get_connection_params()
+    where = "&".join(f"{name}={said[name]}" for name in ("host", "port", "user", "password") if said.get(name))
+    url = f"postgresql:///{connection.settings_dict['NAME']}?{where}"
+    data = str(settings.DATA_DIR)
+    return {**os.environ, "DATABASE_URL": url, "REDIS_URL": settings.REDIS_URL, "ESWEB_DATA": data}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_after_a_kill_the_missing_calls_are_made(
+    ada: User, server: JudgeServer, tournament: Tournament, rubrics: list[Rubric]
+) -> None:
+    server.act = slow
+    assignment = on(judge_at(server, ada, at_once=2), tournament, rubrics)
+    command = [sys.executable, str(MANAGE_PY), "judges", "work", str(assignment.pk)]
+    with subprocess.Popen(command, env=environment()) as process:
+        give_up_at = time.monotonic() + PATIENCE_SECONDS
+        while len(server.asked) < 5 and process.poll() is None and time.monotonic() < give_up_at:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+    before = asking.standing(assignment)
+    asked = len(server.asked)
+    assert process.returncode == -signal.SIGKILL and 1 <= before.ended < asked <= before.planned
+    # Of whoever is dead a lease runs out by itself; a test does not wait for it.
+    Call.objects.filter(state="leased").update(leased_until="2020-01-01T00:00Z")
+    server.act = longer
+    done = worked(assignment)
+    assert done.state == Assignment.State.DONE and asking.standing(done).done == before.planned
+    assert len(server.asked) - asked == before.planned - before.ended
+    assert Verdict.objects.current().count() == before.planned and done.reserved == 0
