@@ -105,6 +105,22 @@ def test_told_to_end_it_answers_what_was_begun_and_takes_nothing_new(tmp_path: P
         assert process.wait(30) == 0
 
 
+def test_who_hangs_up_leaves_the_line(tmp_path: Path) -> None:
+    with running(["-c", HELD_UP], tmp_path) as (process, address):
+        client = ScorerClient(address, tries=1)
+        asking = threading.Thread(target=lambda: client.score(PROMPTS, RESPONSES))
+        asking.start()
+        while not (tmp_path / "asked").exists():
+            assert process.poll() is None
+        with pytest.raises(requests.Timeout):
+            requests.post(f"{address}/score_texts", json={"texts": ["x", "y", "z"]}, timeout=0.2)
+        while 'route="/score_texts",status="499"' not in _metrics(address):
+            assert process.poll() is None
+        (tmp_path / "go").touch()
+        asking.join(30)
+        assert "scorer_texts_total 2.0" in _metrics(address)
+
+
 def test_killed_it_leaves_its_clients_without_a_number(tmp_path: Path) -> None:
     with running(["-c", HELD_UP], tmp_path) as (process, address):
         failures: list[ScorerFailed] = []
@@ -133,6 +149,10 @@ def test_what_cannot_be_served_is_said(
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     assert main(argv) == 2
     assert words in capsys.readouterr().err
+
+
+def _metrics(address: str) -> str:
+    return requests.get(f"{address}/metrics", timeout=5).text
 
 
 def _takes(address: str) -> bool:
