@@ -8,7 +8,7 @@ import pytest
 
 from runs import launch, reconcile
 from runs.models import Attempt, Cluster, Experiment
-from tests.clusters.far import Far, asked, far_until, sweep_far, there, tick_far
+from tests.clusters.far import Far, asked, breathe, far_until, sweep_far, there, tick_far
 from tests.clusters.slurm import SlurmCluster
 from tests.clusters.test_slurm_submits_once import COUNTS, Killed, die, jobs_of, once
 from tests.runs.clusters import attempt_of
@@ -39,7 +39,7 @@ def test_runs_that_go_together_are_one_array_and_each_is_cancelled_by_itself(
     assert len({number.partition("_")[0] for number in numbers}) == 1 and len(set(numbers)) == 4
     for run in runs:
         assert jobs_of(slurm, attempt_of(run).key) == 1
-    busy = until(lambda: len(running := [run for run in runs if tick_far(run).state == "running"]) == 3 and running)
+    busy = until(lambda: (len(on := [r for r in runs if tick_far(r).state == "running"]) == 3 and on) or breathe())
     (waiting,) = set(runs) - set(busy)
     until((there(attempt_of(busy[0])) / "started").exists)
     for run in (waiting, busy[0]):

@@ -121,9 +121,11 @@ def test_a_folder_is_read_from_there_while_it_is_sent(ssh: OpenSsh, tmp_path: Pa
     assert fetched.files == [("a", 5), ("sub/large", 3 << 20)]
     assert fetched.read(5) == b"12345" and len(fetched.read(1 << 30)) == 3 << 20
     fetched.close()
-    empty = ssh.fetch(str(tmp_path / "none"))
-    assert empty.files == []
-    empty.close()
+    (tmp_path / "away").symlink_to("/etc/ssh")
+    for nothing in (tmp_path / "none", tmp_path / "away"):
+        empty = ssh.fetch(str(nothing))
+        assert empty.files == []
+        empty.close()
 
 
 def test_what_is_fetched_holds_no_command_up_and_ends_with_its_reader(ssh: OpenSsh, tmp_path: Path) -> None:

@@ -117,6 +117,8 @@ def look(jobs: list[dict[str, Any]], file_bytes: int, left: int) -> dict[str, An
 
 def contents(folder: Path) -> list[list[Any]]:
     """The names and sizes of its files, links left out; none where there is no such folder. Raises OSError."""
+    if folder.is_symlink() or folder.parent.is_symlink():
+        return []
     paths = sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
     return [[path.relative_to(folder).as_posix(), path.stat().st_size] for path in paths]
 
