@@ -91,7 +91,7 @@ def test_a_preempted_run_goes_on_and_its_budget_is_whole(experiment: Experiment,
     started(run)
     pushing = ("--exclusive", "-N3", "-p", "high", "-o", "/dev/null", "--wrap", "sleep 3")
     slurm.ask("sbatch", "--job-name=important", *pushing)
-    until(lambda: (a := tick_far(run)).n == 2 and a)
+    until(lambda: ((a := tick_far(run)).n == 2 and a) or breathe())
     first, second = run.attempts.order_by("n")
     assert first.state == State.PREEMPTED.value and first.reason.startswith("preempted: Slurm gave its place")
     assert (there(first) / "checkpoint").exists()
@@ -106,7 +106,7 @@ def test_a_lost_node_is_fenced_before_the_next_attempt(experiment: Experiment, f
     program = program_of(run)
     node = slurm.ask("squeue", "-h", "-n", first.key, "-o", "%N").strip()
     slurm.kill_node(int(node[1:]))
-    second = until(lambda: (a := tick_far(run)).n == 2 and a, 60)
+    second = until(lambda: ((a := tick_far(run)).n == 2 and a) or breathe(), 60)
     first.refresh_from_db()
     assert first.state == State.NODE_LOST.value and f"its node {node} failed" in first.reason
     until(lambda: not program.is_alive())
