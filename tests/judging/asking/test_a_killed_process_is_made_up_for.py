@@ -15,7 +15,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 
 from judging import asking
-from judging.models import Assignment, Call, Rubric, Tournament, Verdict
+from judging.models import Assignment, Call, Judge, Rubric, Tournament, Verdict
 from tests.fakes.judge_server import Act, Asked, JudgeServer, longer
 from tests.judging.judges import judge_at, on, worked
 
@@ -52,8 +52,9 @@ def test_after_a_kill_the_missing_calls_are_made(
     before = asking.standing(assignment)
     asked = len(server.asked)
     assert process.returncode == -signal.SIGKILL and 1 <= before.ended < asked <= before.planned
-    # Of whoever is dead a lease runs out by itself; a test does not wait for it.
+    # What the dead hold, leases and places, runs out by itself; a test does not wait for it.
     Call.objects.filter(state="leased").update(leased_until="2020-01-01T00:00Z")
+    Judge.objects.update(at_once=4)
     server.act = longer
     done = worked(assignment)
     assert done.state == Assignment.State.DONE and asking.standing(done).done == before.planned
