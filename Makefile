@@ -19,7 +19,7 @@ run: setup ## Start esweb with its own PostgreSQL and Valkey
 SITE := tests/runs tests/esweb tests/security
 test: .venv/.installed-dev ## Run every test, the browser's too
 	$(MAKE) --jobs=3 --output-sync=line test-site test-rest test-clusters
-	$(PY) -m pytest -m browser
+	$(PY) -m pytest -m browser tests/browser
 
 test-site: .venv/.installed-dev
 	$(PY) -m pytest -m "not browser" $(SITE)
