@@ -54,11 +54,12 @@ class Progression(NamedTuple):
 
 
 def progression_of(column: Ints) -> Progression | None:
-    """int64[n], n ≥ 1, where it is one."""
+    """int64[n], n ≥ 1, where it is one. Integers too far apart for 64 bits are none: their difference would wrap."""
     apart = np.diff(column)
     if len(apart) and not (apart == apart[0]).all():
         return None
-    return Progression(int(column[0]), int(apart[0]) if len(apart) else 0, len(column))
+    line = Progression(int(column[0]), int(apart[0]) if len(apart) else 0, len(column))
+    return line if line.first + line.step * (line.n - 1) == column[-1] else None
 
 
 def encode_ints(column: Ints) -> bytes:

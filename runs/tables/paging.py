@@ -11,9 +11,10 @@ import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from django.db.models import BooleanField, F, Func, IntegerField, JSONField, Q, QuerySet, Value
+from django.db.models.expressions import CombinedExpression
 
 from runs.models import Run
 from runs.tables.columns import Column, Kind
@@ -23,6 +24,7 @@ from runs.tables.finding import those
 SORTED, SORTED_RUN = "sort_value", "sort_run"
 NOTHING = Value(None, output_field=IntegerField())
 TRUTH = BooleanField()
+Tie: TypeAlias = F | CombinedExpression
 LONGEST_PLACE = 2000
 
 
@@ -136,29 +138,33 @@ def _by_key(runs: QuerySet[Run], descending: bool, after: Place | None) -> Query
 
 
 def _with_value(runs: QuerySet[Run], order: Order, after: Place | None, bounds: Q, *, is_few: bool) -> QuerySet[Run]:
-    runs, pk = annotated(runs, order.column, SORTED), "pk"
+    tie: Tie = F("pk")
+    runs = annotated(runs, order.column, SORTED)
     if order.column.kind in KEPT:
         # The row's own key of its run: only then is the order that of an index.
-        runs, pk = runs.annotate(**{SORTED_RUN: F(f"{relation_of(SORTED)}__run")}), SORTED_RUN
+        runs, tie = runs.annotate(**{SORTED_RUN: F(f"{relation_of(SORTED)}__run")}), F(SORTED_RUN)
         runs = runs.filter(bounds, **{f"{SORTED}__isnull": False})
+    elif not order.descending:
+        # Newest first among equals, as they are read: a sort for the first few then seldom changes its mind.
+        tie = -tie
     if after is not None:
-        runs = runs.filter(_beyond(pk, after, order))
+        runs = runs.filter(_beyond(tie, after, order))
     # A row has no index, so that a few runs are looked up and sorted, and not come upon along an index of all.
-    keys = [_row(pk)] if is_few else [F(SORTED), F(pk)]
+    keys = [_row(tie)] if is_few else [F(SORTED), tie]
     return runs.order_by(*(key.desc() if order.descending else key.asc() for key in keys))
 
 
-def _row(pk: str) -> Func:
-    return Func(F(SORTED), F(pk), function="ROW", output_field=JSONField())
+def _row(tie: Tie) -> Func:
+    return Func(F(SORTED), tie, function="ROW", output_field=JSONField())
 
 
-def _beyond(pk: str, after: Place, order: Order) -> Func:
+def _beyond(tie: Tie, after: Place, order: Order) -> Func:
     """Compared as a row: PostgreSQL begins to read its index there."""
     kind = JSONField() if order.column.kind is Kind.CONFIG else None
-    here = _row(pk)
-    there = Func(Value(after.value, output_field=kind), Value(after.pk), function="ROW")
+    pk = after.pk if isinstance(tie, F) else -after.pk
+    there = Func(Value(after.value, output_field=kind), Value(pk), function="ROW")
     sign = " < " if order.descending else " > "
-    return Func(here, there, template="%(expressions)s", arg_joiner=sign, output_field=TRUTH)
+    return Func(_row(tie), there, template="%(expressions)s", arg_joiner=sign, output_field=TRUTH)
 
 
 def _without_value(runs: QuerySet[Run], order: Order, after: Place | None) -> QuerySet[Run]:

@@ -56,6 +56,13 @@ def test_a_line_is_the_steps_and_ascends_where_they_do(found):
         assert len({process for process, _, _ in found}) == 1
 
 
+def test_steps_too_far_apart_for_their_difference_are_no_line():
+    ends = Column(np.arange(2), np.array([-1, 2**63 - 1]), np.zeros(2))
+    whole = Written.of([(0, 1, Packed.open(pack_chunk(ends)))])
+    assert whole.line is None
+    assert whole.steps.tolist() == [-1, 2**63 - 1]
+
+
 @pytest.mark.parametrize("cut", [1, 2, 50, 99])
 def test_steps_that_go_up_evenly_stay_a_line_wherever_they_are_cut(cut):
     column = Column(np.arange(100), 5 + 3 * np.arange(100), np.zeros(100))
