@@ -50,6 +50,11 @@ def pytest_runtest_setup() -> None:
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
 
 
+@pytest.fixture(scope="session", autouse=True)
+def emptied_quickly() -> None:
+    """Not here: a page may still be asking while its test is cleared away, and Django's own way leaves it the time."""
+
+
 @pytest.fixture(scope="session")
 def browser_type_launch_args() -> dict[str, object]:
     return {"executable_path": CHROMIUM, "args": list(ARGUMENTS), "headless": True}

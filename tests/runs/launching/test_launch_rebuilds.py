@@ -28,7 +28,7 @@ from workers.records import Member, Population
 MAKES = """
 import json, os, pathlib, sys, time
 key = pathlib.Path.cwd().name
-step = int(key.split("-r")[1].split("-")[0])
+step = int(key.split("-")[2].removeprefix("r"))
 folder = pathlib.Path(f"step-{step:06d}")
 pathlib.Path(f"{folder}.progress.json").write_text(json.dumps({"done": 1, "of": 4}))
 while not pathlib.Path("go").exists() and pathlib.Path("../wait").exists(): time.sleep(0.01)
