@@ -125,7 +125,8 @@ def test_headings_form_an_outline(open_page):
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert [name(h) for h in Tree(open_page).find("heading") if value(h, "level") == 2] == [
-        "State", "Curves", "Population of each iteration", "Responses", "Attempts", "Checkpoints", "Config", "Log",
+        "State", "Curves", "Population of each iteration", "Responses", "Collapse", "Attempts", "Checkpoints", "Config",
+        "Log",
     ]  # fmt: skip
     assert all(after - before <= 1 for before, after in pairwise(levels))
 
