@@ -18,7 +18,7 @@ run: setup ## Start esweb with its own PostgreSQL and Valkey
 # A test waits more than it works, so two cores bear three at a time; a browser's are alone, as a person would be.
 SITE := tests/runs tests/esweb tests/security
 test: .venv/.installed-dev ## Run every test, the browser's too
-	$(MAKE) --jobs=3 --output-sync=line test-site test-rest test-clusters
+	$(MAKE) --keep-going --jobs=3 --output-sync=line test-site test-rest test-clusters
 	$(PY) -m pytest -m browser tests/browser
 
 test-site: .venv/.installed-dev
