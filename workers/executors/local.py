@@ -120,8 +120,10 @@ class Local:
                 continue
             if not agent.is_alive():
                 claimed = replace(ticket, owner=agent)
+                # Before its program is killed: what comes of that is not how the job ended.
+                ending = _ending(claimed)
                 _kill(claimed)
-                tickets.end(claimed, *_ending(claimed))
+                tickets.end(claimed, *ending)
             elif ticket.owner is None:
                 tickets.put(replace(ticket, owner=agent))
 

@@ -18,7 +18,7 @@ from workers.executors import local, tickets
 from workers.executors.base import Spec, Unreachable
 from workers.executors.local import Local
 from workers.executors.states import State
-from workers.executors.tickets import Tickets
+from workers.executors.tickets import Ticket, Tickets
 
 Job = Callable[..., Spec]
 COUNTS = "open('ran', 'a').write('x')"
@@ -131,8 +131,17 @@ def test_an_agent_that_was_killed_is_lost(machine: Local, job: Job) -> None:
     assert seen and (seen.state, seen.reason) == (State.LOST, "its agent is gone and left no exit record")
 
 
-def test_what_a_restart_of_the_machine_cut_off_is_interrupted(machine: Local, job: Job) -> None:
-    spec = job("a", RUNS_LONG)
+def test_what_a_restart_of_the_machine_cut_off_is_interrupted(
+    machine: Local, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec, kill = job("a", RUNS_LONG), local._kill
+
+    def kill_and_be_told(ticket: Ticket) -> None:
+        kill(ticket)
+        until((spec.directory / "exit.json").exists)
+
+    # Here the agent lives on, and may tell of its program's death before anybody asks.
+    monkeypatch.setattr(local, "_kill", kill_and_be_told)
     machine.submit(spec)
     queue = Tickets(machine.root)
     ticket = queue.get("a")
