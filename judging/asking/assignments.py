@@ -101,6 +101,9 @@ def _check(order: Order) -> None:
         raise CannotAsk(gettext("Choose at least one criterion."))
     if order.judge.kind == Judge.Kind.RULES:
         raise CannotAsk(gettext("The judge by rules is asked nothing: it judges at once."))
+    if order.judge.kind == Judge.Kind.IMPORTED:
+        said = gettext("%(judge)s is the judge of an imported file: it cannot be asked here.")
+        raise CannotAsk(said % {"judge": order.judge})
     if order.judge.retired_at is not None:
         raise CannotAsk(gettext("%(judge)s has retired: choose one of the list.") % {"judge": order.judge})
     if not 1 <= order.samples <= SAMPLES_AT_MOST:

@@ -2,7 +2,8 @@
 
 And where it did give verdicts: what it refused or broke is not random.
 
-The judge that is no model has no gate: it claims nothing, and boards name it as what it is.
+The judge that is no model has no gate: it claims nothing, and boards name it as what it is. Nor have judges of
+imported files, who are asked nothing here: boards name them as imported, not calibrated here.
 """
 
 from __future__ import annotations
@@ -17,15 +18,16 @@ from judging.votes import MISSING
 
 MOST_MISSING = 0.02
 """Of what a judge was asked in a tournament by a rubric, the share that may have no verdict."""
+WITHOUT_GATE = (Judge.Kind.RULES, Judge.Kind.IMPORTED)
 NO_VERDICT = [outcome.name.lower() for outcome in MISSING]
 
 
 def admitted(verdicts: QuerySet[Verdict]) -> QuerySet[Verdict]:
-    """Those of people, of rules, and of models whose newest calibration by the same rubric passes, less those of a
-    model that had too few of a tournament."""
+    """Those of people, of rules, of imported files, and of models whose newest calibration by the same rubric passes,
+    less those of a model that had too few of a tournament."""
     newest = Calibration.objects.filter(judge=OuterRef("judge"), rubric=OuterRef("rubric")).order_by("-at", "-pk")
     passed = Calibration.objects.filter(pk=Subquery(newest.values("pk")[:1]), passes=True)
-    let_in = verdicts.filter(Q(judge=None) | Q(judge__kind=Judge.Kind.RULES) | Exists(passed))
+    let_in = verdicts.filter(Q(judge=None) | Q(judge__kind__in=WITHOUT_GATE) | Exists(passed))
     for group in _given(verdicts):
         if _is_short(group):
             where = {name: group[name] for name in ("comparison__tournament", "judge", "rubric")}
@@ -35,7 +37,7 @@ def admitted(verdicts: QuerySet[Verdict]) -> QuerySet[Verdict]:
 
 def why_not(judge: Judge, rubric: Rubric, tournament: Tournament | None = None) -> str:
     """Why the judge's verdicts by the rubric, on a tournament, are in no board; empty where they are."""
-    if judge.kind == Judge.Kind.RULES:
+    if judge.kind in WITHOUT_GATE:
         return ""
     newest = judge.calibrations.filter(rubric=rubric).order_by("-at", "-pk").first()
     what = {"judge": judge.name, "rubric": rubric}
@@ -53,7 +55,8 @@ def why_not(judge: Judge, rubric: Rubric, tournament: Tournament | None = None) 
 
 def _given(verdicts: QuerySet[Verdict]) -> list[dict[str, Any]]:
     """How many each model gave of each tournament by each rubric, and how many of those are no verdicts."""
-    groups = verdicts.filter(judge__isnull=False).order_by().values("comparison__tournament", "judge", "rubric")
+    of_models = verdicts.filter(judge__isnull=False).exclude(judge__kind__in=WITHOUT_GATE)
+    groups = of_models.order_by().values("comparison__tournament", "judge", "rubric")
     counted = groups.annotate(all=Count("pk"), missing=Count("pk", filter=Q(outcome__in=NO_VERDICT)))
     return [dict(group) for group in counted]
 

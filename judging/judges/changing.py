@@ -119,6 +119,6 @@ def _check(owner: User, draft: Draft, present: Judge | None) -> None:
         Sampling(max_tokens=draft.max_tokens, limited_by=draft.limited_by)
     except ValueError as error:
         raise CannotKeep("max_tokens", str(error)) from None
-    named = Judge.objects.filter(owner=owner, name=draft.name, retired_at=None)
+    named = Judge.objects.filter(owner=owner, kind=Judge.Kind.OPENAI, name=draft.name, retired_at=None)
     if (named.exclude(pk=present.pk) if present else named).exists():
         raise CannotKeep("name", gettext("You have a judge of the name %(name)s already.") % {"name": draft.name})

@@ -38,12 +38,14 @@ class Judge(models.Model):
     """
 
     class Kind(models.TextChoices):
-        """How it is asked: over HTTP as OpenAI's models are, or by rules that come with the site."""
+        """How it is asked: over HTTP as OpenAI's models are, or by rules that come with the site; or not at all:
+        whoever gave the judgments of an imported file, who is calibrated by nothing here."""
 
         OPENAI = "openai"
         RULES = "rules"
+        IMPORTED = "imported"
 
-    name = models.CharField(max_length=100)
+    name = models.CharField(max_length=200)
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="judges"
     )
@@ -72,7 +74,7 @@ class Judge(models.Model):
     class Meta:
         constraints = (
             models.UniqueConstraint(
-                fields=["owner", "name"], condition=models.Q(retired_at__isnull=True), name="judge_once_a_name"
+                fields=["owner", "kind", "name"], condition=models.Q(retired_at__isnull=True), name="judge_once_a_name"
             ),
         )
 

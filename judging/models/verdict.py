@@ -34,7 +34,7 @@ class Verdict(models.Model):
 
     What is replaced or taken back stays, with its time, as history. `key` is the browser's word for one choice: sent
     twice it is one verdict. `is_blind` is False where something told whose answers they were. `seconds` is how long
-    the pair was looked at.
+    the pair was looked at. Lengths are of both answers, in any one unit, where the answers themselves are not here.
     """
 
     comparison = models.ForeignKey(Comparison, on_delete=models.CASCADE, related_name="verdicts")
@@ -46,6 +46,8 @@ class Verdict(models.Model):
     outcome = models.CharField(max_length=10, choices=OUTCOMES)
     score_a = models.FloatField(null=True, blank=True)
     score_b = models.FloatField(null=True, blank=True)
+    length_a = models.FloatField(null=True, blank=True)
+    length_b = models.FloatField(null=True, blank=True)
     reason = models.CharField(max_length=200, blank=True)
     first = models.CharField(max_length=1, choices=Side.choices, blank=True)
     is_blind = models.BooleanField(default=True)

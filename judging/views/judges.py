@@ -35,9 +35,10 @@ COMPLAINTS = {
 
 @require_safe
 def judges(request: SignedIn) -> HttpResponse:
-    """Those that this person sees."""
+    """Those that this person sees. A file may name thousands: imported ones stand with their tournaments."""
     rules_judge()
-    found = Judge.objects.visible_to(request.user).filter(retired_at=None).select_related("owner")
+    own = Judge.objects.visible_to(request.user).filter(retired_at=None).exclude(kind=Judge.Kind.IMPORTED)
+    found = own.select_related("owner")
     counted = found.annotate(asked=Count("calls")).order_by("kind", "name", "pk")
     page = page_of(request, counted, JUDGES_A_PAGE)
     context = {"rows": _with_calibrations(page), "page": page, "may_hold": may_hold(request.user)}

@@ -65,7 +65,7 @@ class Command(BaseCommand):
 
     def _list(self, options: dict[str, Any]) -> None:
         rules_judge()
-        for judge in Judge.objects.filter(retired_at=None).order_by("pk"):
+        for judge in Judge.objects.filter(retired_at=None).exclude(kind=Judge.Kind.IMPORTED).order_by("pk"):
             self.stdout.write(f"{judge.pk}  {judge.name}  {judge.model}  {judge.base_url}".rstrip())
 
     def _gold(self, options: dict[str, Any]) -> None:
