@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from judging.agreement.labels import KINDS, TIE
-from judging.agreement.resampling import Estimate, estimate
+from judging.agreement.resampling import Estimate, estimate, share
 from judging.votes import Bools, Floats, Ints, Outcome, Votes
 
 POLICIES = {
@@ -44,7 +44,15 @@ def slot_share(votes: Votes) -> Estimate:
     decided = votes.where((votes.outcome <= Outcome.B) & (votes.shown_first != 0))
     first_won = (decided.outcome == Outcome.A) == (decided.shown_first == 1)
     tables = np.stack([first_won, np.ones(len(decided))], axis=1).astype(np.float64)
-    return estimate(tables, decided.prompt, _share, "n/a: no decided vote says who stood first")
+    return estimate(tables, decided.prompt, share, "n/a: no decided vote says who stood first")
+
+
+def consistency(votes: Votes) -> Estimate:
+    """The share of pairs, judged both ways round, with the same outcome both times."""
+    games, said = swaps(votes).games, toward(votes)
+    alike = said[games[:, 0]] == said[games[:, 1]]
+    tables = np.stack([alike, np.ones(len(games))], axis=1).astype(np.float64)
+    return estimate(tables, votes.prompt[games[:, 0]], share, "n/a: no pair was judged both ways round")
 
 
 def swaps(votes: Votes) -> Swaps:
@@ -97,9 +105,3 @@ def _occurrence(key: Ints, side: Bools) -> Ints:
     found = np.empty(len(key), np.int64)
     found[order] = np.arange(len(key)) - np.repeat(starts, np.diff(np.r_[starts, len(key)]))
     return found
-
-
-def _share(sums: Floats) -> Floats:
-    share = np.full(sums.shape[:-1], np.nan)
-    np.divide(sums[..., 0], sums[..., 1], out=share, where=sums[..., 1] > 0)
-    return share

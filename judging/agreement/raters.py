@@ -57,8 +57,8 @@ def pair(labels: Labels, one: int, other: int) -> Pair:
     return Pair(
         (labels.raters[one], labels.raters[other]),
         len(shared),
-        estimate(tables, prompt, _raw, NOTHING_SHARED),
-        estimate(decided, prompt, _raw, NO_DECISION),
+        estimate(tables, prompt, raw, NOTHING_SHARED),
+        estimate(decided, prompt, raw, NO_DECISION),
         estimate(tables, prompt, cohen, ONE_LABEL if len(shared) else NOTHING_SHARED),
         (float(tables[:, TIE].sum() / size), float(tables[:, :, TIE].sum() / size)),
     )
@@ -79,7 +79,8 @@ def together(labels: Labels) -> All:
     )
 
 
-def _raw(table: Floats) -> Floats:
+def raw(table: Floats) -> Floats:
+    """Of tables of counts, float64[..., k, k]: the share on the diagonal. float64[...]."""
     total = table.sum(axis=(-1, -2))
     share = np.full(total.shape, np.nan)
     np.divide(table.trace(axis1=-2, axis2=-1), total, out=share, where=total > 0)

@@ -52,6 +52,13 @@ def estimate(
     return Estimate(value, float(low), float(high), undefined)
 
 
+def share(sums: Floats) -> Floats:
+    """A statistic: the first of two numbers of the second. float64[..., 2] -> float64[...], NaN of none."""
+    found = np.full(sums.shape[:-1], np.nan)
+    np.divide(sums[..., 0], sums[..., 1], out=found, where=sums[..., 1] > 0)
+    return found
+
+
 def _drawn(summed: Floats, rng: np.random.Generator, resamples: int) -> Floats:
     """Sums over as many clusters as there are, drawn again and again. float64[resamples, cells]."""
     # Clusters with the same table are one kind: of a hundred thousand single votes there are a few.
