@@ -44,16 +44,17 @@ class CannotMake(ValueError):
 
 @dataclass(frozen=True)
 class Entry:
-    """A contestant to be: a run's greedy answers on a split at a step."""
+    """A contestant to be: a run's greedy answers on a split at a step. `called`: a name in place of the run's."""
 
     run: Run
     step: int
     split: str
+    called: str = ""
 
     @property
     def name(self) -> str:
         """How boards call it."""
-        return f"{self.run.name[:NAME_SHOWN]} · {gettext('step %s') % self.step} · {self.split}"
+        return self.called or f"{self.run.name[:NAME_SHOWN]} · {gettext('step %s') % self.step} · {self.split}"
 
 
 @dataclass(frozen=True)

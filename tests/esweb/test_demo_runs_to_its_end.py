@@ -25,7 +25,7 @@ def demo(data: Path, *options: str, console: Path) -> subprocess.Popen[bytes]:
         return subprocess.Popen(argv, stdout=out, stderr=subprocess.STDOUT, env=without_servers())
 
 
-def test_it_ends_with_a_table_and_zero(tmp_path: Path) -> None:
+def test_it_ends_with_a_table_a_board_and_zero(tmp_path: Path) -> None:
     console = tmp_path / "console"
     ended = demo(tmp_path / "data", "--exit-when-done", console=console)
     code, said = ended.wait(10 * MINUTES), console.read_text()
@@ -34,6 +34,7 @@ def test_it_ends_with_a_table_and_zero(tmp_path: Path) -> None:
     assert {(method, seed) for method, _, seed, _, _ in rows} == {(m, s) for m in ("ES", "GRPO") for s in "12"}
     assert all(float(after) > float(before) for *_, before, after in rows)
     assert "Every run succeeded and every reward rose." in said
+    assert re.search(r"The board: http://127\.0\.0\.1:\d+/judging/\d+/", said), said
     assert "Traceback" not in said
 
 

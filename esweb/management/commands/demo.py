@@ -12,6 +12,7 @@ from django.core.management.base import CommandParser
 from esweb.demo.experiment import PLANS
 from esweb.management.commands import up
 from esweb.supervisor import Part, Tree
+from esweb.supervisor.listening import address_of
 from esweb.supervisor.parts import environment
 
 
@@ -34,15 +35,15 @@ class Command(up.Command):
     def run(self, tree: Tree, listening: socket.socket) -> int:
         """As `up`, with the experiment as one more part; with --exit-when-done its exit code is ours."""
         self.start(tree, listening)
-        part = self.experiment()
+        part = self.experiment(address_of(listening))
         tree.start_part(part)
         tree.watch(until=lambda: self.exits_when_done and part.has_ended)
         return part.process.returncode if part.process else 1
 
-    def experiment(self) -> Part:
+    def experiment(self, site: str) -> Part:
         """The command that launches and waits, beside us."""
         argv = [sys.executable, str(up.MANAGE_PY), "demo_experiment"]
-        argv += ["--preset", self.preset, "--deadline", str(self.deadline)]
+        argv += ["--preset", self.preset, "--deadline", str(self.deadline), "--site", site]
         argv += [] if self.exits_when_done else ["--once"]
         log = settings.DATA_DIR / "logs" / "demo.log"
         return Part("demo", argv, log, environment(settings.DATA_DIR, settings.BASE_DIR), comes_back=False)

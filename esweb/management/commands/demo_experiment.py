@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from redis.exceptions import RedisError
 
 from esweb.celery import app
-from esweb.demo import experiment, model
+from esweb.demo import experiment, meeting, model
 from esweb.demo.outcome import Outcome, outcomes, table
 from esweb.preparation import first_user
 from runs.models import Experiment, Run
@@ -33,15 +33,20 @@ class Command(BaseCommand):
         parser.add_argument("--preset", choices=list(experiment.PLANS), default="tiny", help="which model to train")
         parser.add_argument("--once", action="store_true", help="do nothing where there is one already")
         parser.add_argument("--deadline", type=float, default=60.0, metavar="MINUTES", help="give up after this long")
+        parser.add_argument("--site", default="", metavar="URL", help="where esweb answers, for links in what is said")
 
-    def handle(self, *, preset: str, once: bool, deadline: float, **options: Any) -> None:
+    def handle(self, *, preset: str, once: bool, deadline: float, site: str, **options: Any) -> None:
+        self.site = site
         if once and (found := experiment.existing()):
             self.say(f"The experiment {found.name!r} is there already: open it on the first page.")
+            if all(outcome.has_ended for outcome in outcomes(found.runs.all())):
+                self.judge(found)
             return
         give_up_at = time.monotonic() + 60 * deadline
         launched = self.launch(experiment.PLANS[preset], first_user()[0])
         ended = self.wait(launched, give_up_at)
         self.say("", table(ended), "")
+        self.judge(launched[0])
         if failing := [f"{o.run.preset} seed {o.run.seed} {o.failing}" for o in ended if o.failing]:
             self.say("Not as it should be:", *failing)
             sys.exit(1)
@@ -90,6 +95,16 @@ class Command(BaseCommand):
                 self.say(table(found))
                 raise CommandError("The time is up (--deadline), and not every run has ended.")
             time.sleep(LOOK_SECONDS)
+
+    def judge(self, ended: Experiment) -> None:
+        """Lets what the runs answered meet in a tournament, which is judged at once, and says where it stands."""
+        held = meeting.hold(ended)
+        if held is None:
+            self.say("No two runs have answers that could meet.")
+        elif held.deleted_at is None:
+            pairs = held.comparisons.count()
+            self.say(f"{pairs} pairs of answers were judged by rules of form alone, by no model: whose are better?")
+            self.say(f"The board: {self.site}{held.get_absolute_url()}")
 
     def say(self, *lines: str) -> None:
         """Seen at once, also where it goes to a file."""

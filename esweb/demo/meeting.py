@@ -1,0 +1,68 @@
+"""The demonstration's tournament: what its runs answered at last, and before training, judged by rules of form alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Max
+
+from judging.asking import judge_all
+from judging.judges import rules_judge
+from judging.models import Criterion, Rubric, Tournament
+from judging.rubrics import Words, next_version
+from judging.tournaments import Draft, Entry, make
+from runs.models import Experiment, Response
+
+NAME = "Whose answers have the better form?"
+QUESTION = (
+    "Judged by rules that look at form alone, no model: they know nothing of truth or harm. Vote, and people's verdicts "
+    "stand beside theirs."
+)
+CRITERION = "form"
+WORDS = Words(
+    "Which answer has the better form?",
+    "An answer has a good form where it says something, in few words and whole sentences, speaks for itself alone, and "
+    "repeats neither the request nor itself.\n\nWhether it is true, or does harm, is another question.",
+)
+UNTRAINED = "before training"
+SPLIT = "eval"
+PROMPTS_AT_MOST = 50
+SEED = 1
+
+
+@transaction.atomic
+def hold(experiment: Experiment) -> Tournament | None:
+    """The experiment's tournament with the rules' verdicts, made unless it was before; None where fewer than two have
+    answers."""
+    if found := held(experiment):
+        return found
+    entries = list(_entries(experiment))
+    if len(entries) < 2:
+        return None
+    draft = Draft(NAME, entries, [_rubric(experiment.owner)], PROMPTS_AT_MOST, seed=SEED, question=QUESTION)
+    tournament = make(experiment.owner, draft)
+    judge_all(tournament, rules_judge())
+    return tournament
+
+
+def held(experiment: Experiment) -> Tournament | None:
+    """The tournament of the experiment's runs that was held before, also where it lies in the bin since."""
+    among = Tournament.objects.filter(name=NAME, owner=experiment.owner, contestants__run__experiment=experiment)
+    return among.order_by("pk").first()
+
+
+def _entries(experiment: Experiment) -> Iterator[Entry]:
+    """Each run at the last step that it answered at; and the model that all began with, at step 0 of one of them."""
+    greedy = Response.objects.filter(run__experiment=experiment, split=SPLIT, sample=0).order_by("run")
+    last = dict(greedy.values_list("run").annotate(Max("step")))
+    yield from (Entry(run, last[run.pk], SPLIT) for run in experiment.runs.filter(pk__in=last).order_by("pk"))
+    trained = [pk for pk, step in last.items() if step > 0]
+    if before := greedy.filter(step=0, run__in=trained).select_related("run").first():
+        yield Entry(before.run, 0, SPLIT, called=UNTRAINED)
+
+
+def _rubric(owner: User) -> Rubric:
+    criterion, _ = Criterion.objects.get_or_create(slug=CRITERION, defaults={"owner": owner})
+    return criterion.newest() or next_version(criterion, WORDS, owner)[0]

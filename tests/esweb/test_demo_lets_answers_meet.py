@@ -1,0 +1,76 @@
+"""The demonstration's tournament: what its runs answered at last and before training, judged by form, and only once."""
+
+from __future__ import annotations
+
+import pytest
+from django.core.management import call_command
+
+from esweb.demo import meeting
+from esweb.demo.experiment import PLANS, launch
+from judging.models import Judge, Tournament, Verdict
+from judging.tournaments import delete
+from runs.models import Attempt, Experiment, Response, Run
+from tests.judging.rounds import answered_run
+
+
+def trained(experiment: Experiment, name: str, before: list[str], after: list[str]) -> Run:
+    """A run that answered so at step 0 and at step 10."""
+    run = answered_run(experiment, name, after, step=10)
+    rows = list(Response.objects.filter(run=run).order_by("seq"))
+    for row, text in zip(rows, before, strict=True):
+        row.pk, row.seq, row.step, row.text = None, row.seq + len(rows), 0, text
+    Response.objects.bulk_create(rows)
+    return run
+
+
+@pytest.fixture
+def taught(experiment: Experiment) -> Experiment:
+    """Two runs that became brief in different measure."""
+    before = [f"{k} is what you asked, USER: and now?" for k in range(3)]
+    trained(experiment, "es", before, [f"{k} it is." for k in range(3)])
+    trained(experiment, "grpo", before, [f"{k} it is, which is said in {'many ' * 9}words." for k in range(3)])
+    return experiment
+
+
+def test_each_run_meets_the_others_and_the_untrained_model_and_form_decides(taught: Experiment) -> None:
+    held = meeting.hold(taught)
+    assert held is not None
+    names = list(held.contestants.values_list("name", "step"))
+    assert names == [("es · step 10 · eval", 10), ("grpo · step 10 · eval", 10), ("before training", 0)]
+    assert held.comparisons.count() == 9
+    verdicts = Verdict.objects.rating().filter(comparison__tournament=held)
+    assert verdicts.count() == 18
+    assert {verdict.judge.kind for verdict in verdicts if verdict.judge} == {Judge.Kind.RULES}
+    against_the_untrained = verdicts.filter(comparison__a__name__startswith="es", comparison__b__step=0)
+    assert set(against_the_untrained.values_list("outcome", flat=True)) == {"a"}
+
+
+def test_held_twice_it_is_the_same_and_what_was_thrown_away_stays_away(taught: Experiment) -> None:
+    first = meeting.hold(taught)
+    assert first is not None
+    assert meeting.hold(taught) == first
+    delete(first, taught.owner)
+    again = meeting.hold(taught)
+    assert again == first and again.deleted_at is not None
+    assert (Tournament.objects.count(), Verdict.objects.count()) == (1, 18)
+
+
+def test_without_two_that_answered_there_is_none(experiment: Experiment) -> None:
+    answered_run(experiment, "alone", ["yes"])
+    assert meeting.hold(experiment) is None
+
+
+def test_a_demonstration_that_ended_before_is_judged_when_it_starts_again(
+    ada, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (experiment,) = launch(PLANS["micro"], ada)
+    call_command("demo_experiment", "--once", "--site", "http://127.0.0.1:8000")
+    assert "The board" not in capsys.readouterr().out
+    Run.objects.filter(experiment=experiment).delete()
+    for name in ("es", "grpo"):
+        answered_run(experiment, name, ["yes", "no"])
+    Attempt.objects.update(state="succeeded", drained_at="2026-01-01T00:00Z")
+    for _ in range(2):
+        call_command("demo_experiment", "--once", "--site", "http://127.0.0.1:8000")
+    held = Tournament.objects.get()
+    assert f"The board: http://127.0.0.1:8000{held.get_absolute_url()}" in capsys.readouterr().out
