@@ -41,10 +41,8 @@ def test_it_is_asked_nothing(ada: User, tournament: Tournament, judge: Judge) ->
 def test_its_page_says_what_it_is_and_offers_nothing(ada_client: Client, judge: Judge) -> None:
     rules_judge()
     page = ada_client.get(judge.get_absolute_url()).content.decode()
-    assert (
-        "Imported, not calibrated here" in page and "How it is asked" not in page
+    assert "Imported, not calibrated here" in page and "How it is asked" not in page
     assert f"/judging/judges/{judge.pk}/change/" not in page
-    )
     assert ada_client.get(f"/judging/judges/{judge.pk}/edit/").status_code == 403
     listed = ada_client.get("/judging/judges/").content.decode()
     assert "gpt-4.1-mini" not in listed and "Rules (form alone)" in listed
