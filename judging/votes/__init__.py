@@ -1,9 +1,9 @@
 """Who was found better than whom: judgments of files, and the same as arrays. No Django below this line."""
 
 from judging.votes.arrays import Bools, Floats, Ints, Votes, votes
-from judging.votes.judgments import TIE_THRESHOLD, Judgment, criteria, votes_of
+from judging.votes.judgments import TIE_THRESHOLD, Judgment, criteria, lengths_apart, votes_of
 from judging.votes.outcomes import COUNTED, MISSING, Outcome, of_scores
-from judging.votes.reading import Judged, Problem, read, together
+from judging.votes.reading import Judged, Problem, each, listed, parsed, read, together
 from judging.votes.writing import FORMATS, fastchat, published
 
 __all__ = [
@@ -20,8 +20,12 @@ __all__ = [
     "Problem",
     "Votes",
     "criteria",
+    "each",
     "fastchat",
+    "lengths_apart",
+    "listed",
     "of_scores",
+    "parsed",
     "published",
     "read",
     "together",

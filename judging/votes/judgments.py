@@ -19,7 +19,8 @@ class Judgment:
     """Of two answers to one prompt, `model_a`'s shown first unless `order_known` is False.
 
     scores: what the judge gave a and b, None where it gave none. verdict: what it said outright, which goes before
-    what its scores say; None where it only scored. lengths: of both answers, in any one unit.
+    what its scores say; None where it only scored. lengths: of both answers, in any one unit. also: contestants that
+    take part, though nobody judged them by this criterion; one judgment of a criterion says so for all.
     """
 
     model_a: str
@@ -32,6 +33,8 @@ class Judgment:
     order_known: bool = True
     category: str = ""
     lengths: tuple[float, float] | None = None
+    is_person: bool = False
+    also: tuple[str, ...] = ()
 
     def outcome(self, tie_threshold: float) -> Outcome:
         """What came out. A judgment without verdict and scores was not understood, which is no tie."""
@@ -52,7 +55,7 @@ def votes_of(judgments: Sequence[Judgment], criterion: str, tie_threshold: float
     if not chosen:
         known = ", ".join(map(repr, criteria(judgments))) or "none"
         raise ValueError(f"no judgment is of {criterion!r}; the criteria are {known}")
-    contestants = tuple(sorted({name for one in chosen for name in (one.model_a, one.model_b)}))
+    contestants = tuple(sorted({name for one in chosen for name in (one.model_a, one.model_b, *one.also)}))
     number = {name: k for k, name in enumerate(contestants)}
     prompts, prompt = _numbered([one.prompt for one in chosen])
     annotators, annotator = _numbered([one.annotator for one in chosen])
@@ -64,7 +67,8 @@ def votes_of(judgments: Sequence[Judgment], criterion: str, tie_threshold: float
         np.array([one.outcome(tie_threshold) for one in chosen], np.int64),
         prompts, prompt, annotators, annotator,
         np.array([int(one.order_known) for one in chosen]),
-        np.ones(len(chosen)), categories, category, {"length": _length(chosen)},
+        np.ones(len(chosen)), categories, category,
+        {"length": lengths_apart(np.array([one.lengths or (np.nan, np.nan) for one in chosen]))},
     )  # fmt: skip
 
 
@@ -73,9 +77,11 @@ def _numbered(names: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
     return tuple(numbers), np.array([numbers[name] for name in names])
 
 
-def _length(judgments: Sequence[Judgment]) -> Floats:
-    """(a - b) / (a + b) of each pair's lengths, as style control does; NaN where a length is not known."""
-    pairs = np.array([one.lengths or (np.nan, np.nan) for one in judgments])
+def lengths_apart(pairs: Floats) -> Floats:
+    """(a - b) / (a + b) of each pair's lengths, as style control does; NaN where a length is not known.
+
+    pairs: float64[n, 2]. Returns float64[n].
+    """
     total, share = pairs.sum(axis=1), np.zeros(len(pairs))
     np.divide(pairs[:, 0] - pairs[:, 1], total, out=share, where=total != 0)
     return share

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,17 +34,22 @@ class Judged:
 def read(text: str, name: str) -> Judged:
     """The judgments of one file's text; every row that is none is a problem, and the others are kept."""
     judgments, problems, alone = list[Judgment](), list[Problem](), 0
-    for place, row in _rows(text, name):
-        if isinstance(row, Problem):
-            problems.append(row)
-            continue
-        try:
-            judgments.append(judgment(row, alone=place))
-        except ValueError as error:
-            problems.append(Problem(place, str(error)))
+    for place, one in each(_rows(text, name)):
+        if isinstance(one, Problem):
+            problems.append(one)
         else:
-            alone += judgments[-1].prompt == place
+            judgments.append(one)
+            alone += one.prompt == place
     return Judged(tuple(judgments), tuple(problems), alone)
+
+
+def each(rows: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Judgment | Problem]]:
+    """(place, what its row says) of (place, parsed row or why it cannot be parsed), one by one."""
+    for place, row in rows:
+        try:
+            yield place, row if isinstance(row, Problem) else judgment(row, alone=place)
+        except ValueError as error:
+            yield place, Problem(place, str(error))
 
 
 def together(files: list[Judged]) -> Judged:
@@ -56,21 +61,28 @@ def together(files: list[Judged]) -> Judged:
     )
 
 
-def _rows(text: str, name: str) -> Iterator[tuple[str, Any]]:
-    """(place, parsed row or why it cannot be parsed) of each row that is not blank."""
-    if text.lstrip("\ufeff \r\n\t").startswith("["):
-        listed = _parsed(text.lstrip("\ufeff"), name)
-        rows = [listed] if isinstance(listed, Problem) else listed
-        yield from ((f"{name}, entry {number}", row) for number, row in enumerate(rows, 1))
-        return
-    for number, line in enumerate(text.lstrip("\ufeff").split("\n"), 1):
-        if line.strip():
-            place = f"{name}, line {number}"
-            yield place, _parsed(line, place)
+def listed(text: str, name: str) -> Iterator[tuple[str, Any]]:
+    """(place, row) of each entry of one JSON list, for `each`."""
+    found = parsed(text, name)
+    rows = [found] if isinstance(found, Problem) else found
+    yield from ((f"{name}, entry {number}", row) for number, row in enumerate(rows, 1))
 
 
-def _parsed(text: str, place: str) -> Any:
+def parsed(text: str, place: str) -> Any:
+    """What a text says as JSON, or why it is none."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         return Problem(place, f"is not JSON: {error}")
+
+
+def _rows(text: str, name: str) -> Iterator[tuple[str, Any]]:
+    """(place, parsed row or why it cannot be parsed) of each row that is not blank."""
+    text = text.lstrip("\ufeff")
+    if text.lstrip().startswith("["):
+        yield from listed(text, name)
+        return
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            place = f"{name}, line {number}"
+            yield place, parsed(line, place)

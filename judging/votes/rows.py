@@ -5,7 +5,8 @@ Two formats, told apart by their keys, which may stand in one row:
 published   model_a, model_b, dimension, prompt_id, scores [a, b] or null, order_ab [model_a, model_b]
 FastChat    model_a, model_b, winner (model_a, model_b, tie, tie (bothbad)), judge, question_id
 
-Both may say `category` and `lengths` [a, b]; a winner goes before what the scores say.
+Both may say `category` and `lengths` [a, b]; a winner goes before what the scores say. And what no other program says:
+`judge_kind`: "person" where the judge was one; `contestants`, those whom nobody judged.
 """
 
 from __future__ import annotations
@@ -52,6 +53,8 @@ def judgment(row: Any, alone: str) -> Judgment:
         order_known="scores" not in row and "order_ab" not in row,
         category=_word(row, ("category",)),
         lengths=_pair(row, "lengths") or _arena_lengths(row),
+        is_person=row.get("judge_kind") == "person",
+        also=_also(row),
     )
     if made.model_a == made.model_b:
         raise ValueError(f"compares {made.model_a!r} with itself")
@@ -78,9 +81,16 @@ def _in_order(made: Judgment, order: Any) -> Judgment:
 
 def _name(row: Mapping[str, Any], key: str) -> str:
     value = row.get(key)
-    if not isinstance(value, str) or not value.strip() or not _is_shown(value):
+    if not _is_name(value):
         raise ValueError(f"has no {key} that is a name of at most {NAME_AT_MOST} characters without control characters")
-    return value
+    return str(value)
+
+
+def _also(row: Mapping[str, Any]) -> tuple[str, ...]:
+    said = row.get("contestants", [])
+    if not isinstance(said, list) or not all(map(_is_name, said)):
+        raise ValueError(f"has contestants {said!r}, which are no list of names")
+    return tuple(said)
 
 
 def _word(row: Mapping[str, Any], keys: Sequence[str]) -> str:
@@ -88,6 +98,10 @@ def _word(row: Mapping[str, Any], keys: Sequence[str]) -> str:
     if not _is_shown(word):
         raise ValueError(f"has a {keys[0]} of more than {NAME_AT_MOST} characters, or with control characters")
     return word
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and _is_shown(value)
 
 
 def _is_shown(word: str) -> bool:

@@ -1,0 +1,83 @@
+"""Verdicts of a tournament -> votes: who met whom, what came out, on which prompt, by whom, who stood first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from django.db.models import Q, QuerySet
+
+from judging.boards.whose import EVERYBODY, Whose
+from judging.judges import admitted
+from judging.models import Comparison, Judge, Rubric, Side, Tournament, Verdict
+from judging.votes import Floats, Ints, Outcome, Votes, lengths_apart
+from runs.models import Response
+
+COLUMNS = (
+    "comparison__a", "comparison__b", "outcome", "comparison__prompt", "voter", "judge", "first",
+    "comparison__response_a", "comparison__response_b",
+)  # fmt: skip
+OUTCOMES = {outcome.name.lower(): outcome for outcome in Outcome}
+FIRST = {Side.A.value: 1, Side.B.value: -1, "": 0}
+
+
+def verdicts_in(tournament: Tournament, rubric: Rubric, *, whose: Whose = EVERYBODY) -> QuerySet[Verdict]:
+    """The verdicts that rate somebody: current, and admitted to boards.
+
+    What a model was asked again, to see whether it says the same, measures the model and rates nobody twice.
+    """
+    current = Verdict.objects.rating().filter(comparison__tournament=tournament, rubric=rubric)
+    return admitted(whose.among(current).exclude(judge__kind=Judge.Kind.OPENAI, sample__gt=0))
+
+
+def votes_in(tournament: Tournament, rubric: Rubric, *, whose: Whose = EVERYBODY) -> Votes:
+    """The same as arrays, in the order in which they were given.
+
+    Contestants are all of the tournament's, in their places. Prompts, annotators and categories are numbered as they
+    come, as those of a file are: a file of these very votes gives the same board. A person is "person 3", by their
+    number in the tournament. `length` is how much longer a's answer is in words, NaN where a text is not known.
+    """
+    contestants = dict(tournament.contestants.order_by("place").values_list("pk", "name"))
+    rows = list(verdicts_in(tournament, rubric, whose=whose).order_by("pk").values_list(*COLUMNS))
+    a, b, outcome, asked, voter, judge, first, answer_a, answer_b = zip(*rows, strict=True) if rows else [()] * 9
+    place = {pk: number for number, pk in enumerate(contestants)}
+    prompts, prompt = _numbered(asked)
+    chosen = {pk: rest for pk, *rest in tournament.chosen_prompts.values_list("pk", "place", "category")}
+    categories, category = _numbered(chosen[pk][1] for pk in asked)
+    speakers, annotator = _numbered(zip(voter, judge, strict=True))
+    return Votes(
+        tuple(contestants.values()), _mapped(place, a), _mapped(place, b), _mapped(OUTCOMES, outcome),
+        tuple(str(chosen[pk][0]) for pk in prompts), prompt, _names(tournament, speakers), annotator,
+        _mapped(FIRST, first), np.ones(len(rows)), tuple(categories) or ("",), category,
+        {"length": _length(tournament, answer_a, answer_b)},
+    )  # fmt: skip
+
+
+def _numbered(said: Iterable[Any]) -> tuple[list[Any], Ints]:
+    """What was said, each once, as it first came; and the number of each."""
+    said = list(said)
+    numbers = {one: k for k, one in enumerate(dict.fromkeys(said))}
+    return list(numbers), _mapped(numbers, said)
+
+
+def _mapped(numbers: Mapping[Any, int], said: Iterable[Any]) -> Ints:
+    return np.array([numbers[one] for one in said], np.int64)
+
+
+def _names(tournament: Tournament, speakers: Iterable[tuple[int | None, int | None]]) -> tuple[str, ...]:
+    """Of (voter, judge), one of which is None. Judges of one name are told apart by their numbers."""
+    speakers = list(speakers)
+    number = dict(tournament.voters.values_list("pk", "number"))
+    called = dict(Judge.objects.filter(pk__in=[judge for _, judge in speakers if judge]).values_list("pk", "name"))
+    names = list(called.values())
+    said = {pk: name if names.count(name) == 1 else f"{name} ({pk})" for pk, name in called.items()}
+    return tuple(said[judge] if voter is None else f"person {number[voter] + 1}" for voter, judge in speakers)
+
+
+def _length(tournament: Tournament, answer_a: Iterable[int | None], answer_b: Iterable[int | None]) -> Floats:
+    met = Comparison.objects.filter(tournament=tournament, gold_pair=None)
+    theirs = Q(pk__in=met.values("response_a")) | Q(pk__in=met.values("response_b"))
+    words = dict(Response.objects.filter(theirs, words__isnull=False).values_list("pk", "words"))
+    pairs = [[words.get(one, np.nan) for one in answers] for answers in (answer_a, answer_b)]
+    return lengths_apart(np.array(pairs, np.float64).reshape(2, -1).T)
