@@ -67,7 +67,8 @@ class TournamentForm(forms.ModelForm):  # type: ignore[type-arg]
 
 def newest_rubrics(person: Person) -> Any:
     """The newest rubric of each criterion that the person may see, the site's own first."""
-    visible = Criterion.objects.visible_to(person)
+    # Of imported ones no words are known by which somebody could judge.
+    visible = Criterion.objects.visible_to(person).filter(imported_as="")
     newest = Rubric.objects.filter(criterion__in=visible).order_by("criterion", "-version").distinct("criterion")
     return Rubric.objects.filter(pk__in=newest.values("pk")).select_related("criterion").order_by(
         "criterion__owner__id", "criterion__slug"

@@ -8,6 +8,7 @@ from judging.models.call import Assignment, Call, Question
 from judging.models.comparison import Comparison, Side
 from judging.models.gold import GoldPair, GoldSet
 from judging.models.judge import Calibration, Judge, JudgeKey
+from judging.models.judgment_file import JudgmentFile
 from judging.models.rubric import Criterion, Rubric
 from judging.models.snapshot import Snapshot
 from judging.models.tournament import ChosenPrompt, Contestant, Tournament
@@ -28,6 +29,7 @@ __all__ = [
     "Invitation",
     "Judge",
     "JudgeKey",
+    "JudgmentFile",
     "Question",
     "Rubric",
     "Side",

@@ -19,19 +19,28 @@ class RubricIsKept(TypeError):
 
 
 class Criterion(models.Model):
-    """Helpfulness, harmlessness, a person's own. `owner` is None for those that come with the site."""
+    """Helpfulness, harmlessness, a person's own. `owner` is None for those that come with the site.
+
+    `imported_as`: how a file of judgments calls it, by whose words they were given that the file does not tell.
+    """
 
     slug = models.SlugField(max_length=60, unique=True)
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="criteria"
     )
     is_private = models.BooleanField(default=False)
+    imported_as = models.CharField(max_length=200, blank=True, default="")
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = OwnedQuerySet["Criterion"].as_manager()
 
     class Meta:
         verbose_name_plural = "criteria"
+        constraints = (
+            models.UniqueConstraint(
+                fields=["owner", "imported_as"], condition=~Q(imported_as=""), name="criterion_once_imported"
+            ),
+        )
 
     def __str__(self) -> str:
         return self.slug
