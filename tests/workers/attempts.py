@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 PROJECT = Path(__file__).resolve().parents[2]
+PATIENCE_SECONDS = 90.0
+"""How long a test waits for what a quiet machine does at once. What must not end by itself meanwhile lives longer."""
 ENV = {"PATH": os.environ["PATH"], "PYTHONPATH": str(PROJECT), "LANG": "C.UTF-8"}
-RUNS_LONG = "import time; open('started', 'a').write('x'); time.sleep(60)"
-IGNORES_TERM = "import signal, time; signal.signal(15, signal.SIG_IGN); open('started', 'a').write('x'); time.sleep(60)"
+RUNS_LONG = "import time; open('started', 'a').write('x'); time.sleep(300)"
+IGNORES_TERM = f"import signal; signal.signal(15, signal.SIG_IGN); {RUNS_LONG}"
 CHECKPOINTS = """
 import signal, sys, time
 def stop(number, frame):
@@ -23,7 +25,7 @@ def stop(number, frame):
 signal.signal(signal.SIGTERM, stop)
 signal.signal(signal.SIGUSR1, stop)
 open('started', 'a').write('x')
-time.sleep(60)
+time.sleep(300)
 """
 
 
@@ -33,10 +35,10 @@ def python(code: str) -> list[str]:
 
 
 def attempt(directory: Path, code: str, **needs: Any) -> Path:
-    """A directory with a job in it, quick to beat and to kill."""
+    """A directory with a job in it, quick to beat. Who is to be killed for not listening is given a short grace."""
     directory.mkdir(parents=True, exist_ok=True)
-    spec = {"argv": python(code), "beat_seconds": 0.02, "grace_seconds": 0.2, "time_limit_seconds": 0, **needs}
-    (directory / "spec.json").write_text(json.dumps(spec))
+    usual = {"beat_seconds": 0.02, "grace_seconds": PATIENCE_SECONDS, "time_limit_seconds": 0}
+    (directory / "spec.json").write_text(json.dumps({"argv": python(code), **usual, **needs}))
     return directory
 
 
@@ -55,7 +57,7 @@ def agent(directory: Path, *options: str) -> subprocess.Popen[str]:
 
 def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
     """(exit code, what it said) once it has ended."""
-    _, said = process.communicate(timeout=20)
+    _, said = process.communicate(timeout=PATIENCE_SECONDS)
     return process.returncode, said
 
 
@@ -66,12 +68,12 @@ def read(path: Path) -> dict[str, Any]:
     return data
 
 
-def until(holds: Callable[[], Any], seconds: float = 15.0) -> Any:
+def until(holds: Callable[[], Any], seconds: float = PATIENCE_SECONDS) -> Any:
     """Waits until it holds, and returns what it gave. What is looked at needs the processor, so the longer it takes,
-    the less often it looks: a tenth of the time so far, at most a tenth of a second."""
+    the less often it looks: a tenth of the time so far, at most half a second."""
     began = time.monotonic()
     while not (value := holds()):
         waited = time.monotonic() - began
         assert waited < seconds, f"still not so after {seconds} s: {holds}"
-        time.sleep(min(max(0.01, waited / 10), 0.1))
+        time.sleep(min(max(0.01, waited / 10), 0.5))
     return value

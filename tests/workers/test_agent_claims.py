@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.workers.attempts import ENV, IGNORES_TERM, RUNS_LONG, agent, attempt, finish, read, until
+from tests.workers.attempts import ENV, IGNORES_TERM, PATIENCE_SECONDS, RUNS_LONG, agent, attempt, finish, read, until
 from workers.agent import claim
 from workers.attempt import CLOSED_EPOCH, Process, lease, owner, raise_lease
 
@@ -42,7 +42,7 @@ def test_a_closed_lease_starts_nothing(tmp_path: Path) -> None:
 
 
 def test_a_restart_fences_the_copy_before_it_within_a_beat(tmp_path: Path) -> None:
-    first = agent(attempt(tmp_path, IGNORES_TERM))
+    first = agent(attempt(tmp_path, IGNORES_TERM, grace_seconds=0.2))
     until(lambda: (tmp_path / "started").exists() and (tmp_path / "heartbeat.json").exists())
     program = Process.recorded(read(tmp_path / "heartbeat.json"))
     second = agent(tmp_path, "--epoch", "1")
@@ -83,7 +83,7 @@ def test_the_heart_beats_while_the_program_runs(tmp_path: Path) -> None:
 
 def test_a_detached_agent_lives_on_in_a_session_of_its_own(tmp_path: Path) -> None:
     argv = [sys.executable, "-m", "workers.agent", str(attempt(tmp_path, RUNS_LONG)), "--detach"]
-    subprocess.run(argv, env=ENV, stderr=subprocess.DEVNULL, check=True, timeout=20)
+    subprocess.run(argv, env=ENV, stderr=subprocess.DEVNULL, check=True, timeout=PATIENCE_SECONDS)
     who = owner(tmp_path)
     assert who is not None and who.is_alive()
     assert os.getsid(who.pid) == who.pid != os.getsid(0)

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.workers.attempts import PATIENCE_SECONDS
 from workers import attempt
 from workers.attempt import Process, read_json, write_json
 
 
 def _sleeper() -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(60)"])
+    return subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(300)"])
 
 
 def test_a_stranger_with_the_recorded_pid_is_not_alive_and_is_never_signalled() -> None:
@@ -28,7 +29,7 @@ def test_a_stranger_with_the_recorded_pid_is_not_alive_and_is_never_signalled() 
             other.send(signal.SIGKILL)
         assert stranger.poll() is None
         now.send(signal.SIGKILL)
-        assert stranger.wait(10) == -signal.SIGKILL
+        assert stranger.wait(PATIENCE_SECONDS) == -signal.SIGKILL
 
 
 def test_a_zombie_is_dead() -> None:
@@ -50,7 +51,7 @@ def test_without_proc_ps_knows_the_same(monkeypatch: pytest.MonkeyPatch, tmp_pat
         replace(who, started="Mon Jan 1 00:00:00 2001").send(signal.SIGKILL)
         assert child.poll() is None
         who.send(signal.SIGKILL)
-        child.wait(10)
+        child.wait(PATIENCE_SECONDS)
         assert not who.is_alive()
 
 

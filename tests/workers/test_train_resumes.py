@@ -19,8 +19,12 @@ import sys, time
 from workers import tasks, train
 
 class Slow(tasks.TASKS["conciseness"]):
+    asked = 0
+
     def score(self, example, completion):
-        time.sleep(0.003)
+        self.asked += 1
+        # Near the moment of its signal, so slowly that it cannot reach its end before it hears of it.
+        time.sleep(0.05 if self.asked > 168 else 0.003)
         return super().score(example, completion)
 
 tasks.TASKS["conciseness"] = Slow
@@ -36,7 +40,7 @@ def ended_by(number: signal.Signals, process: subprocess.Popen[str], at: str) ->
         while not process.stdout.readline().startswith(at):
             assert process.poll() is None
         process.send_signal(number)
-        process.communicate(timeout=60)
+        process.communicate(timeout=120)
     finally:
         process.kill()
     return process.returncode
@@ -81,7 +85,7 @@ def test_asked_to_stop_while_it_loads_it_ends_at_once_and_can_be_started_again(
                 time.sleep(0.01)
             time.sleep(0.2)
             process.send_signal(number)
-            _, errors = process.communicate(timeout=60)
+            _, errors = process.communicate(timeout=120)
         finally:
             process.kill()
     assert process.returncode == 75, errors

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
+from tests.workers.attempts import until
 from tests.workers.trainings import lines, metrics, records, run_json, train
 from workers.client import processes, sampling
 from workers.client.sampling import Sampler
@@ -52,8 +52,7 @@ def test_a_disk_that_takes_nothing_is_said_and_ends_nothing(tmp_path: Path, capf
     writer = RecordWriter(tmp_path, 0)
     writer.close()
     with sampling(writer, 0.05):
-        time.sleep(0.4)
-    assert "was not recorded this time" in capfd.readouterr().err
+        until(lambda: "was not recorded this time" in capfd.readouterr().err)
 
 
 def test_two_threads_write_whole_lines_numbered_without_a_gap(tmp_path: Path) -> None:

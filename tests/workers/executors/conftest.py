@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.workers.attempts import python
+from tests.workers.attempts import PATIENCE_SECONDS, python
 from workers.executors.base import Spec
 from workers.executors.local import Local
 
@@ -25,7 +25,7 @@ def job(tmp_path: Path) -> Callable[..., Spec]:
     """job("a", code) -> a spec whose directory is named like its key."""
 
     def make(key: str, code: str, **needs: Any) -> Spec:
-        needs = {"grace_seconds": 0.2, **needs}
+        needs = {"grace_seconds": PATIENCE_SECONDS, **needs}
         return Spec(key, tmp_path / "attempts" / key, tuple(python(code)), **needs)
 
     return make

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workers.attempts import ENV, RUNS_LONG, agent, finish, until
+from tests.workers.attempts import ENV, PATIENCE_SECONDS, RUNS_LONG, agent, finish, until
 from workers.attempt import Process, owner
 from workers.executors import local, tickets
 from workers.executors.base import Spec, Unreachable
@@ -22,7 +22,7 @@ from workers.executors.tickets import Ticket, Tickets
 
 Job = Callable[..., Spec]
 COUNTS = "open('ran', 'a').write('x')"
-COUNTS_AND_STAYS = COUNTS + "; import time; time.sleep(60)"
+COUNTS_AND_STAYS = COUNTS + "; import time; time.sleep(300)"
 
 
 class Killed(BaseException):
@@ -113,7 +113,7 @@ def test_a_job_outlives_the_process_that_submitted_it(machine: Local, job: Job) 
         "import os; os.kill(os.getpid(), 9)"
     )
     what = json.dumps([str(machine.root), str(spec.directory), list(spec.argv)])
-    ended = subprocess.run([sys.executable, "-c", code, what], env=ENV, timeout=30, check=False)
+    ended = subprocess.run([sys.executable, "-c", code, what], env=ENV, timeout=PATIENCE_SECONDS, check=False)
     assert ended.returncode == -9
     until((spec.directory / "started").exists)
     seen = machine.poll(["a"])["a"]

@@ -42,22 +42,22 @@ def test_a_running_job_is_asked_and_checkpoints(machine: Local, job: Job) -> Non
     spec = job("a", CHECKPOINTS)
     machine.submit(spec)
     until((spec.directory / "started").exists)
-    machine.cancel("a", 5.0)
-    machine.cancel("a", 5.0)
+    machine.cancel("a", 30.0)
+    machine.cancel("a", 30.0)
     assert _ended(machine, "a").native == "exit 75"
     assert (spec.directory / "checkpoint").read_text() == "SIGTERM"
 
 
 def test_a_job_that_ignores_sigterm_is_killed_after_its_grace(machine: Local, job: Job) -> None:
-    spec = job("a", IGNORES_TERM)
+    spec = job("a", IGNORES_TERM, grace_seconds=0.2)
     machine.submit(spec)
     until((spec.directory / "started").exists)
-    machine.cancel("a", 5.0)
+    machine.cancel("a", 30.0)
     assert _ended(machine, "a").native == "signal 9"
 
 
 def test_an_agent_that_hangs_is_killed_with_its_program(machine: Local, job: Job) -> None:
-    spec = job("a", IGNORES_TERM, grace_seconds=60)
+    spec = job("a", IGNORES_TERM)
     machine.submit(spec)
     until((spec.directory / "heartbeat.json").exists)
     program = Process.recorded(read(spec.directory / "heartbeat.json"))
@@ -82,7 +82,7 @@ def test_a_foreign_process_with_the_recorded_pid_is_never_signalled(machine: Loc
     machine.submit(spec)
     agent = owner(spec.directory)
     assert agent is not None
-    with subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(60)"]) as stranger:
+    with subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(300)"]) as stranger:
         tickets = Tickets(tmp_path / "queue")
         ticket = tickets.get("a")
         assert ticket is not None
@@ -96,11 +96,12 @@ def test_a_foreign_process_with_the_recorded_pid_is_never_signalled(machine: Loc
 
 
 def test_stopping_esweb_interrupts_what_runs_and_keeps_the_line(machine: Local, job: Job) -> None:
-    polite, stubborn, waiting = job("polite", CHECKPOINTS), job("stubborn", IGNORES_TERM), job("waiting", RUNS_LONG)
+    polite, stubborn = job("polite", CHECKPOINTS), job("stubborn", IGNORES_TERM, grace_seconds=0.2)
+    waiting = job("waiting", RUNS_LONG)
     for spec in (polite, stubborn, waiting):
         machine.submit(spec)
     until(lambda: all((s.directory / "started").exists() for s in (polite, stubborn)))
-    assert machine.interrupt(5.0) == ["polite", "stubborn"]
+    assert machine.interrupt(30.0) == ["polite", "stubborn"]
     for key in ("polite", "stubborn"):
         found = machine.find(key)
         assert found and (found.state, found.reason) == (State.INTERRUPTED, "esweb was stopped")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
+from tests.workers.attempts import until
 from workers.records import Metric, RecordWriter, Status, next_epoch, read, records_path
 
 ENDLESS = """
@@ -86,9 +86,7 @@ def test_each_start_takes_a_file_of_its_own(tmp_path: Path) -> None:
 def test_kill_9_loses_at_most_the_line_in_flight(tmp_path: Path) -> None:
     writer = subprocess.Popen([sys.executable, "-c", ENDLESS, str(tmp_path)])
     path = records_path(tmp_path, 0)
-    deadline = time.monotonic() + 20
-    while (not path.exists() or path.stat().st_size < 50_000) and time.monotonic() < deadline:
-        time.sleep(0.01)
+    until(lambda: path.exists() and path.stat().st_size >= 50_000)
     writer.kill()
     writer.wait()
     piece = read(path, limit=10**9)

@@ -44,7 +44,7 @@ async def served(model: Lengths, limits: Limits | None = None, token: str = "") 
     with Line(model, Lengths(), limits, metrics) as line:
         app = application(line, limits, metrics, lambda: token)
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-        async with httpx.AsyncClient(transport=transport, base_url="http://scorer", timeout=30.0) as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://scorer", timeout=90.0) as client:
             yield client
 
 

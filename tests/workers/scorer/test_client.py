@@ -119,22 +119,22 @@ def test_a_slow_scorer_has_failed_after_the_time_that_one_try_has() -> None:
 
 def test_a_dripping_scorer_has_failed_too() -> None:
     begun = time.monotonic()
-    with talking(Said("x" * 1000, between=0.02)) as server:
+    with talking(Said("x" * 1000, between=0.1)) as server:
         assert "did not end in time" in why(ScorerClient(server.url, tries=1, timeout_seconds=0.1))
-    assert time.monotonic() - begun < 5.0
+    assert time.monotonic() - begun < 30
 
 
 def test_the_deadline_holds_for_a_call_and_not_for_a_try() -> None:
     with talking(PROBLEM) as server:
-        said = why(ScorerClient(server.url, tries=0, deadline_seconds=0.3))
-    assert "no scores within 0.3 s: 500" in said
+        said = why(ScorerClient(server.url, tries=0, deadline_seconds=1.0))
+    assert "no scores within 1 s: 500" in said
 
 
 def test_a_scorer_that_was_killed_is_waited_for_where_the_client_is_told_to() -> None:
     with talking(lengths) as server:
         port = int(server.url.rpartition(":")[2])
     found: list[Scores] = []
-    client = ScorerClient(server.url, tries=0, deadline_seconds=60.0)
+    client = ScorerClient(server.url, tries=0, deadline_seconds=300.0)
     training = threading.Thread(target=lambda: found.extend(client.score(PROMPTS, RESPONSES)))
     training.start()
     time.sleep(0.1)

@@ -56,6 +56,6 @@ def test_part_of_a_word_or_number_is_no_mention(text: str, answer: str) -> None:
 
 @pytest.mark.parametrize("text", ["a" + "\u0300\u0316" * 500_000, "\ufdfa" * 100_000, "8" * 10**6, "Pari " * 200_000])
 def test_a_million_characters_are_looked_through_in_no_time(text: str) -> None:
-    began = time.perf_counter()
+    began = time.thread_time()
     assert not mentions(text, "Paris") and mentions(text + " Paris", "Paris")
-    assert time.perf_counter() - began < 5
+    assert time.thread_time() - began < 5

@@ -26,8 +26,8 @@ PASSED_ON = 256_000
 CHUNK = 65536
 DEATH_SECONDS, CLOSED_SECONDS = 5.0, 1.0
 """How long a killed process may take to be gone; and one whose pipe is closed, before it is taken to go on without."""
-TRACEBACK_SECONDS, QUIET_SECONDS = 1.0, 0.2
-"""How long a process that hangs has to say where, and after what silence it has said it."""
+TRACEBACK_SECONDS, QUIET_SECONDS = 5.0, 0.2
+"""How long a process that hangs has to say where, and after what silence it has said all of it."""
 CURRENT, FRAME = "Current thread", re.compile(r'File "([^"\n]+)", line (\d+) in (\S+)')
 
 
@@ -124,11 +124,16 @@ class Child:
         self._process.send_signal(signal.SIGUSR1)
         until = time.monotonic() + TRACEBACK_SECONDS
         while (left := until - time.monotonic()) > 0:
-            if not select.select([self._log], [], [], min(left, QUIET_SECONDS))[0] or not self._listen_to_log():
+            silence = QUIET_SECONDS if self._place() else left
+            if not select.select([self._log], [], [], min(left, silence))[0] or not self._listen_to_log():
                 break
-        place = FRAME.search(self._tail.decode(errors="replace").partition(CURRENT)[2])
+        place = self._place()
         where = f"; it was at {Path(place[1]).name}, line {place[2]}, in {place[3]}" if place else ""
         return self._failed(reason + where)
+
+    def _place(self) -> re.Match[str] | None:
+        """The innermost frame of the thread that ran, once the process has written it."""
+        return FRAME.search(self._tail.decode(errors="replace").partition(CURRENT)[2])
 
     def _failed(self, reason: str) -> ChildFailed:
         self.end()

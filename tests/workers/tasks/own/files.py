@@ -42,12 +42,12 @@ def write(folder: Path, code: str, name: str = "my_task.py") -> Path:
     return path
 
 
-def own(path: str = "my_task:Task", seconds: float = 10.0, **options: Any) -> Own:
+def own(path: str = "my_task:Task", seconds: float = 60.0, **options: Any) -> Own:
     """The task, its process begun."""
     return Own(OwnOptions(path, options), seconds)
 
 
-def refusal(path: str = "my_task:Task", seconds: float = 10.0, **options: Any) -> str:
+def refusal(path: str = "my_task:Task", seconds: float = 60.0, **options: Any) -> str:
     """What is said of a task that does not fit."""
     try:
         own(path, seconds, **options).close()

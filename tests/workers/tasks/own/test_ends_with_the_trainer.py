@@ -27,7 +27,7 @@ threading.Thread(target=task.score_until_failure, args=[asked], daemon=True).sta
 print(task._child.pid, flush=True)
 sys.stdin.read(1)
 """
-WAITS = "import subprocess\nsleeper = subprocess.Popen(['sleep', '60'])\nopen({!r}, 'w').write(str(sleeper.pid))\n"
+WAITS = "import subprocess\nsleeper = subprocess.Popen(['sleep', '300'])\nopen({!r}, 'w').write(str(sleeper.pid))\n"
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def trainer_of(folder: Path, completion: str, started: list[subprocess.Popen[str
 
 @pytest.mark.parametrize(
     "busy",
-    ["", "time.sleep(60)", "while True: pass", "signal.signal(15, signal.SIG_IGN)\ntime.sleep(60)",
+    ["", "time.sleep(300)", "while True: pass", "signal.signal(15, signal.SIG_IGN)\ntime.sleep(300)",
      "sum(range(10**12))", "os.kill(os.getpid(), signal.SIGSTOP)"],
     ids=["idle", "asleep", "spinning", "deaf", "in C", "stopped"],
 )  # fmt: skip
@@ -69,7 +69,7 @@ def test_a_trainer_that_is_killed_leaves_no_process(
     sleeper = Process.at(int(until(lambda: note.exists() and note.read_text())))
     assert sleeper is not None and child.is_alive()
     os.kill(trainer, signal.SIGKILL)
-    until(lambda: not child.is_alive() and not sleeper.is_alive(), 5.0)
+    until(lambda: not child.is_alive() and not sleeper.is_alive())
 
 
 def test_a_task_that_is_thrown_away_takes_its_process_along(folder: Path) -> None:

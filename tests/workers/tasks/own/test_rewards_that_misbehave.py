@@ -13,14 +13,15 @@ from workers.tasks import RewardFailed, Score, score_safely
 from workers.tasks.own import Own
 from workers.tasks.own import task as own_task
 
-LIMIT = 0.3
+LIMIT, PATIENT = 0.3, 60.0
+"""Seconds for a reward that hangs, and for one that does not, however busy the machine is."""
 
 
 @pytest.fixture
-def hands(folder: Path) -> Iterator[Own]:
-    """A task that does what the completion says."""
+def hands(folder: Path, request: pytest.FixtureRequest) -> Iterator[Own]:
+    """A task that does what the completion says; its limit can be chosen."""
     write(folder, HANDS)
-    task = own(seconds=LIMIT)
+    task = own(seconds=getattr(request, "param", PATIENT))
     yield task
     task.close()
 
@@ -46,14 +47,30 @@ def failure(task: Own, completion: str) -> RewardFailed:
         ("def f(): f()\nf()", "RecursionError", "repeated"),
         ("print('last words', flush=True)\nos._exit(3)", "ended itself with exit code 3", "last words"),
         ("os.write(2, b'last words')\nos.kill(os.getpid(), 9)", "was ended by SIGKILL; out of memory?", "last words"),
-        ("time.sleep(60)", "took longer than 0.3 s, the limit that task.reward_seconds sets", "in score"),
-        ("while True: pass", "took longer than 0.3 s", "in score"),
-        ("signal.signal(15, signal.SIG_IGN)\nsignal.signal(2, signal.SIG_IGN)\ntime.sleep(60)", "took longer", "score"),
-        ("print('x' * 10**7)\ntime.sleep(60)", "took longer than 0.3 s", "in score"),
-        ("os.closerange(0, 100)\ntime.sleep(60)", "closed its pipe", ""),
+        ("os.closerange(0, 100)\ntime.sleep(300)", "closed its pipe", ""),
     ],
-)  # fmt: skip
+)
 def test_a_reward_that_fails_twice_says_why_and_where(hands: Own, completion: str, reason: str, details: str) -> None:
+    check_failure(hands, completion, reason, details)
+
+
+@pytest.mark.parametrize("hands", [LIMIT], indirect=True)
+@pytest.mark.parametrize(
+    "completion",
+    [
+        "time.sleep(300)",
+        "while True: pass",
+        "signal.signal(15, signal.SIG_IGN)\nsignal.signal(2, signal.SIG_IGN)\ntime.sleep(300)",
+        "print('x' * 10**7)\ntime.sleep(300)",
+    ],
+)
+def test_a_reward_that_hangs_twice_says_for_how_long_and_where(hands: Own, completion: str) -> None:
+    said = "took longer than 0.3 s, the limit that task.reward_seconds sets"
+    check_failure(hands, completion, said, "in score")
+
+
+def check_failure(hands: Own, completion: str, reason: str, details: str) -> None:
+    """What the run is told, and that it can go on."""
     failed = failure(hands, completion)
     assert reason in failed.reason
     assert details in failed.details
@@ -62,21 +79,27 @@ def test_a_reward_that_fails_twice_says_why_and_where(hands: Own, completion: st
     assert rewards(hands, "", "") == [1.5, 1.5], "and the task can be asked again"
 
 
+@pytest.mark.parametrize("hands", [LIMIT], indirect=True)
 def test_a_hang_is_placed(hands: Own) -> None:
-    assert "it was at <string>, line 2, in score" in failure(hands, "def score():\n  time.sleep(60)\nscore()").reason
+    assert "it was at <string>, line 2, in score" in failure(hands, "def score():\n  time.sleep(300)\nscore()").reason
 
 
-@pytest.mark.parametrize("code", ["raise OSError('away')", "time.sleep(60)", "os._exit(1)"])
+@pytest.mark.parametrize(
+    ("hands", "code"),
+    [(PATIENT, "raise OSError('away')"), (1.0, "time.sleep(300)"), (PATIENT, "os._exit(1)")],
+    indirect=["hands"],
+)
 def test_one_failure_is_made_up_for(hands: Own, tmp_path: Path, caplog: pytest.LogCaptureFixture, code: str) -> None:
     once = f"if not os.path.exists({str(tmp_path / 'done')!r}):\n  open({str(tmp_path / 'done')!r}, 'w')\n  {code}"
     assert rewards(hands, "", once, "", "") == [1.5] * 4
     assert "is tried once more" in caplog.text
 
 
+@pytest.mark.parametrize("hands", [1.0], indirect=True)
 def test_each_reward_has_the_whole_limit_to_itself(hands: Own) -> None:
     began = time.monotonic()
-    assert rewards(hands, *["time.sleep(0.1)"] * 5) == [1.5] * 5
-    assert time.monotonic() - began > LIMIT
+    assert rewards(hands, *["time.sleep(0.3)"] * 4) == [1.5] * 4
+    assert time.monotonic() - began > 1.0
 
 
 def test_ten_megabytes_of_output_are_no_answer_and_are_cut(hands: Own, capfd: pytest.CaptureFixture[str]) -> None:
@@ -102,15 +125,20 @@ def test_a_completion_of_a_megabyte_goes_through_and_back(folder: Path) -> None:
         "class Task:\n    def examples(self, split): return [{'prompt': split}]\n"
         "    def score(self, example, completion): return len(completion)",
     )
-    task = own(seconds=5)
+    task = own(seconds=PATIENT)
     assert rewards(task, *["x" * 10**6] * 5, "\ud800\x00\n") == [10**6] * 5 + [3]
     task.close()
 
 
 def test_a_thousand_fast_rewards_cost_less_than_a_millisecond_each(hands: Own) -> None:
+    # The best of five: others may want the processor too.
+    assert min(seconds_of(hands, 200) for _ in range(5)) < 0.2
+
+
+def seconds_of(hands: Own, count: int) -> float:
     began = time.perf_counter()
-    assert rewards(hands, *[""] * 1000) == [1.5] * 1000
-    assert time.perf_counter() - began < 1.0
+    assert rewards(hands, *[""] * count) == [1.5] * count
+    return time.perf_counter() - began
 
 
 def test_a_trial_that_hangs_is_refused_before_the_training(folder: Path) -> None:
@@ -122,7 +150,7 @@ def test_a_trial_that_hangs_is_refused_before_the_training(folder: Path) -> None
 
 def test_a_module_that_hangs_while_it_is_loaded_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own_task, "LOADING_SECONDS", 0.5)
-    write(folder, "import time\ntime.sleep(60)\n" + HANDS)
+    write(folder, "import time\ntime.sleep(300)\n" + HANDS)
     assert "my_task:Task was not loaded within 0.5 s; it was at my_task.py, line 2, in <module>" in refusal()
 
 
@@ -131,7 +159,7 @@ def test_examples_must_be_the_same_when_the_process_is_started_again(folder: Pat
         folder,
         HANDS.replace('"prompt": split', '"prompt": str(os.getpid())'),
     )
-    task = own(seconds=LIMIT)
+    task = own()
     assert "must be the same each time" in failure(task, "os._exit(1)").reason
     task.close()
 
