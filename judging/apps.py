@@ -9,3 +9,11 @@ class JudgingConfig(AppConfig):
     """Looks at runs, never back."""
 
     name = "judging"
+
+    def ready(self) -> None:
+        """From now on pages of runs show what judges said."""
+        # Models cannot be imported before all apps are there.
+        from judging.shown import Judged
+        from runs import viewer
+
+        viewer.tell(Judged())

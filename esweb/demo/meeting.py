@@ -1,4 +1,4 @@
-"""The demonstration's tournament: what its runs answered at last, and before training, judged by rules of form alone."""
+"""The demonstration's tournament: what its runs answered at last, and before training, judged by form alone."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from runs.models import Experiment, Response
 
 NAME = "Whose answers have the better form?"
 QUESTION = (
-    "Judged by rules that look at form alone, no model: they know nothing of truth or harm. Vote, and people's verdicts "
-    "stand beside theirs."
+    "Judged by rules that look at form alone, no model: they know nothing of truth or harm. Vote, and what people say "
+    "stands beside it."
 )
 CRITERION = "form"
 WORDS = Words(

@@ -6,6 +6,7 @@ from runs.viewer.finding import Found, Row, Slow, find
 from runs.viewer.place import NotAPlace, Place
 from runs.viewer.sampling import points
 from runs.viewer.summing import Sum, sums
+from runs.viewer.telling import Chip, Picked, Teller, Told, chips, picked, tell
 
 __all__ = [
     "CHANGES",
@@ -14,17 +15,24 @@ __all__ = [
     "RANGES",
     "SORTS",
     "Asked",
+    "Chip",
     "Column",
     "Columns",
     "Found",
     "NotAPlace",
+    "Picked",
     "Place",
     "Row",
     "Slow",
     "Sum",
+    "Teller",
+    "Told",
     "asked_of",
+    "chips",
     "columns_of",
     "find",
+    "picked",
     "points",
     "sums",
+    "tell",
 ]

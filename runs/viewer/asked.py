@@ -10,6 +10,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
+from runs.viewer import telling
 from workers.analysis.quadrants import QUADRANTS
 
 RANGES = {
@@ -57,30 +58,41 @@ class Asked:
     descending: bool = False
     of: str = ""
     scorer: str = ""
+    told: Mapping[str, bool] = field(default_factory=dict)
+    """Flags of those who tell more of answers."""
+    picked: Mapping[str, str] = field(default_factory=dict)
+    """Which of what they tell."""
     samples: bool = False
     problems: tuple[str, ...] = ()
 
     @property
     def is_relative(self) -> bool:
         """True where a condition holds a column against the pinned one, which itself can then not meet it."""
-        return bool(self.change) or any(name in RELATIVE for name in self.ranges)
+        return bool(self.change or self.told) or any(name in RELATIVE for name in self.ranges)
 
     @property
     def is_asking(self) -> bool:
         """True where not all rows are wanted."""
-        found = (self.ranges, self.flags, self.quadrants, self.change, self.lasso, self.text, self.same is not None)
-        return any(found)
+        found = (self.ranges, self.flags, self.told, self.quadrants, self.change, self.lasso, self.text)
+        return any(found) or self.same is not None
 
 
-def asked_of(query: QueryDict, letters: Sequence[str], scorers: Collection[str] = ()) -> Asked:
-    """What the address asks of columns with these letters."""
+def asked_of(
+    query: QueryDict,
+    letters: Sequence[str],
+    scorers: Collection[str] = (),
+    picked: Mapping[str, telling.Picked] | None = None,
+) -> Asked:
+    """What the address asks of columns with these letters. picked: what may be picked of what others tell of them."""
     reader = _Reader(query)
-    sort = reader.one("sort", [*SORTS, *(f"-{name}" for name in SORTS)], "row")
+    sorts = [*SORTS, *telling.sorts()]
+    sort = reader.one("sort", [*sorts, *(f"-{name}" for name in sorts)], "row")
     quadrants = reader.many("quadrant", QUADRANTS)
     return Asked(
         scope=reader.one("in", ("any", "all", *letters), "any"),
         ranges={name: span for name in RANGES if (span := reader.span(name)) != (None, None)},
-        flags={name: said == "yes" for name in FLAGS if (said := reader.one(name, ("", "yes", "no"), ""))},
+        flags=reader.flags(FLAGS), told=reader.flags(telling.flags()),
+        picked={name: reader.one(name, ("", *one.options), "") for name, one in (picked or {}).items()},
         quadrants=quadrants, change=reader.one("change", ("", *CHANGES), ""), same=reader.whole("same"),
         lasso=reader.corners("lasso"), text=reader.text("q"), where=reader.one("where", WHERE, "answers"),
         regex=reader.one("as", AS, "words") == "regex", sort=sort.removeprefix("-"), descending=sort.startswith("-"),
@@ -103,6 +115,10 @@ class _Reader:
             return value
         self._wrong(name, ", ".join(choice for choice in choices if choice), value)
         return default
+
+    def flags(self, names: Collection[str]) -> dict[str, bool]:
+        """Those that must hold, or must not."""
+        return {name: said == "yes" for name in names if (said := self.one(name, ("", "yes", "no"), ""))}
 
     def many(self, name: str, choices: Collection[str]) -> tuple[str, ...]:
         values = self._query.getlist(name)

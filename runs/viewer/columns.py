@@ -46,8 +46,9 @@ class Column:
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns, in the order asked; the pinned one; what was asked wrongly."""
+    """The columns, in the order asked; the pinned one; what was asked wrongly. `person` looks at them."""
 
+    person: Person
     all: list[Column]
     pin: int = 0
     problems: list[str] = field(default_factory=list)
@@ -81,7 +82,7 @@ def columns_of(person: Person, words: Sequence[str], pin: str = "") -> Columns:
         problems.append(
             gettext("The pinned column must be one of %(words)s, not %(pin)s.") % {"words": ", ".join(at), "pin": pin}
         )
-    return Columns(found, at.get(pin, 0), problems)
+    return Columns(person, found, at.get(pin, 0), problems)
 
 
 def steps_of(runs: Sequence[Run]) -> dict[int, tuple[int, ...]]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-from runs.viewer.asked import Asked
+from runs.viewer import told_sql
+from runs.viewer.asked import RELATIVE, Asked
 from runs.viewer.columns import SPLIT, Column, Columns
+from runs.viewer.part import Sql
 from runs.viewer.place import Place
+from runs.viewer.telling import sorts
 
 ANSWERS = """{name} AS MATERIALIZED (
     SELECT r.id, prompt_id, sample, {reward} AS reward, {cost} AS cost, words, text_key,
@@ -64,14 +66,6 @@ CHANGE = {
 }
 
 
-@dataclass
-class Sql:
-    """A part of a statement, and its parameters in their order."""
-
-    text: str
-    values: list[Any] = field(default_factory=list)
-
-
 def answers(columns: Columns, asked: Asked) -> list[Sql]:
     """A table a column, with what its answers tell by themselves."""
     return [_answers(name_of(i), column, asked) for i, column in enumerate(columns.all)]
@@ -90,13 +84,16 @@ def page(columns: Columns, asked: Asked, size: int, after: Place | None, before:
         others += [Sql(REPEATED.format(name=name)) for name in names]
     if asked.text and asked.where != "prompts":
         others.append(_holding(columns, asked))
+    others += told_sql.tables(columns, asked)
     where, beyond = _conditions(columns, asked), _beyond(after, before)
     text = PAGE.format(
         tables=",\n".join(table.text for table in tables), others="".join(f"{other.text},\n" for other in others),
         keys=" UNION ALL ".join(f"SELECT prompt_id, sample FROM {name}" for name in names),  # noqa: S608
         sort=_sort(columns, asked), ids=", ".join(f"{name}.id" for name in names), conditions=where.text,
         joins=" ".join(
-            f"LEFT JOIN {name} ON {name}.prompt_id = asked.prompt_id AND {name}.sample = asked.sample" for name in names
+            f"LEFT JOIN {name} ON {name}.prompt_id = asked.prompt_id AND {name}.sample = asked.sample"
+            + told_sql.joins(name, asked)
+            for name in names
         ),
         beyond=beyond.text, way="DESC" if before else "ASC",
     )  # fmt: skip
@@ -154,9 +151,9 @@ def _of_column(name: str, pin: str, asked: Asked) -> Sql:
         parts += [Sql(f"{value} >= %s", [low])] * (low is not None) + [Sql(f"{value} <= %s", [high])] * (
             high is not None
         )
-    for flag, holds in asked.flags.items():
-        said = FLAG[flag].format(c=name)
-        parts.append(Sql(said if holds else f"{name}.id IS NOT NULL AND NOT {said}"))
+    said = {flag: (FLAG[flag].format(c=name), holds) for flag, holds in asked.flags.items()}
+    said |= {flag: (told_sql.flag(flag, name, pin), holds) for flag, holds in asked.told.items()}
+    parts += [Sql(one if holds else f"{name}.id IS NOT NULL AND NOT {one}") for one, holds in said.values()]
     if asked.quadrants:
         parts.append(Sql(f"{QUADRANT.format(c=name)} = ANY(%s)", [list(asked.quadrants)]))
     if asked.change:
@@ -188,8 +185,10 @@ def _sort(columns: Columns, asked: Asked) -> str:
     elif asked.sort.endswith("_spread"):
         values = ", ".join(f"{name}.{asked.sort.removesuffix('_spread')}" for name in names)
         value = f"GREATEST({values}) - LEAST({values})"
-    else:
+    elif asked.sort in VALUE:
         value = VALUE[asked.sort].format(c=_sorted_column(columns, asked), pin=name_of(columns.pin))
+    else:
+        value = told_sql.value(asked.sort, _sorted_column(columns, asked), name_of(columns.pin))
     return f"-({value})" if asked.descending else value
 
 
@@ -198,7 +197,7 @@ def _sorted_column(columns: Columns, asked: Asked) -> str:
     for letter in (asked.of, asked.scope):
         if letter in columns.letters:
             return name_of(columns.letters.index(letter))
-    if asked.sort in ("dreward", "dcost", "ratio") and len(columns.all) > 1:
+    if (asked.sort in RELATIVE or asked.sort in sorts()) and len(columns.all) > 1:
         return name_of(0 if columns.pin else 1)
     return name_of(columns.pin)
 

@@ -21,11 +21,14 @@ from runs.viewer import (
     Columns,
     Found,
     NotAPlace,
+    Picked,
     Place,
     Slow,
     asked_of,
+    chips,
     columns_of,
     find,
+    picked,
     points,
     sums,
 )
@@ -47,11 +50,11 @@ def viewer(request: SignedIn) -> HttpResponse:
     if any(not all(values) for _, values in request.GET.lists()):
         # A form says also what it does not ask: the address is to be one that people can send.
         return redirect(reverse("viewer") + staying(request.GET))
-    columns, asked, scorers = _asked(request)
+    columns, asked, scorers, picks = _asked(request)
     context: dict[str, Any] = {"columns": columns, "asked": asked, "scorers": scorers}
     context["offered"] = _offered(request, columns)
     if columns.all:
-        context |= _page(request, columns, asked)
+        context |= _page(request, columns, asked, picks)
     context |= {"most": COLUMNS_AT_MOST, "problems": [*columns.problems, *asked.problems, *context.get("troubles", [])]}
     return TemplateResponse(request, "runs/viewer.html", context)
 
@@ -59,7 +62,7 @@ def viewer(request: SignedIn) -> HttpResponse:
 @require_safe
 def viewer_scatter(request: SignedIn) -> HttpResponse:
     """The scatter of all answers of the columns; its numbers as a table or CSV."""
-    columns, asked, _ = _asked(request)
+    columns, asked, *_ = _asked(request)
     drawn = points(columns, asked) if columns.all else []
     clouds = [
         Cloud(column.letter, column.run.name, column.run.method, dots, total)
@@ -91,10 +94,10 @@ def is_covered(request: SignedIn) -> bool:
     return not Preference.objects.filter(person=request.user, shows_answers=True).exists()
 
 
-def _asked(request: HttpRequest) -> tuple[Columns, Asked, list[str]]:
+def _asked(request: HttpRequest) -> tuple[Columns, Asked, list[str], dict[str, Picked]]:
     columns = columns_of(request.user, request.GET.getlist("run"), request.GET.get("pin", ""))
-    scorers = scorers_of(columns)
-    return columns, asked_of(request.GET, columns.letters, scorers), scorers
+    scorers, picks = scorers_of(columns), picked(columns)
+    return columns, asked_of(request.GET, columns.letters, scorers, picks), scorers, picks
 
 
 def scorers_of(columns: Columns) -> list[str]:
@@ -103,17 +106,19 @@ def scorers_of(columns: Columns) -> list[str]:
     return list(rows.order_by("scorer").values_list("scorer", flat=True).distinct())
 
 
-def _page(request: SignedIn, columns: Columns, asked: Asked) -> dict[str, Any]:
+def _page(request: SignedIn, columns: Columns, asked: Asked, picks: dict[str, Picked]) -> dict[str, Any]:
     found, troubles = _found(request, columns, asked)
     differing = request.GET.get("diff") == "pinned" and len(columns.all) > 1
     each = sums(columns, asked)
-    rows = rows_of(found.rows, columns, asked, differing=differing)
+    told = chips(columns, [row.answers for row in found.rows])
+    rows = rows_of(found.rows, columns, asked, differing=differing, told=told)
     is_sensitive = any(one.cost is not None for one in each)
     return {
         "found": found, "rows": rows, "troubles": troubles, "differing": differing,
         "heads": viewer_forms.heads(request.GET, columns, each), "is_sensitive": is_sensitive,
-        "is_covered": is_sensitive and is_covered(request), "in_words": in_words(asked, request.GET),
-        "form": viewer_forms.form_of(request.GET, columns, asked), "has_costs": is_sensitive, **_ways(request, found),
+        "is_covered": is_sensitive and is_covered(request), "in_words": in_words(asked, request.GET, picks),
+        "form": viewer_forms.form_of(request.GET, columns, asked, picks), "has_costs": is_sensitive,
+        **_ways(request, found),
     }  # fmt: skip
 
 

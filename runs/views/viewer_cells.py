@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db import connection
 from django.urls import reverse
 
 from runs.models import Prompt, Response, Score
-from runs.viewer import Asked, Column, Columns, Row
+from runs.viewer import Asked, Chip, Column, Columns, Row
 from runs.views.differing import Piece, likeness, pieces
 from workers.analysis.quadrants import quadrant
 
@@ -38,6 +38,8 @@ class Cell:
     dcost: float | None = None
     pieces: list[Piece] | None = None
     is_unlike: bool = False
+    told: Sequence[Chip] = ()
+    """What others tell of it, against the pinned one."""
 
     @property
     def quadrant(self) -> str:
@@ -66,8 +68,15 @@ def address_of(response: Response, column: Column) -> str:
     return f"{address}?sample={response.sample}" if response.sample else address
 
 
-def rows_of(found: Sequence[Row], columns: Columns, asked: Asked, *, differing: bool) -> list[Asking]:
-    """The rows as the page shows them. Three queries, four with a scorer's scores."""
+def rows_of(
+    found: Sequence[Row],
+    columns: Columns,
+    asked: Asked,
+    *,
+    differing: bool,
+    told: Mapping[int, Sequence[Chip]] | None = None,
+) -> list[Asking]:
+    """The rows as the page shows them; told: answer -> further chips. Three queries, four with a scorer's scores."""
     ids = [pk for row in found for pk in row.answers if pk is not None]
     answers = Response.objects.select_related("prompt").in_bulk(ids)
     prompts = Prompt.objects.in_bulk([row.place.prompt for row in found])
@@ -78,6 +87,7 @@ def rows_of(found: Sequence[Row], columns: Columns, asked: Asked, *, differing: 
         given = [answers.get(pk) if pk is not None else None for pk in row.answers]
         cells = [_cell(column, response, scores, repeated) for column, response in zip(columns.all, given, strict=True)]
         held = [_held(cell, cells[columns.pin], differing=differing) for cell in cells]
+        held = [replace(cell, told=(told or {}).get(pk or 0, ())) for cell, pk in zip(held, row.answers, strict=True)]
         out.append(Asking(prompts[row.place.prompt], row.place.sample, held))
     return out
 

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from runs.charts.chart import inert
 from runs.models import Response
-from runs.viewer import Asked, Columns, Found, Place, Slow, asked_of, columns_of, find
+from runs.viewer import Asked, Columns, Found, Place, Slow, asked_of, columns_of, find, picked
 from runs.views.parameters import SignedIn
 from runs.views.viewer import scorers_of
 from runs.views.viewer_cells import Asking, Cell, rows_of
@@ -33,7 +33,7 @@ def viewer_export(request: SignedIn) -> HttpResponse:
     if form not in FORMS:
         raise BadRequest(f"form must be one of {', '.join(FORMS)}, not {form[:20]!r}")
     columns = columns_of(request.user, request.GET.getlist("run"), request.GET.get("pin", ""))
-    asked = asked_of(request.GET, columns.letters, scorers_of(columns))
+    asked = asked_of(request.GET, columns.letters, scorers_of(columns), picked(columns))
     if problems := [*columns.problems, *asked.problems]:
         raise BadRequest(" ".join(problems))
     if not columns.all:

@@ -9,13 +9,15 @@ from typing import Any
 from django.http import QueryDict
 from django.utils.translation import gettext
 
-from runs.viewer import CHANGES, COLUMNS_AT_MOST, FLAGS, RANGES, SORTS, Asked, Column, Columns, Sum
+from runs.viewer import CHANGES, COLUMNS_AT_MOST, FLAGS, RANGES, SORTS, Asked, Column, Columns, Picked, Sum, telling
 from runs.viewer.asked import AS, WHERE
 from runs.views.viewer_words import having, staying
 from workers.analysis.quadrants import QUADRANTS
 
 STAYS = ("run", "pin", "diff", "samples", "scores", "experiment")
 """What stays where nothing more is asked."""
+KEPT = (*(name for name in STAYS if name != "scores"), "lasso", "same")
+"""What the form has no field for."""
 SIGNS = (("", "↑"), ("-", "↓"))
 
 
@@ -44,14 +46,16 @@ def cleared(query: QueryDict) -> str:
     return having(QueryDict(mutable=True), **{name: query.getlist(name) for name in STAYS})
 
 
-def form_of(query: QueryDict, columns: Columns, asked: Asked) -> dict[str, Any]:
-    """The choices of each field: (value, words, whether it is chosen)."""
+def form_of(query: QueryDict, columns: Columns, asked: Asked, picks: Mapping[str, Picked]) -> dict[str, Any]:
+    """The choices of each field: (value, words, whether it is chosen). Where there is nothing to pick of what others
+    tell, they tell nothing of these columns."""
     scopes = {"any": gettext("any column"), "all": gettext("all columns")}
     letters = {column.letter: gettext("column %(letter)s") % {"letter": column.letter} for column in columns.all}
-    sorts = {f"{sign}{name}": f"{gettext(words)} {arrow}" for name, words in SORTS.items() for sign, arrow in SIGNS}
+    known = SORTS | ({name: told.words for name, told in telling.sorts().items()} if picks else {})
+    sorts = {f"{sign}{name}": f"{gettext(words)} {arrow}" for name, words in known.items() for sign, arrow in SIGNS}
     sort = f"-{asked.sort}" if asked.descending else asked.sort
     return {
-        "kept": [(name, value) for name in (*STAYS, "lasso", "same") for value in query.getlist(name) if value],
+        "kept": [(name, value) for name in KEPT for value in query.getlist(name) if value],
         "in": _choices(scopes | letters, asked.scope),
         "where": _choices(_said(WHERE), asked.where),
         "as": _choices(_said(AS), "regex" if asked.regex else "words"),
@@ -60,7 +64,12 @@ def form_of(query: QueryDict, columns: Columns, asked: Asked) -> dict[str, Any]:
         "of": _choices({"": gettext("the column asked in, or the pinned one")} | letters, asked.of),
         "quadrants": [(name, name in asked.quadrants) for name in QUADRANTS],
         "ranges": [(name, gettext(words), *_typed(query, name)) for name, words in RANGES.items()],
-        "flags": [(name, gettext(words), _choices(_yes_or_no(), _flag(asked, name))) for name, words in FLAGS.items()],
+        "flags": _flags(FLAGS, asked.flags),
+        "told": _flags({name: told.words for name, told in telling.flags().items()}, asked.told) if picks else [],
+        "picks": [
+            (name, gettext(one.words), _choices(_said({"": one.all} | dict(one.options)), asked.picked.get(name, "")))
+            for name, one in picks.items()
+        ],
     }  # fmt: skip
 
 
@@ -95,12 +104,10 @@ def _said(choices: Mapping[str, str]) -> dict[str, str]:
     return {name: gettext(words) for name, words in choices.items()}
 
 
-def _yes_or_no() -> dict[str, str]:
-    return {"": gettext("either"), "yes": gettext("yes"), "no": gettext("no")}
-
-
-def _flag(asked: Asked, name: str) -> str:
-    return {None: "", True: "yes", False: "no"}[asked.flags.get(name)]
+def _flags(words: Mapping[str, str], asked: Mapping[str, bool]) -> list[tuple[str, str, list[tuple[str, str, bool]]]]:
+    choices = {"": gettext("either"), "yes": gettext("yes"), "no": gettext("no")}
+    chosen = {None: "", True: "yes", False: "no"}
+    return [(name, gettext(said), _choices(choices, chosen[asked.get(name)])) for name, said in words.items()]
 
 
 def _typed(query: QueryDict, name: str) -> list[str]:

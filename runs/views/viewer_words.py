@@ -8,7 +8,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext
 
 from runs.charts import number
-from runs.viewer import CHANGES, FLAGS, RANGES, Asked
+from runs.viewer import CHANGES, FLAGS, RANGES, Asked, Picked, telling
 from runs.viewer.asked import AS, WHERE, Span
 
 PLACES = ("after", "before")
@@ -44,12 +44,12 @@ def _changed(query: QueryDict, values: Mapping[str, str | Sequence[str]], forgot
     return f"?{rest.urlencode()}"
 
 
-def in_words(asked: Asked, query: QueryDict) -> list[tuple[str, str]]:
+def in_words(asked: Asked, query: QueryDict, picks: Mapping[str, Picked]) -> list[tuple[str, str]]:
     """(what is asked, the address without it)."""
-    return [(words, without(query, *names)) for words, names in _parts(asked)]
+    return [(words, without(query, *names)) for words, names in _parts(asked, picks)]
 
 
-def _parts(asked: Asked) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _parts(asked: Asked, picks: Mapping[str, Picked]) -> Iterator[tuple[str, tuple[str, ...]]]:
     if asked.text:
         how, where = gettext(AS["regex" if asked.regex else "words"]), gettext(WHERE[asked.where])
         yield (
@@ -60,9 +60,13 @@ def _parts(asked: Asked) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield f"{gettext(RANGES[name])} {_span(span)}", (f"{name}_min", f"{name}_max")
     if asked.quadrants:
         yield " / ".join(asked.quadrants), ("quadrant",)
-    for flag, holds in asked.flags.items():
-        words = gettext(FLAGS[flag])
+    told = {name: told.words for name, told in telling.flags().items()}
+    for flag, holds in {**asked.flags, **asked.told}.items():
+        words = gettext((FLAGS | told)[flag])
         yield words if holds else gettext("not: %(words)s") % {"words": words}, (flag,)
+    for name, value in asked.picked.items():
+        if value:
+            yield f"{gettext(picks[name].words)}: {value}", (name,)
     if asked.change:
         yield gettext(CHANGES[asked.change]), ("change",)
     if asked.same is not None:

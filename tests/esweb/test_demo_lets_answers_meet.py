@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.management import call_command
 
 from esweb.demo import meeting
@@ -61,7 +62,7 @@ def test_without_two_that_answered_there_is_none(experiment: Experiment) -> None
 
 
 def test_a_demonstration_that_ended_before_is_judged_when_it_starts_again(
-    ada, capsys: pytest.CaptureFixture[str]
+    ada: User, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (experiment,) = launch(PLANS["micro"], ada)
     call_command("demo_experiment", "--once", "--site", "http://127.0.0.1:8000")

@@ -1,0 +1,102 @@
+"""What judges said of answers, held against the pinned column's: flags and sorts of the viewer, and chips in it.
+
+A rater is a person or a judge; who judged a pair several times, as both ways round, is taken at what most of it says,
+as in `judging.agreement.labels`. Judges that boards leave out count here too: this is where one sees why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from django.utils.translation import gettext_noop as _
+
+from judging.models import Rubric
+from judging.shown import chips
+from judging.shown.meetings import Met, met
+from runs.viewer import Chip, Columns, Picked, Told
+from runs.viewer.part import Sql
+
+CRITERION = "criterion"
+BY = """v.rubric_id IN (
+    SELECT r.id FROM judging_rubric r JOIN judging_criterion c ON c.id = r.criterion_id WHERE c.slug = %s)"""
+PAIRS = """
+SELECT id AS comparison, response_{one}_id AS id, {way} AS way FROM judging_comparison
+WHERE {one}_id = ANY(%s) AND {other}_id = ANY(%s) AND {seen}"""
+SEEN = """(tournament_id <> ALL(%s)
+    OR id IN (SELECT comparison_id FROM judging_turn WHERE voter_id = ANY(%s) AND ended_at IS NOT NULL))"""
+LEAN = "CASE v.outcome WHEN 'a' THEN p.way WHEN 'b' THEN -p.way ELSE 0 END"
+TABLE = """
+WITH pairs AS MATERIALIZED ({pairs}),
+said AS (
+    SELECT p.id, v.rubric_id, v.voter_id IS NOT NULL AS is_person, sign(sum({lean})) AS label,
+           bool_or(v.first = 'a') AND bool_or(v.first = 'b') AND min({lean}) <> max({lean}) AS is_swapped
+    FROM pairs p JOIN judging_verdict v ON v.comparison_id = p.comparison
+    WHERE v.comparison_id = ANY(ARRAY(SELECT comparison FROM pairs)) AND v.replaced_at IS NULL
+      AND v.outcome IN ('a', 'b', 'tie', 'both_bad') AND {by}
+      AND (v.sample = 0 OR v.judge_id NOT IN (SELECT id FROM judging_judge WHERE kind = 'openai'))
+    GROUP BY p.id, v.rubric_id, v.voter_id, v.judge_id
+),
+judged AS (
+    SELECT id, count(*) AS n, count(*) FILTER (WHERE label > 0) AS won, count(*) FILTER (WHERE label < 0) AS lost,
+           bool_or(is_swapped) AS is_swapped, sum(label) AS lead,
+           sum(label) FILTER (WHERE is_person) * sum(label) FILTER (WHERE NOT is_person) < 0 AS is_against
+    FROM said GROUP BY id, rubric_id
+)
+SELECT id, bool_or(won > 0 AND lost > 0) AS is_split, bool_or(is_swapped) AS is_swapped,
+       bool_or(COALESCE(is_against, false)) AS is_against, min(lead) AS least, max(lead) AS most,
+       avg((n + won - lost) / (2.0 * n)) AS won, max(2.0 * LEAST(won, lost) / n) AS disagreement,
+       max(sqrt((n + won - lost + 2) * (n + lost - won + 2) / (4.0 * (n + 2) * (n + 2) * (n + 3)))) AS uncertainty
+FROM judged GROUP BY id"""
+
+
+class Judged:
+    """Tells the viewer. `uncertainty` is the standard deviation of the share that it wins, before anything is known
+    taken to be anywhere from 0 to 1 alike."""
+
+    flags: Mapping[str, Told] = {
+        "disagree": Told(_("judges disagree: some say this answer, some the pinned one"), "{t}.is_split"),
+        "reward_against": Told(
+            _("reward against the judges: it prefers the other one"),
+            "({c}.reward > {pin}.reward AND {t}.least < 0) OR ({c}.reward < {pin}.reward AND {t}.most > 0)",
+        ),
+        "cost_against": Told(
+            _("cost against the judges: it prefers the other one"),
+            "({c}.cost < {pin}.cost AND {t}.least < 0) OR ({c}.cost > {pin}.cost AND {t}.most > 0)",
+        ),
+        "swapped": Told(_("a judge says otherwise with sides swapped"), "{t}.is_swapped"),
+        "people_against": Told(_("people against model judges"), "{t}.is_against"),
+        "unjudged": Told(_("unjudged against the pinned one"), "{t}.id IS NULL AND {c}.id <> {pin}.id"),
+    }
+    sorts: Mapping[str, Told] = {
+        "won": Told(_("share won over the pinned column"), "{t}.won"),
+        "disagreement": Told(_("how far judges disagree"), "{t}.disagreement"),
+        "uncertainty": Told(_("how little judges tell"), "{t}.uncertainty"),
+    }
+    picks: Sequence[str] = (CRITERION,)
+
+    def picked(self, columns: Columns) -> Mapping[str, Picked]:
+        """The criteria by which the columns met, if they did."""
+        found = Rubric.objects.filter(tournaments__in=met(columns).tournaments)
+        slugs = found.order_by("criterion__slug").values_list("criterion__slug", flat=True).distinct()
+        options = {slug: slug for slug in slugs}
+        return {CRITERION: Picked(_("Judged by"), _("any criterion"), options)} if options else {}
+
+    def table(self, columns: Columns, picked: Mapping[str, str]) -> Sql:
+        """A row an answer that was judged against the pinned one."""
+        stands = met(columns)
+        each = [_pairs(stands, *sides) for sides in (("a", "b", 1), ("b", "a", -1))]
+        slug = picked.get(CRITERION, "")
+        text = TABLE.format(pairs=" UNION ALL ".join(one.text for one in each), lean=LEAN, by=BY if slug else "true")
+        return Sql(text, [*(value for one in each for value in one.values), *([slug] if slug else [])])
+
+    def chips(self, columns: Columns, rows: Sequence[Sequence[int | None]]) -> Mapping[int, Sequence[Chip]]:
+        """A chip a criterion."""
+        pinned = {pk for row in rows for pk in row[columns.pin : columns.pin + 1] if pk}
+        answers = {pk for row in rows for pk in row if pk}
+        return chips.of(met(columns), pinned, answers - pinned)
+
+
+def _pairs(stands: Met, one: str, other: str, way: int) -> Sql:
+    """Comparisons of a column as `one` with the pinned one as `other`."""
+    text = PAIRS.format(one=one, other=other, way=way, seen=SEEN if stands.blind else "true")
+    return Sql(text, [stands.others, stands.pinned, *([stands.blind, stands.voters] if stands.blind else [])])

@@ -1,0 +1,55 @@
+"""Which contestants stand in the viewer's columns, and which of their comparisons somebody may see the verdicts of.
+
+Whoever votes in a tournament judges blind: until it is closed they see verdicts on pairs that they have judged
+themselves, and on no others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+
+from django.db.models import Q
+
+from judging.models import Contestant, Tournament, Turn, Voter
+from runs.viewer import Columns
+from runs.viewer.columns import SPLIT
+
+
+@dataclass(frozen=True)
+class Met:
+    """Of tournaments in which the pinned column met others: who it is there, who the others are, by primary key.
+
+    blind: tournaments in which the person who looks still votes; voters: who they are there.
+    """
+
+    tournaments: list[int]
+    pinned: list[int]
+    others: list[int]
+    blind: list[int]
+    voters: list[int]
+
+    @property
+    def open_to_them(self) -> Q:
+        """Of comparisons: those whose verdicts the person may see."""
+        own = Turn.objects.filter(voter__in=self.voters, ended_at__isnull=False)
+        return ~Q(tournament__in=self.blind) | Q(pk__in=own.values("comparison"))
+
+
+def met(columns: Columns) -> Met:
+    """Of the columns, as far as the person who looks may see. Two queries."""
+    if not columns.all:
+        return Met([], [], [], [], [])
+    stands = [Q(run=column.run, step=column.step) for column in columns.all]
+    seen = Tournament.objects.visible_to(columns.person)
+    found = Contestant.objects.filter(reduce(or_, stands), split=SPLIT, tournament__in=seen)
+    rows = list(found.values_list("pk", "tournament", "run", "step"))
+    pin = (columns.pinned.run.pk, columns.pinned.step)
+    pinned = {tournament: pk for pk, tournament, *stand in rows if tuple(stand) == pin}
+    others = [(pk, tournament) for pk, tournament, *stand in rows if tuple(stand) != pin and tournament in pinned]
+    tournaments = sorted({tournament for _, tournament in others})
+    votes = Voter.objects.filter(user=columns.person.pk, tournament__in=tournaments, tournament__closed_at=None)
+    voters = dict(votes.values_list("tournament", "pk"))
+    among = [pinned[tournament] for tournament in tournaments]
+    return Met(tournaments, among, [pk for pk, _ in others], list(voters), list(voters.values()))
