@@ -41,6 +41,7 @@ def fill(site: servers.Site) -> list[str]:
             ingest.push(attempt, 0, Columns(first, Block((KEY,), steps, START + steps * 0.25, cuts, rows, part)))
         while ingest.compact(writer.run_id):
             pass
+    servers.settle()
     return list(Run.objects.values_list("uid", flat=True))
 
 

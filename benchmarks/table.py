@@ -113,7 +113,7 @@ def fill() -> None:
         make_runs(range(first, first + 5_000))
     with connection.cursor() as sql:
         sql.execute(SERIES, [list(KEYS)])
-        sql.execute("VACUUM ANALYZE")
+    servers.settle()
 
 
 def make_runs(numbers: range) -> None:

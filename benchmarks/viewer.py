@@ -1,5 +1,7 @@
 """Answers of six models to 3036 rows beside each other: every filter, sort and search of the page, and its scatter.
 
+All of them have met in a tournament, so that two judges have said something of each pair by two criteria.
+
     python -m benchmarks.viewer
 
 The real page over HTTP from one web server process, with answers as long as those published, prompts of which one text
@@ -18,7 +20,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import unquote_plus, urlencode
 
-from benchmarks import servers
+from benchmarks import judgments, servers
 from benchmarks.closed_loop import Page, get, percentile
 
 MODELS, ROWS, UNIQUE, OFTENEST, OTHERS = 6, 3036, 2954, 52, 6
@@ -28,6 +30,8 @@ COMMON = ("the", "of", "and", "to", "that", "you", "is", "for", "not", "with", "
 RANGES = ("reward", "cost", "words", "ratio", "dreward", "dcost")
 FLAGS = ("truncated", "leak", "refusal", "duplicate", "empty")
 SORTS = ("row", "reward", "cost", "words", "dreward", "dcost", "ratio", "reward_spread", "cost_spread")
+SAID = ("disagree", "swapped", "people_against", "reward_against", "cost_against", "unjudged")
+SORTS_BY_JUDGES = ("won", "disagreement", "uncertainty")
 
 
 def asked() -> list[dict[str, str]]:
@@ -43,6 +47,9 @@ def asked() -> list[dict[str, str]]:
         {"lasso": "-1,-1,1,-1,1,1,-1,1", "sort": "-dcost"},
         {"q": "harm", "quadrant": "UU", "sort": "-cost", "diff": "pinned"},
     ]
+    out += [{name: said} for name in SAID for said in ("yes", "no")]
+    out += [{"sort": f"-{sort}"} | by for sort in SORTS_BY_JUDGES for by in ({}, {"criterion": "helpfulness"})]
+    out += [{"disagree": "yes", "in": "C", "criterion": "harmlessness", "sort": "-uncertainty"}]
     out += [{"duplicate": "yes", "leak": "no", "reward_min": "0", "sort": "-reward_spread"}, {"samples": "all"}]
     return out
 
@@ -73,8 +80,6 @@ def write(folder: Path, tag: str, seed: int) -> None:
 
 def fill() -> list[str]:
     """Imports the models, and as many others that the page does not ask for; the uids of the first."""
-    from django.db import connection
-
     from runs import importing
     from runs.importing import Place
     from runs.models import Run
@@ -84,9 +89,10 @@ def fill() -> list[str]:
         for n in range(MODELS + OTHERS):
             write(Path(name), f"Model-{n:02}", n)
         importing.bring_in(importing.of_path(Path(name), keep), Place(owner, "Benchmarks"))
-    with connection.cursor() as sql:
-        sql.execute("VACUUM ANALYZE")
-    return list(Run.objects.order_by("name").values_list("uid", flat=True)[:MODELS])
+    uids = list(Run.objects.order_by("name").values_list("uid", flat=True)[:MODELS])
+    print(f"{judgments.judge(uids)} verdicts")
+    servers.settle()
+    return uids
 
 
 def addresses(uids: list[str]) -> list[str]:
