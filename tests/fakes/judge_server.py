@@ -62,6 +62,22 @@ def longer(asked: Asked) -> Act:
 class _Http(ThreadingHTTPServer):
     daemon_threads = True
 
+    def __init__(self, *place: Any) -> None:
+        super().__init__(*place)
+        self.connected, self._lock = 0, threading.Lock()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self._count(1)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        super().shutdown_request(request)
+        self._count(-1)
+
+    def _count(self, change: int) -> None:
+        with self._lock:
+            self.connected += change
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Says nothing of those who have gone: some tests kill them."""
         if not isinstance(sys.exception(), OSError):
@@ -84,6 +100,11 @@ class JudgeServer:
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         self.die()
+
+    @property
+    def is_left_alone(self) -> bool:
+        """True where nobody is connected, so that nothing more comes from those who were."""
+        return not self._http.connected
 
     def die(self) -> None:
         """Nobody listens any more. Safe to do twice."""

@@ -31,7 +31,7 @@ def named(site: str, token: Path, **options: Any) -> Safety:
 
 
 def offered(server: Misbehaving) -> Offer:
-    return Offer("scorer", "beaver", server.url, lease_seconds=5)
+    return Offer("scorer", "beaver", server.url)
 
 
 def test_a_scorer_that_moves_while_the_run_waits_is_found_anew(live_server: Any, token: Path) -> None:

@@ -32,13 +32,13 @@ def test_it_serves_under_its_name_until_it_is_cancelled(
     config = {"method": "scorer", "scorer": {"name": "tiny-scorer", **registers}}
     run = launch.create_run(experiment=experiment, person=experiment.owner, config=config)
     try:
-        tick_until(run, State.RUNNING.value, State.FAILED.value, seconds=60)
-        offer = until(lambda: found(live_server.url, token, "scorer", "tiny-scorer"), 60)
+        tick_until(run, State.RUNNING.value, State.FAILED.value, seconds=180)
+        offer = until(lambda: found(live_server.url, token, "scorer", "tiny-scorer"), 180)
         client = ScorerClient(offer.address, token_file=offer.token_file, tries=1)
         assert client.score(PROMPTS, RESPONSES) == EmbeddedScorer().score(PROMPTS, RESPONSES)
 
         launch.request_cancel(run, experiment.owner)
-        ended = tick_until(run, State.CANCELLED.value, State.FAILED.value, seconds=60)
+        ended = tick_until(run, State.CANCELLED.value, State.FAILED.value, seconds=180)
     finally:
         launch.executor_for(local).cancel(f"esweb-{run.uid}-a1", 0.0)
     assert ended.state == State.CANCELLED.value, ended.reason

@@ -15,7 +15,7 @@ from django.contrib.auth.models import User
 
 from runs import access
 from runs.models import Service
-from tests.workers.attempts import ENV, until
+from tests.workers.attempts import ENV, PATIENCE_SECONDS, until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SERVER = """
@@ -55,27 +55,27 @@ def around(options: list[str]) -> Iterator[Any]:
     yield start
     for process in started:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=PATIENCE_SECONDS)
 
 
 def test_it_is_found_once_it_answers_and_gone_when_it_is_told_to_end(around: Any, port: int) -> None:
     process = around(sys.executable, "-c", SERVER, str(port))
     until(lambda: Service.objects.filter(kind="vllm", name="tiny", address=f"http://127.0.0.1:{port}").exists())
     process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=30) == 128 + signal.SIGTERM
+    assert process.wait(timeout=PATIENCE_SECONDS) == 128 + signal.SIGTERM
     assert not Service.objects.exists()
 
 
 def test_a_server_that_never_answers_is_not_registered_and_its_exit_code_is_passed_on(around: Any) -> None:
     process = around(sys.executable, "-c", "raise SystemExit(7)")
-    assert process.wait(timeout=30) == 7
+    assert process.wait(timeout=PATIENCE_SECONDS) == 7
     assert not Service.objects.exists()
 
 
 def test_where_the_site_refuses_it_says_why_and_leaves_no_server(around: Any, options: list[str], port: int) -> None:
     options[options.index("tiny")] = "not a name"
     process = around(sys.executable, "-c", SERVER, str(port))
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 1 and "422" in said and "name" in said
     with create_server(("127.0.0.1", port)):
         """The port is free again: nothing serves there."""

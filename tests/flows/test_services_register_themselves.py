@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ from tests.workers.attempts import until
 from workers.client.registry import Offer, Refused, Registration, Site, TakenOver, found, registered
 
 pytestmark = pytest.mark.django_db(transaction=True)
-OFFER = Offer("scorer", "safety", "http://127.0.0.1:8000", "/health", version="1", capabilities={"models": ["a"]},
-              lease_seconds=5)  # fmt: skip
+OFFER = Offer("scorer", "safety", "http://127.0.0.1:8000", "/health", version="1", capabilities={"models": ["a"]})
+QUICK = replace(OFFER, lease_seconds=5)
+"""Beats so often that a test can wait for it."""
 
 
 @pytest.fixture
@@ -35,7 +37,7 @@ def test_it_is_found_for_as_long_as_it_runs(live_server: Any, token: Path) -> No
 
 
 def test_it_beats_within_its_lease(live_server: Any, token: Path) -> None:
-    with registered(live_server.url, token, OFFER):
+    with registered(live_server.url, token, QUICK):
         first = Service.objects.get().beat_at
         until(lambda: Service.objects.get().beat_at > first)
 
@@ -63,7 +65,7 @@ def test_the_newer_process_of_a_name_stays_and_the_older_says_so(
     with pytest.raises(TakenOver, match="another process is scorer safety now"):
         older.beat()
     newer.beat()
-    with registered(live_server.url, token, OFFER) as registration:
+    with registered(live_server.url, token, QUICK) as registration:
         newer.register()
         until(lambda: registration.is_taken_over)
     assert "no longer registered" in capsys.readouterr().err
@@ -94,7 +96,7 @@ def test_a_site_that_is_away_keeps_no_service_from_running(token: Path, capsys: 
     with registered("http://127.0.0.1:9", token, OFFER) as registration:
         until(lambda: "the site was not reached" in capsys.readouterr().err)
         assert not registration.is_registered
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 60
 
 
 def test_only_a_site_of_the_web_is_asked(token: Path) -> None:

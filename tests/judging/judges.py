@@ -12,13 +12,13 @@ from judging.judges import Draft, keep_key, make
 from judging.models import Assignment, Call, GoldSet, Judge, Tournament
 from tests.fakes.judge_server import KEY, JudgeServer
 
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 120.0
 
 
 def judge_at(server: JudgeServer, owner: User, **changes: object) -> Judge:
     """A judge that is asked at a server, at a price that shows."""
     said = {"name": f"judge {Judge.objects.count()}", "base_url": server.url, "model": "fake-1"}
-    priced = {"price_in": Decimal(1000), "price_out": Decimal(1000), "at_once": 4, "answer_seconds": 2}
+    priced = {"price_in": Decimal(1000), "price_out": Decimal(1000), "at_once": 4, "answer_seconds": 60}
     key = keep_key(owner, "fake", KEY)
     return make(owner, Draft(**(said | priced | {"key": key} | changes)))  # type: ignore[arg-type]
 

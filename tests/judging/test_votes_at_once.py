@@ -29,7 +29,7 @@ def at_once(*calls: Callable[[], T]) -> list[T]:
 
     def one(call: Callable[[], T]) -> T:
         try:
-            ready.wait(10)
+            ready.wait(60)
             return call()
         finally:
             connection.close()

@@ -8,13 +8,13 @@ from typing import Any
 
 from runs import launch, reconcile
 from runs.models import Attempt, Cluster, Experiment, Run
-from tests.workers.attempts import python, until
+from tests.workers.attempts import PATIENCE_SECONDS, python, until
 from workers.config import preset
 from workers.executors.base import Observation, Spec
 from workers.executors.local import Local
 
 QUICK = launch.Waits(
-    grace=0.3,
+    grace=PATIENCE_SECONDS,
     beat=0.02,
     settle=1.0,
     exit_record=0.1,
@@ -48,7 +48,7 @@ class Small(Local):
 
 
 def quicken(cluster: Cluster, **changes: float) -> None:
-    """Patience of tenths of a second."""
+    """Patience of tenths of a second, but with programs that save what they have."""
     cluster.config = {"cores": 2, "waits": asdict(replace(QUICK, **changes))}
     cluster.save()
 
@@ -71,6 +71,6 @@ def ticked(run: Run) -> Attempt:
     return attempt_of(run)
 
 
-def tick_until(run: Run, *states: str, seconds: float = 15.0) -> Attempt:
+def tick_until(run: Run, *states: str, seconds: float = PATIENCE_SECONDS) -> Attempt:
     """Ticks until the attempt is in one of these states."""
     return until(lambda: (attempt := ticked(run)).state in states and attempt, seconds)  # type: ignore[no-any-return]

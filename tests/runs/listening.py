@@ -47,12 +47,12 @@ class Page:
         self.cursors = dict(cursors)
         self.socket.send(json.dumps({"watch": cursors}))
 
-    def hear(self, seconds: float = 10.0) -> dict[str, Any]:
+    def hear(self, seconds: float = 60.0) -> dict[str, Any]:
         """The next message of any kind. Raises TimeoutError where none comes."""
         message: dict[str, Any] = json.loads(self.socket.recv(timeout=seconds))
         return message
 
-    def next(self, seconds: float = 10.0) -> dict[str, Any]:
+    def next(self, seconds: float = 60.0) -> dict[str, Any]:
         """The next message about a run's points: a hub that has just subscribed tells of all changes."""
         give_up_at = time.monotonic() + seconds
         message = self.hear(seconds)
@@ -64,7 +64,7 @@ class Page:
             self.steps += message["points"]["reward/mean"]["step"]
         return message
 
-    def take(self, points: int, seconds: float = 10.0) -> list[int]:
+    def take(self, points: int, seconds: float = 60.0) -> list[int]:
         """The steps of the points that came, once there are so many."""
         give_up_at = time.monotonic() + seconds
         while len(self.steps) < points:

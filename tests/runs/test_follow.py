@@ -164,7 +164,7 @@ def test_a_record_that_a_kill_cut_off_is_told_at_the_end(attempt):
     append(attempt, b'{"seq":1,')
     end(attempt, "failed")
     Follower().look()
-    assert [e.why for e in AttemptEvent.objects.all()] == [
+    assert [e.why for e in AttemptEvent.objects.order_by("pk")] == [
         "The last line of records.0.jsonl was cut off after 9 bytes: one record is lost"
     ]
 
@@ -242,7 +242,7 @@ def environment(data):
     return {**os.environ, "DATABASE_URL": url, "REDIS_URL": settings.REDIS_URL, "ESWEB_DATA": str(data)}
 
 
-def eventually(condition, seconds=15):
+def eventually(condition, seconds=90):
     give_up_at = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < give_up_at
@@ -258,7 +258,7 @@ def connected():
 
 @pytest.mark.django_db(transaction=True)
 def test_the_process_survives_a_cut_connection_publishes_and_ends_on_sigterm(attempt, tmp_path):
-    subscription = redis.Redis.from_url(settings.REDIS_URL, socket_timeout=10).pubsub()
+    subscription = redis.Redis.from_url(settings.REDIS_URL, socket_timeout=60).pubsub()
     subscription.subscribe(CHANNEL + attempt.run.uid)
     ours = connected()
     with RecordWriter(attempt.directory, 0) as records:
@@ -273,7 +273,7 @@ def test_the_process_survives_a_cut_connection_publishes_and_ends_on_sigterm(att
             assert process.poll() is None
         finally:
             process.terminate()
-            _, said = process.communicate(timeout=10)
+            _, said = process.communicate(timeout=90)
     assert process.returncode == 0, said.decode()
     assert b"PostgreSQL is back" in said
     kinds = [message["type"] for message in iter(lambda: subscription.get_message(timeout=1), None)]

@@ -67,16 +67,15 @@ def test_points_carry_steps_times_and_values_with_nan_as_a_word(port, attempt, b
     }
 
 
-def test_a_socket_that_was_quiet_for_eight_seconds_still_gets_points(port, attempt, bo):
+def test_a_socket_that_was_quiet_for_eight_seconds_still_gets_points(port, attempt, bo, caplog):
     """redis-py ends quiet subscriptions after five seconds unless told not to."""
     with page(port, bo) as mine:
         mine.watch(**{attempt.run.uid: 0})
         with pytest.raises(TimeoutError):
             mine.next(8.0)
         write(attempt, 1)
-        written_at = time.monotonic()
         assert mine.take(1) == [0]
-        assert time.monotonic() - written_at < 1.0
+    assert "lost Redis" not in caplog.text
 
 
 def test_a_page_that_comes_back_with_its_cursor_misses_nothing(port, attempt, bo):
@@ -197,7 +196,7 @@ def settle(mine, attempt):
     mine.take(1)
     with suppress(TimeoutError):
         while True:
-            mine.hear(0.6)
+            mine.hear(1.5)
 
 
 def test_a_page_may_change_what_it_watches(port, attempt, bo):

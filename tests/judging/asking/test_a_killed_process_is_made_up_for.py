@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from judging import asking
 from judging.models import Assignment, Call, Judge, Rubric, Tournament, Verdict
 from tests.fakes.judge_server import Act, Asked, JudgeServer, longer
 from tests.judging.judges import judge_at, on, worked
+from tests.workers.attempts import until
 
 PATIENCE_SECONDS = 120.0
 MANAGE_PY = Path(__file__).parents[3] / "manage.py"
@@ -37,6 +37,13 @@ def environment() -> dict[str, str]:
     return {**os.environ, "DATABASE_URL": url, "REDIS_URL": settings.REDIS_URL, "ESWEB_DATA": data}
 
 
+def connected() -> set[int]:
+    """The PostgreSQL processes that serve this database."""
+    with connection.cursor() as sql:
+        sql.execute("SELECT pid FROM pg_stat_activity WHERE datname = current_database()")
+        return {pid for (pid,) in sql.fetchall()}
+
+
 @pytest.mark.django_db(transaction=True)
 def test_after_a_kill_the_missing_calls_are_made(
     ada: User, server: JudgeServer, tournament: Tournament, rubrics: list[Rubric]
@@ -44,11 +51,12 @@ def test_after_a_kill_the_missing_calls_are_made(
     server.act = slow
     assignment = on(judge_at(server, ada, at_once=2), tournament, rubrics)
     command = [sys.executable, str(MANAGE_PY), "judges", "work", str(assignment.pk)]
+    ours = connected()
     with subprocess.Popen(command, env=environment()) as process:
-        give_up_at = time.monotonic() + PATIENCE_SECONDS
-        while len(server.asked) < 5 and process.poll() is None and time.monotonic() < give_up_at:
-            time.sleep(0.02)
+        until(lambda: len(server.asked) >= 5 or process.poll() is not None, PATIENCE_SECONDS)
         process.send_signal(signal.SIGKILL)
+    # What it had sent to either server may still be on its way.
+    until(lambda: server.is_left_alone and connected() <= ours)
     before = asking.standing(assignment)
     asked = len(server.asked)
     assert process.returncode == -signal.SIGKILL and 1 <= before.ended < asked <= before.planned

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections import Counter
 from decimal import Decimal
 
@@ -141,12 +142,16 @@ def test_a_question_that_the_server_will_never_take_fails_and_can_be_asked_again
 def test_a_cancel_is_heard_in_the_middle(
     ada: User, server: JudgeServer, tournament: Tournament, rubrics: list[Rubric]
 ) -> None:
-    assignment = on(judge_at(server, ada, at_once=2), tournament, rubrics)
+    assignment, is_cancelled = on(judge_at(server, ada, at_once=2), tournament, rubrics), threading.Event()
 
     def cancelled_at_the_tenth(asked: Asked) -> Act:
         if asked.number == 10:
             asking.cancel(assignment)
             connection.close()
+            is_cancelled.set()
+        # The other call would be followed by more while this one is at it.
+        elif asked.number > 10:
+            is_cancelled.wait(60)
         return longer(asked)
 
     server.act = cancelled_at_the_tenth

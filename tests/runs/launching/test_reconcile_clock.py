@@ -75,4 +75,4 @@ def test_an_absence_that_is_watched_is_an_end(running: Run, small: Small) -> Non
     shutil.rmtree(small.root)
     ticked(running)
     pass_unwatched(running, timedelta(hours=3))
-    tick_until(running, State.LOST.value, seconds=30)
+    tick_until(running, State.LOST.value)

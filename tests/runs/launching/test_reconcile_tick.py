@@ -135,8 +135,9 @@ def test_a_cluster_that_does_not_answer_changes_no_job(experiment: Experiment, s
 
 
 def test_a_job_that_the_cluster_forgot_is_lost_only_once_its_heart_is_silent(
-    experiment: Experiment, small: Small
+    experiment: Experiment, small: Small, local: Cluster
 ) -> None:
+    quicken(local, gone=1.0)
     run = _running(experiment, small, RUNS_LONG)
     attempt = attempt_of(run)
     shutil.rmtree(small.root)
@@ -146,10 +147,11 @@ def test_a_job_that_the_cluster_forgot_is_lost_only_once_its_heart_is_silent(
     agent = owner(attempt.directory)
     assert agent is not None
     agent.send(signal.SIGKILL)
-    assert tick_until(run, State.LOST.value).reason == "local has not known it for 0.2 s"
+    assert tick_until(run, State.LOST.value).reason == "local has not known it for 1 s"
 
 
-def test_a_forgotten_job_that_ends_well_has_succeeded(experiment: Experiment, small: Small) -> None:
+def test_a_forgotten_job_that_ends_well_has_succeeded(experiment: Experiment, small: Small, local: Cluster) -> None:
+    quicken(local, gone=3600.0)
     small.program = (
         "import pathlib, time\nopen('started', 'w')\nwhile not pathlib.Path('go').exists(): time.sleep(0.01)"
     )
@@ -184,7 +186,10 @@ def test_files_of_one_attempt_that_cannot_be_read_hold_up_no_other(experiment: E
     assert attempt_of(bad).state == State.RUNNING.value
 
 
-def test_stopping_esweb_interrupts_what_runs_and_starts_nothing(experiment: Experiment, small: Small) -> None:
+def test_stopping_esweb_interrupts_what_runs_and_starts_nothing(
+    experiment: Experiment, small: Small, local: Cluster
+) -> None:
+    quicken(local, grace=2.0)
     polite, stubborn = _running(experiment, small, CHECKPOINTS), _running(experiment, small, IGNORES_TERM)
     waiting = run_of(experiment)
     ticked(waiting)
