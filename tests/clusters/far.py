@@ -14,7 +14,7 @@ from typing import Any
 from runs import launch, reconcile
 from runs.models import Attempt, Cluster, Experiment, Job, Run
 from tests.runs.clusters import attempt_of
-from tests.workers.attempts import python, until
+from tests.workers.attempts import PATIENCE_SECONDS, python, until
 from workers.config import preset
 from workers.executors.base import Spec
 from workers.executors.places import Place, SharedDisk
@@ -22,7 +22,7 @@ from workers.executors.shell import Answer, LocalShell
 from workers.executors.slurm import Site, Slurm
 
 QUICK = launch.Waits(
-    grace=1.0,
+    grace=PATIENCE_SECONDS,
     beat=0.1,
     settle=15.0,
     exit_record=0.5,
@@ -33,7 +33,7 @@ QUICK = launch.Waits(
     restart=0.05,
 )
 BREATH_SECONDS = 0.1
-BUSY = "import time; open('started', 'a').write('x'); time.sleep(120)"
+BUSY = "import time; open('started', 'a').write('x'); time.sleep(600)"
 
 
 class Counting(LocalShell):
@@ -89,6 +89,13 @@ def cluster_of(name: str = "far", **more: Any) -> Cluster:
     return Cluster.objects.update_or_create(name=name, defaults={"kind": "slurm", "config": config})[0]
 
 
+def be_patient(**waits: float) -> None:
+    """From now on the cluster `far` is waited for so many seconds instead."""
+    cluster = Cluster.objects.get(name="far")
+    cluster.config["waits"] |= waits
+    cluster.save()
+
+
 def run_far(experiment: Experiment, **compute: Any) -> Run:
     """A run for it, as a form or the API would make one."""
     config = {**preset("es-micro").config, "compute": {"cluster": "far", **compute}}
@@ -115,7 +122,7 @@ def breathe() -> bool:
     return False
 
 
-def far_until(run: Run, *states: str, seconds: float = 60.0) -> Attempt:
+def far_until(run: Run, *states: str, seconds: float = 180.0) -> Attempt:
     """Ticks until the newest attempt is in one of these states."""
     return until(lambda: ((a := tick_far(run)).state in states and a) or breathe(), seconds)  # type: ignore[no-any-return]
 

@@ -17,7 +17,7 @@ from workers.executors.openssh import Access, Address
 from workers.executors.openssh.connection import Connection
 
 PROGRAMS = ("sshd", "ssh", "ssh-keygen")
-UP_SECONDS = 20.0
+UP_SECONDS = 90.0
 CONFIG = """\
 ListenAddress 127.0.0.1
 Port {port}

@@ -18,7 +18,7 @@ def test_an_end_is_known_after_the_controller_has_forgotten_it(accounted: SlurmC
     far.program = "raise SystemExit(3)"
     far.submit(spec)
     until(lambda: _state(far, spec) == State.FAILED)
-    until(lambda: _accounted(accounted, spec) == "FAILED", 30)
+    until(lambda: _accounted(accounted, spec) == "FAILED")
     accounted.forget_jobs()
     assert not accounted.ask("squeue", "-h", "-t", "all", "-o", "%j")
     assert _state(far, spec) == State.FAILED and far.find("esweb-other-a1") is None
@@ -31,7 +31,7 @@ def test_a_job_that_the_controller_has_lost_is_not_believed_to_run(accounted: Sl
     far.program = BUSY
     far.submit(spec)
     until((spec.directory / "started").exists)
-    until(lambda: _accounted(accounted, spec) == "RUNNING", 30)
+    until(lambda: _accounted(accounted, spec) == "RUNNING")
     accounted.go_back()
     assert far.find(spec.key) is None and _accounted(accounted, spec) == "RUNNING"
 

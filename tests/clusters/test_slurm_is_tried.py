@@ -21,7 +21,7 @@ def cluster(slurm: SlurmCluster, reached: dict[str, str], db: None, our_disk: Pa
 
 def tried(cluster: Cluster) -> ClusterTest:
     test = begin_test(cluster, None)
-    until(lambda: advance_test(test) or breathe(), 90)
+    until(lambda: advance_test(test) or breathe(), 180)
     return test
 
 

@@ -26,8 +26,8 @@ def test_what_nobody_waits_for_is_told_and_ended_by_a_person(
     far.program = BUSY
     run = run_far(experiment)
     key = started(run).key
-    slurm.ask("sbatch", "--job-name=esweb-restored-a1", "--output=/dev/null", "--wrap=sleep 60")
-    slurm.ask("sbatch", "--job-name=mine", "--output=/dev/null", "--wrap=sleep 60")
+    slurm.ask("sbatch", "--job-name=esweb-restored-a1", "--output=/dev/null", "--wrap=sleep 600")
+    slurm.ask("sbatch", "--job-name=mine", "--output=/dev/null", "--wrap=sleep 600")
     [line] = said().splitlines()
     assert line.startswith("esweb-restored-a1\t") and key not in line
     with pytest.raises(CommandError, match="There is no orphan 'mine'; there are: esweb-restored-a1"):

@@ -5,14 +5,13 @@ from __future__ import annotations
 import html
 import os
 import signal
-from dataclasses import asdict
 
 import pytest
 from django.test import Client
 
 from runs import launch
-from runs.models import Cluster, Experiment, Origin, Run
-from tests.clusters.far import BUSY, QUICK, Far, breathe, far_until, run_far, started, there, tick_far
+from runs.models import Experiment, Origin, Run
+from tests.clusters.far import BUSY, Far, be_patient, breathe, far_until, run_far, started, there, tick_far
 from tests.clusters.slurm import SlurmCluster
 from tests.runs.clusters import attempt_of
 from tests.workers.attempts import CHECKPOINTS, IGNORES_TERM, read, until
@@ -37,7 +36,7 @@ def stranger(slurm: SlurmCluster, number: str) -> str:
     """Another job, under the number that ours had."""
     submitted = ""
     while submitted != number:
-        submitted = slurm.ask("sbatch", "--parsable", "-o", "/dev/null", "--wrap", "sleep 60").strip()
+        submitted = slurm.ask("sbatch", "--parsable", "-o", "/dev/null", "--wrap", "sleep 600").strip()
         assert int(submitted) <= int(number)
     return submitted
 
@@ -60,7 +59,7 @@ def test_a_waiting_job_says_why_on_its_page_and_leaves_the_queue(
     try:
         run = run_far(experiment)
         # Slurm has two reasons for this, and takes either.
-        waiting = until(lambda: ("down, drained" in (a := tick_far(run)).reason and a) or breathe(), 60)
+        waiting = until(lambda: ("down, drained" in (a := tick_far(run)).reason and a) or breathe())
         assert waiting.state == State.QUEUED.value
         assert waiting.reason.startswith("waiting: nodes that it needs are down, drained or reserved")
         assert waiting.reason in html.unescape(ada_client.get(run.get_absolute_url()).content.decode())
@@ -73,6 +72,7 @@ def test_a_waiting_job_says_why_on_its_page_and_leaves_the_queue(
 
 @HERE
 def test_an_agent_that_hears_nothing_is_ended_after_the_grace(experiment: Experiment, far: Far) -> None:
+    be_patient(grace=1.0)
     far.program = IGNORES_TERM
     run = run_far(experiment)
     agent = owner(there(started(run)))
@@ -80,7 +80,7 @@ def test_an_agent_that_hears_nothing_is_ended_after_the_grace(experiment: Experi
     assert agent is not None
     agent.send(signal.SIGSTOP)
     launch.request_cancel(run)
-    assert far_until(run, "cancelled", "failed", seconds=40).state == State.CANCELLED.value
+    assert far_until(run, "cancelled", "failed").state == State.CANCELLED.value
     until(lambda: not program.is_alive() and not agent.is_alive())
 
 
@@ -105,8 +105,8 @@ def test_a_lost_node_is_fenced_before_the_next_attempt(experiment: Experiment, f
     first = started(run)
     program = program_of(run)
     node = slurm.ask("squeue", "-h", "-n", first.key, "-o", "%N").strip()
-    slurm.kill_node(int(node[1:]))
-    second = until(lambda: ((a := tick_far(run)).n == 2 and a) or breathe(), 60)
+    slurm.lose_node(int(node[1:]))
+    second = until(lambda: ((a := tick_far(run)).n == 2 and a) or breathe())
     first.refresh_from_db()
     assert first.state == State.NODE_LOST.value and f"its node {node} failed" in first.reason
     until(lambda: not program.is_alive())
@@ -124,7 +124,7 @@ def test_a_job_that_slurm_has_forgotten_is_lost_and_a_stranger_with_its_number_l
     assert agent is not None
     slurm.forget_jobs()
     number = stranger(slurm, first.native_id)
-    lost = far_until(run, "lost", "failed", "cancelled", seconds=40)
+    lost = far_until(run, "lost", "failed", "cancelled")
     assert lost.state == State.LOST.value and lost.reason.startswith("far has not known it for 1 s")
     until(lambda: not agent.is_alive())
     far.cancel(first.key, 0.0)
@@ -155,12 +155,13 @@ def test_a_warning_of_slurm_reaches_the_program(experiment: Experiment, far: Far
 @HERE
 def test_slurms_own_time_limit_is_a_timeout(experiment: Experiment, far: Far, slurm: SlurmCluster) -> None:
     far.program = "import signal; signal.signal(signal.SIGUSR1, signal.SIG_IGN); " + IGNORES_TERM
+    be_patient(grace=1.0)
     far.site = Site(time_limit_seconds=60)
     run = run_far(experiment)
     running = started(run)
     # The end of the minute, brought near.
     slurm.ask("scontrol", "update", f"JobId={running.native_id}", "EndTime=now+1")
-    ended = far_until(run, "timeout", "failed", "interrupted", seconds=90)
+    ended = far_until(run, "timeout", "failed", "interrupted")
     assert ended.state == State.TIMEOUT.value and ended.reason.startswith("reached the time limit that Slurm gave it")
 
 
@@ -168,7 +169,7 @@ def test_slurms_own_time_limit_is_a_timeout(experiment: Experiment, far: Far, sl
 def test_what_will_never_start_is_given_up_and_not_tried_again(
     experiment: Experiment, far: Far, slurm: SlurmCluster
 ) -> None:
-    Cluster.objects.filter(name="far").update(config={"waits": {**asdict(QUICK), "never": 0.5}})
+    be_patient(never=0.5)
     far.site = Site(partition="short", time_limit_seconds=3600)
     run = run_far(experiment, restarts=3)
     ended = far_until(run, "failed", "succeeded")

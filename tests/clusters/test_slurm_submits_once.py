@@ -11,7 +11,7 @@ import pytest
 
 from runs import launch
 from runs.models import Cluster, Experiment
-from tests.clusters.far import BUSY, Far, asked, far_until, run_far, started, there, tick_far
+from tests.clusters.far import BUSY, Far, asked, be_patient, far_until, run_far, started, there, tick_far
 from tests.clusters.slurm import SlurmCluster
 from tests.runs.clusters import attempt_of
 from tests.workers.attempts import python, until
@@ -59,6 +59,7 @@ def test_a_worker_that_dies_around_sbatch_costs_nothing(
 def test_a_frozen_controller_that_took_the_job_all_the_same_is_found_out(
     experiment: Experiment, far: Far, slurm: SlurmCluster
 ) -> None:
+    be_patient(ambiguous=30.0)
     far.program = COUNTS
     far.before_submit = once(lambda: slurm.daemons.send("slurmctld", signal.SIGSTOP))
     run = run_far(experiment)
@@ -78,7 +79,7 @@ def test_of_a_job_that_is_submitted_twice_one_runs(far: Far, slurm: SlurmCluster
     with ThreadPoolExecutor(2) as both:
         assert len(set(both.map(far.submit, [spec, spec]))) == 2
     assert jobs_of(slurm, spec.key) == 2
-    until(lambda: not slurm.ask("squeue", "-h", "-t", "PD,R,CG", "-o", "%j"), 20)
+    until(lambda: not slurm.ask("squeue", "-h", "-t", "PD,R,CG", "-o", "%j"))
     assert (directory / "ran").read_text() == "x"
     seen = far.find(spec.key)
     assert seen is not None and seen.state == State.SUCCEEDED

@@ -148,7 +148,7 @@ def test_no_run_is_lost_and_none_doubled(chaos: Chaos) -> None:
         killed.append(chaos.one())
         if all(has_ended(run) for run in runs):
             runs += some_more(chaos, len(runs))
-    until(lambda: all_ended(runs), 120)
+    until(lambda: all_ended(runs), 300)
     story = f"seed {SEED}: {' '.join(killed)}"
     for run in runs:
         check(run, story)

@@ -16,7 +16,7 @@ from tests.clusters.slurm.daemons import Daemons, end_all_with, soon
 
 PROGRAMS = ("slurmctld", "slurmd", "sbatch", "squeue", "scancel", "scontrol", "munged")
 ACCOUNTING_PROGRAMS = ("slurmdbd", "sacctmgr", "sacct", "mariadbd", "mariadb-install-db")
-UP_SECONDS = 40.0
+UP_SECONDS = 120.0
 NULL = (1, 3)
 """Major and minor number of /dev/null."""
 
@@ -66,7 +66,7 @@ class SlurmCluster:
         end_all_with(f"SLURM_CONF={self.conf}")
         shutil.rmtree(self.root, ignore_errors=True)
 
-    def ask(self, *argv: str, text: str = "", timeout: float = 30.0) -> str:
+    def ask(self, *argv: str, text: str = "", timeout: float = 60.0) -> str:
         """What a client of Slurm prints, which reads `text`. Raises CalledProcessError."""
         asked = subprocess.run(
             argv, env=self.env(), input=text, capture_output=True, text=True, check=True, timeout=timeout
@@ -113,6 +113,11 @@ class SlurmCluster:
         """kill -9 of its slurmd; what it has started goes on."""
         self.daemons.stop(f"slurmd-n{n}", signal.SIGKILL)
 
+    def lose_node(self, n: int) -> None:
+        """The same, and the time over after which the controller takes a node that says nothing for lost."""
+        self.kill_node(n)
+        self.ask("scontrol", "update", f"NodeName=n{n}", "State=DOWN", "Reason=test")
+
     def mend(self) -> None:
         """Starts again what a test has broken, and ends its jobs."""
         self.daemons.send("slurmctld", signal.SIGCONT)
@@ -131,8 +136,8 @@ class SlurmCluster:
     def cancel_all(self) -> None:
         """Ends every job, at once, and waits for that."""
         for options in (("--signal=KILL", "--full"), ()):
-            subprocess.run(("scancel", "--me", *options), env=self.env(), capture_output=True, timeout=30, check=False)
-        soon(lambda: not self.ask("squeue", "-h", "-o", "%i"), 20.0)
+            subprocess.run(("scancel", "--me", *options), env=self.env(), capture_output=True, timeout=60, check=False)
+        soon(lambda: not self.ask("squeue", "-h", "-o", "%i"), UP_SECONDS)
 
     def _write(self) -> None:
         for folder in ("munge", "state", "spool"):

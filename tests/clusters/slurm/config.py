@@ -117,7 +117,8 @@ def _what_is_quick() -> list[str]:
         "OverTimeLimit=0",
         "UnkillableStepTimeout=30",
         "SlurmctldTimeout=10",
-        "SlurmdTimeout=5",
+        # Longer than a busy machine may keep a node from answering.
+        "SlurmdTimeout=120",
         "InactiveLimit=0",
         "ReturnToService=2",
         "JobRequeue=1",

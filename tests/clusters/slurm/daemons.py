@@ -13,7 +13,7 @@ from pathlib import Path
 
 from workers.attempt import Process, read_json, write_json
 
-PATIENCE_SECONDS = 15.0
+PATIENCE_SECONDS = 30.0
 
 
 class Daemons:
