@@ -1,6 +1,25 @@
 """The boards of tournaments: votes as they stand in the database, and what is worked out of them and kept."""
 
+from judging.boards.how import USUAL, How
+from judging.boards.keeping import board_of, history_of, keep, newer, stamps
+from judging.boards.ordering import CannotOrder, last_problem, open_order, order, work_through
 from judging.boards.reading import verdicts_in, votes_in
 from judging.boards.whose import Whose
 
-__all__ = ["Whose", "verdicts_in", "votes_in"]
+__all__ = [
+    "USUAL",
+    "CannotOrder",
+    "How",
+    "Whose",
+    "board_of",
+    "history_of",
+    "keep",
+    "last_problem",
+    "newer",
+    "open_order",
+    "order",
+    "stamps",
+    "verdicts_in",
+    "votes_in",
+    "work_through",
+]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from runs.models import Response
 
 COLUMNS = (
     "comparison__a", "comparison__b", "outcome", "comparison__prompt", "voter", "judge", "first",
-    "comparison__response_a", "comparison__response_b",
+    "comparison__response_a", "comparison__response_b", "length_a", "length_b",
 )  # fmt: skip
 OUTCOMES = {outcome.name.lower(): outcome for outcome in Outcome}
 FIRST = {Side.A.value: 1, Side.B.value: -1, "": 0}
@@ -34,13 +35,14 @@ def verdicts_in(tournament: Tournament, rubric: Rubric, *, whose: Whose = EVERYB
 def votes_in(tournament: Tournament, rubric: Rubric, *, whose: Whose = EVERYBODY) -> Votes:
     """The same as arrays, in the order in which they were given.
 
-    Contestants are all of the tournament's, in their places. Prompts, annotators and categories are numbered as they
-    come, as those of a file are: a file of these very votes gives the same board. A person is "person 3", by their
-    number in the tournament. `length` is how much longer a's answer is in words, NaN where a text is not known.
+    Contestants are all of the tournament's, in the order of the alphabet. Prompts, annotators and categories are
+    numbered as they come, as those of a file are: a file of these very votes gives the same board. A person is "person
+    3", by their number in the tournament. `length` is how much longer a's answer is, in words or as a file said, NaN
+    where neither a text nor a file tells.
     """
-    contestants = dict(tournament.contestants.order_by("place").values_list("pk", "name"))
+    contestants = dict(sorted(tournament.contestants.values_list("pk", "name"), key=lambda one: one[1]))
     rows = list(verdicts_in(tournament, rubric, whose=whose).order_by("pk").values_list(*COLUMNS))
-    a, b, outcome, asked, voter, judge, first, answer_a, answer_b = zip(*rows, strict=True) if rows else [()] * 9
+    a, b, outcome, asked, voter, judge, first, *answers_and_lengths = zip(*rows, strict=True) if rows else [()] * 11
     place = {pk: number for number, pk in enumerate(contestants)}
     prompts, prompt = _numbered(asked)
     chosen = {pk: rest for pk, *rest in tournament.chosen_prompts.values_list("pk", "place", "category")}
@@ -50,7 +52,7 @@ def votes_in(tournament: Tournament, rubric: Rubric, *, whose: Whose = EVERYBODY
         tuple(contestants.values()), _mapped(place, a), _mapped(place, b), _mapped(OUTCOMES, outcome),
         tuple(str(chosen[pk][0]) for pk in prompts), prompt, _names(tournament, speakers), annotator,
         _mapped(FIRST, first), np.ones(len(rows)), tuple(categories) or ("",), category,
-        {"length": _length(tournament, answer_a, answer_b)},
+        {"length": _length(tournament, *answers_and_lengths)},
     )  # fmt: skip
 
 
@@ -70,14 +72,22 @@ def _names(tournament: Tournament, speakers: Iterable[tuple[int | None, int | No
     speakers = list(speakers)
     number = dict(tournament.voters.values_list("pk", "number"))
     called = dict(Judge.objects.filter(pk__in=[judge for _, judge in speakers if judge]).values_list("pk", "name"))
-    names = list(called.values())
-    said = {pk: name if names.count(name) == 1 else f"{name} ({pk})" for pk, name in called.items()}
+    names = Counter(called.values())
+    said: dict[int | None, str] = {pk: name if names[name] == 1 else f"{name} ({pk})" for pk, name in called.items()}
     return tuple(said[judge] if voter is None else f"person {number[voter] + 1}" for voter, judge in speakers)
 
 
-def _length(tournament: Tournament, answer_a: Iterable[int | None], answer_b: Iterable[int | None]) -> Floats:
+def _length(
+    tournament: Tournament,
+    answer_a: Sequence[int | None],
+    answer_b: Sequence[int | None],
+    said_a: Sequence[float | None],
+    said_b: Sequence[float | None],
+) -> Floats:
     met = Comparison.objects.filter(tournament=tournament, gold_pair=None)
     theirs = Q(pk__in=met.values("response_a")) | Q(pk__in=met.values("response_b"))
     words = dict(Response.objects.filter(theirs, words__isnull=False).values_list("pk", "words"))
-    pairs = [[words.get(one, np.nan) for one in answers] for answers in (answer_a, answer_b)]
-    return lengths_apart(np.array(pairs, np.float64).reshape(2, -1).T)
+    pairs = np.array([[words.get(one, np.nan) for one in answers] for answers in (answer_a, answer_b)], np.float64)
+    said = np.array([said_a, said_b], np.float64)
+    known = np.isfinite(said).all(axis=0)
+    return lengths_apart(np.where(known, said, pairs).reshape(2, -1).T)

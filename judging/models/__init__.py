@@ -10,7 +10,7 @@ from judging.models.gold import GoldPair, GoldSet
 from judging.models.judge import Calibration, Judge, JudgeKey
 from judging.models.judgment_file import JudgmentFile
 from judging.models.rubric import Criterion, Rubric
-from judging.models.snapshot import Snapshot
+from judging.models.snapshot import BoardOrder, Snapshot
 from judging.models.tournament import ChosenPrompt, Contestant, Tournament
 from judging.models.verdict import SKIP, Verdict
 from judging.models.voter import Invitation, Turn, Voter
@@ -18,6 +18,7 @@ from judging.models.voter import Invitation, Turn, Voter
 __all__ = [
     "SKIP",
     "Assignment",
+    "BoardOrder",
     "Calibration",
     "Call",
     "ChosenPrompt",

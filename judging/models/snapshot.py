@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.db import models
+from django.db.models import Q
 
 from judging.models.rubric import Rubric
 from judging.models.tournament import Tournament
@@ -12,6 +14,7 @@ class Snapshot(models.Model):
     """`asked`: how the board was asked for (ties, unit, whose verdicts); `board`: what came out, as the API says it.
 
     `votes` counts the verdicts that it rests on, the last of which is `last_verdict`. `digest` is the board's hash.
+    `stamp` is the same as long as nothing has changed that it is made of.
     """
 
     tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE, related_name="snapshots")
@@ -21,6 +24,7 @@ class Snapshot(models.Model):
     votes = models.PositiveIntegerField()
     last_verdict = models.BigIntegerField(null=True, blank=True)
     digest = models.CharField(max_length=64)
+    stamp = models.CharField(max_length=64, blank=True)
     at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -28,3 +32,33 @@ class Snapshot(models.Model):
 
     def __str__(self) -> str:
         return f"board of {self.tournament} by {self.rubric}"
+
+
+class BoardOrder(models.Model):
+    """Somebody wants a board now, made in this way. It stays open until it was worked out, whatever is killed meanwhile.
+
+    `problem` says why there is none; empty where there is.
+    """
+
+    tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE, related_name="board_orders")
+    rubric = models.ForeignKey(Rubric, on_delete=models.PROTECT, related_name="+")
+    asked = models.JSONField(default=dict)
+    ordered_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    ordered_at = models.DateTimeField(auto_now_add=True)
+    begun_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+    problem = models.TextField(blank=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=["tournament", "rubric", "asked"],
+                condition=Q(ended_at__isnull=True),
+                name="board_order_once_at_a_time",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"order of a board of {self.tournament} by {self.rubric}"

@@ -1,0 +1,98 @@
+"""How a board is made, as addresses, orders and snapshots say it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+from urllib.parse import urlencode
+
+from django.utils.translation import gettext
+
+from judging.agreement import POLICIES
+from judging.boards.whose import EVERYBODY, Whose
+from judging.ratings import TIES, UNITS, Asked, Resampling
+
+LEVELS = (0.5, 0.999)
+PRIOR_AT_MOST = 100.0
+
+
+@dataclass(frozen=True)
+class How:
+    """Whose verdicts, on which prompts' category (all where it is empty), and how they become ratings.
+
+    ties, unit, level, anchor (empty: nobody, the mean stands at 1000) and prior as `judging.ratings` has them; swap, one
+    of agreement's POLICIES.
+    """
+
+    whose: Whose = EVERYBODY
+    category: str = ""
+    ties: str = TIES[0]
+    swap: str = "as-is"
+    unit: str = "prompt"
+    level: float = 0.95
+    anchor: str = ""
+    prior: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it, as snapshots keep it."""
+        return asdict(self) | {"whose": str(self.whose)}
+
+    @property
+    def query(self) -> str:
+        """What of it is not as usual, as an address says it."""
+        said = self.to_json()
+        other = {field.name: said[field.name] for field in fields(self) if getattr(self, field.name) != field.default}
+        return urlencode({name: f"{value:g}" if isinstance(value, float) else value for name, value in other.items()})
+
+    @property
+    def is_usual(self) -> bool:
+        """The board that is kept by itself, over time."""
+        return self == USUAL
+
+    @property
+    def asked(self) -> Asked:
+        """Its share of it that `judging.ratings` asks for."""
+        how = Resampling(unit=self.unit)
+        return Asked(self.ties, self.anchor or None, self.prior, self.level, resampling=how)
+
+    @classmethod
+    def of(cls, said: Mapping[str, Any], contestants: Mapping[str, Any] | None = None) -> How:
+        """What an address or `to_json` said; what it does not say is as usual. Raises ValueError, with the choices,
+        also for an anchor that is none of the contestants."""
+        how = cls(
+            Whose.of(str(said.get("whose") or EVERYBODY)),
+            str(said.get("category") or "")[:200],
+            _one_of(said, "ties", TIES, cls.ties),
+            _one_of(said, "swap", POLICIES, cls.swap),
+            _one_of(said, "unit", UNITS, cls.unit),
+            _between(said, "level", *LEVELS, cls.level),
+            str(said.get("anchor") or ""),
+            _between(said, "prior", 0.0, PRIOR_AT_MOST, cls.prior),
+        )
+        if contestants is not None and how.anchor:
+            _one_of(said, "anchor", contestants, "")
+        return how
+
+
+USUAL = How()
+
+
+def _one_of(said: Mapping[str, Any], name: str, choices: Any, usual: str) -> str:
+    value = str(said.get(name) or usual)
+    if value not in choices:
+        words = gettext("%(name)s must be one of %(choices)s, not %(value)r.")
+        raise ValueError(words % {"name": name, "choices": ", ".join(choices), "value": value[:100]})
+    return value
+
+
+def _between(said: Mapping[str, Any], name: str, low: float, high: float, usual: float) -> float:
+    value = said.get(name)
+    try:
+        number = usual if value in (None, "") else float(str(value))
+    except ValueError:
+        number = high + 1
+    if not low <= number <= high:
+        words = gettext("%(name)s must be a number from %(low)g to %(high)g, not %(value)r.")
+        raise ValueError(words % {"name": name, "low": low, "high": high, "value": str(value)[:40]})
+    return number

@@ -1,0 +1,116 @@
+"""Works boards out and keeps them: a snapshot for every board that was different from the one before.
+
+Of the usual board so many stay that its history can be drawn; of any other the newest.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from datetime import timedelta
+from hashlib import sha256
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Count, Max, Q, QuerySet
+
+from judging.boards.how import USUAL, How
+from judging.boards.reading import verdicts_in, votes_in
+from judging.leaderboard import report
+from judging.models import Calibration, Rubric, Snapshot, Tournament, Verdict
+from judging.ratings import POSITION, Elo
+from judging.votes import Votes
+
+SHAPE = 1
+"""Of what is kept. With another one, whatever an older version kept is worked out again."""
+HISTORY_STEP = timedelta(minutes=10)
+"""Between two boards of the history, but for the newest."""
+Place = tuple[int, int]
+"""Of a board: (tournament, rubric), by their ids."""
+
+
+def board_of(tournament: Tournament, rubric: Rubric, asked: How = USUAL) -> Snapshot | None:
+    """The board as it was worked out last; None where it never was."""
+    return _kept(tournament, rubric, asked).first()
+
+
+def keep(tournament: Tournament, rubric: Rubric, asked: How = USUAL) -> Snapshot:
+    """Works a board out and keeps it; where it is the one that is kept already, that. Raises ValueError for an anchor
+    that is none of the contestants."""
+    # Taken first: what changes meanwhile makes the board old at once, not unnoticed.
+    stamp = stamps([tournament.pk]).get((tournament.pk, rubric.pk), "")
+    votes = _votes(tournament, rubric, asked)
+    last = verdicts_in(tournament, rubric, whose=asked.whose).aggregate(last=Max("pk"))["last"]
+    found = report(rubric.criterion.slug, votes, asked.asked, asked.swap, _controls(votes), Elo())
+    with transaction.atomic():
+        # Two at once would both see that there is none.
+        Tournament.objects.select_for_update(no_key=True).get(pk=tournament.pk)
+        newest = _kept(tournament, rubric, asked).first()
+        if newest is not None and (newest.digest, newest.last_verdict) == (found.board.hash, last):
+            Snapshot.objects.filter(pk=newest.pk).update(stamp=stamp)
+            newest.stamp = stamp
+            return newest
+        made = Snapshot.objects.create(
+            tournament=tournament, rubric=rubric, asked=asked.to_json(), board=found.to_json(), votes=len(votes),
+            last_verdict=last, digest=found.board.hash, stamp=stamp,
+        )  # fmt: skip
+        _thin_out(tournament, rubric, asked)
+    return made
+
+
+def stamps(tournaments: Collection[int]) -> dict[Place, str]:
+    """For each board of these tournaments that has a verdict, what changes with whatever the board is made of. Two
+    questions, however many they are."""
+    counted = (
+        Verdict.objects.filter(comparison__tournament__in=tournaments)
+        .order_by()
+        .values_list("comparison__tournament", "rubric")
+        .annotate(Max("pk"), Count("pk", Q(replaced_at=None)), Max("replaced_at"))
+    )
+    calibrated = _calibrated()
+    return {(pk, rubric): _digest([SHAPE, *said, calibrated.get(rubric)]) for pk, rubric, *said in counted}
+
+
+def newer(tournament: Tournament, rubric: Rubric, asked: How, snapshot: Snapshot) -> int:
+    """How many verdicts have come since."""
+    return verdicts_in(tournament, rubric, whose=asked.whose).filter(pk__gt=snapshot.last_verdict or 0).count()
+
+
+def history_of(tournament: Tournament, rubric: Rubric) -> QuerySet[Snapshot]:
+    """The usual board as it was, the oldest first."""
+    return _kept(tournament, rubric, USUAL).order_by("at", "pk")
+
+
+def _kept(tournament: Tournament, rubric: Rubric, asked: How) -> QuerySet[Snapshot]:
+    return Snapshot.objects.filter(tournament=tournament, rubric=rubric, asked=asked.to_json()).order_by("-at", "-pk")
+
+
+def _votes(tournament: Tournament, rubric: Rubric, asked: How) -> Votes:
+    votes = votes_in(tournament, rubric, whose=asked.whose)
+    if not asked.category:
+        return votes
+    number = votes.categories.index(asked.category) if asked.category in votes.categories else -1
+    return votes.where(votes.category == number)
+
+
+def _controls(votes: Votes) -> list[str]:
+    """Those of which the votes say anything."""
+    said = {POSITION: votes.shown_first != 0, "length": votes.features["length"] == votes.features["length"]}
+    return [name for name, known in said.items() if known.any()]
+
+
+def _thin_out(tournament: Tournament, rubric: Rubric, asked: How) -> None:
+    rows = list(_kept(tournament, rubric, asked).defer("board")[:3])
+    if not asked.is_usual:
+        _kept(tournament, rubric, asked).exclude(pk=rows[0].pk).delete()
+    elif len(rows) == 3 and rows[1].at - rows[2].at < HISTORY_STEP:
+        rows[1].delete()
+
+
+def _calibrated() -> dict[int, list[Any]]:
+    rows = Calibration.objects.order_by().values_list("rubric").annotate(Max("pk"), Count("pk"))
+    return {rubric: said for rubric, *said in rows}
+
+
+def _digest(said: Any) -> str:
+    return sha256(json.dumps(said, default=str).encode()).hexdigest()
