@@ -26,7 +26,8 @@ def admitted(verdicts: QuerySet[Verdict]) -> QuerySet[Verdict]:
     """Those of people, of rules, of imported files, and of models whose newest calibration by the same rubric passes,
     less those of a model that had too few of a tournament."""
     newest = Calibration.objects.filter(judge=OuterRef("judge"), rubric=OuterRef("rubric")).order_by("-at", "-pk")
-    passed = Calibration.objects.filter(pk=Subquery(newest.values("pk")[:1]), passes=True)
+    own = Calibration.objects.filter(judge=OuterRef("judge"), rubric=OuterRef("rubric"))
+    passed = own.filter(pk=Subquery(newest.values("pk")[:1]), passes=True)
     let_in = verdicts.filter(Q(judge=None) | Q(judge__kind__in=WITHOUT_GATE) | Exists(passed))
     for group in _given(verdicts):
         if _is_short(group):

@@ -1,0 +1,26 @@
+"""Whose verdicts enter a board: each judge by its own newest calibration, and not by another's."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+
+from judging.judges import admitted, why_not
+from judging.models import Calibration, Judge, Verdict
+from runs.models import Experiment
+from tests.judging.casting import ruled
+from tests.judging.rounds import gold, held, rubric
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_judge_that_failed_is_not_let_in_by_one_that_passed(ada: User, experiment: Experiment) -> None:
+    tournament, helpful, harmless = held(ada, experiment), rubric("helpfulness"), rubric("harmlessness")
+    good, bad = (Judge.objects.create(owner=ada, name=name, model="m", digest="0") for name in ("good", "bad"))
+    for judge, passes in ((good, True), (bad, False)):
+        Calibration.objects.create(judge=judge, rubric=helpful, gold_set=gold(ada, 1), passes=passes, measured={})
+        for by in (helpful, harmless):
+            ruled(tournament, by, judge=judge)
+    found = admitted(Verdict.objects.rating())
+    assert {(one.judge, one.rubric) for one in found.select_related("judge", "rubric")} == {(good, helpful)}
+    assert not why_not(good, helpful) and why_not(bad, helpful) and why_not(good, harmless)
