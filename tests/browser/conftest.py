@@ -18,13 +18,16 @@ import uvicorn
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
-from playwright.sync_api import BrowserContext, Page
+from playwright.sync_api import BrowserContext, Page, expect
 
 from runs.models import Cluster, Experiment
 from tests.conftest import person
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 HERE = Path(__file__).parent
+PATIENCE = 60_000
+"""Milliseconds for what a quiet machine shows at once."""
+expect.set_options(timeout=PATIENCE)
 ARGUMENTS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
@@ -50,11 +53,6 @@ def pytest_runtest_setup() -> None:
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
 
 
-@pytest.fixture(scope="session", autouse=True)
-def emptied_quickly() -> None:
-    """Not here: a page may still be asking while its test is cleared away, and Django's own way leaves it the time."""
-
-
 @pytest.fixture(scope="session")
 def browser_type_launch_args() -> dict[str, object]:
     return {"executable_path": CHROMIUM, "args": list(ARGUMENTS), "headless": True}
@@ -62,7 +60,11 @@ def browser_type_launch_args() -> dict[str, object]:
 
 @pytest.fixture(scope="session")
 def address(django_db_setup: None, django_db_blocker: Any) -> Iterator[str]:
-    """A running esweb on the tests' database."""
+    """A running esweb on the tests' database, which it may reach between tests too.
+
+    A request may outlast the page that made it. Were the database blocked as it ends, its connection could not be given
+    back to the pool, and would be lost to it.
+    """
     config = uvicorn.Config("esweb.asgi:application", host="127.0.0.1", port=0, log_level="warning", lifespan="off")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
@@ -70,10 +72,10 @@ def address(django_db_setup: None, django_db_blocker: Any) -> Iterator[str]:
     while not server.started:
         assert thread.is_alive(), "the server did not start"
         time.sleep(0.02)
-    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    server.should_exit = server.force_exit = True
-    thread.join(timeout=10)
     with django_db_blocker.unblock():
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+        server.should_exit = server.force_exit = True
+        thread.join(timeout=10)
         _end_other_connections()
 
 
@@ -116,5 +118,5 @@ def signed_in(context: BrowserContext, page: Page, address: str, ada: User, comp
     client = Client()
     client.force_login(ada)
     context.add_cookies([{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": address}])
-    page.set_default_timeout(10_000)
+    page.set_default_timeout(PATIENCE)
     return page
