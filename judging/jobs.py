@@ -1,4 +1,4 @@
-"""Celery's jobs of judging: one at a time asks judges' servers, for a while, and leaves the rest to the next tick."""
+"""Celery's jobs of judging. Those that take long are done by one process at a time, what is left by the next tick."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from celery import shared_task
 from django.db import connection
 
-from judging import asking, tournaments
+from judging import asking, boards, tournaments
 from judging.models import Assignment
 
 log = logging.getLogger(__name__)
@@ -18,6 +18,8 @@ ASKED_SECONDS = 20.0
 """Of one job, for all that is running; answers that are under way then are still waited for."""
 LONGEST_SECONDS = 200
 HELD = "esweb asks judges"
+BOARDS = "esweb works out boards"
+"""Names of locks."""
 
 
 @shared_task(soft_time_limit=LONGEST_SECONDS - 20, time_limit=LONGEST_SECONDS)  # type: ignore[untyped-decorator]
@@ -26,7 +28,7 @@ def ask_judges() -> None:
     running = list(Assignment.objects.filter(state=Assignment.State.RUNNING))
     if not running:
         return
-    with _alone() as is_alone:
+    with _alone(HELD) as is_alone:
         if not is_alone:
             return
         # Each has its turn, whichever of them fails.
@@ -37,6 +39,14 @@ def ask_judges() -> None:
                 log.exception("Assignment %s cannot be gone on with now: the next tick tries again", assignment.pk)
 
 
+@shared_task(soft_time_limit=LONGEST_SECONDS - 20, time_limit=LONGEST_SECONDS)  # type: ignore[untyped-decorator]
+def keep_boards() -> None:
+    """Works out the boards that are due. Does nothing where another process is at it."""
+    with _alone(BOARDS) as is_alone:
+        if is_alone:
+            boards.work_through()
+
+
 @shared_task  # type: ignore[untyped-decorator]
 def purge_bin() -> None:
     """Removes for good the tournaments whose time in the bin is over."""
@@ -44,17 +54,17 @@ def purge_bin() -> None:
 
 
 @contextmanager
-def _alone() -> Iterator[bool]:
-    """True for one process at a time: all may wait long for answers, and other jobs need their turn.
+def _alone(held: str) -> Iterator[bool]:
+    """True for one process at a time: all may take long, and other jobs need their turn.
 
     A lock of the connection: whoever is killed holds it no longer.
     """
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(hashtext(%s))", [HELD])
+        cursor.execute("SELECT pg_try_advisory_lock(hashtext(%s))", [held])
         (got,) = cursor.fetchone()
     try:
         yield got
     finally:
         if got:
             with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_unlock(hashtext(%s))", [HELD])
+                cursor.execute("SELECT pg_advisory_unlock(hashtext(%s))", [held])

@@ -21,8 +21,8 @@ PRIOR_AT_MOST = 100.0
 class How:
     """Whose verdicts, on which prompts' category (all where it is empty), and how they become ratings.
 
-    ties, unit, level, anchor (empty: nobody, the mean stands at 1000) and prior as `judging.ratings` has them; swap, one
-    of agreement's POLICIES.
+    ties, unit, level, anchor (empty: nobody, the mean stands at 1000) and prior as `judging.ratings` has them; swap is
+    one of agreement's POLICIES.
     """
 
     whose: Whose = EVERYBODY

@@ -11,6 +11,7 @@ from datetime import timedelta
 from hashlib import sha256
 from typing import Any
 
+import numpy as np
 from django.db import transaction
 from django.db.models import Count, Max, Q, QuerySet
 
@@ -64,8 +65,9 @@ def stamps(tournaments: Collection[int]) -> dict[Place, str]:
     counted = (
         Verdict.objects.filter(comparison__tournament__in=tournaments)
         .order_by()
-        .values_list("comparison__tournament", "rubric")
-        .annotate(Max("pk"), Count("pk", Q(replaced_at=None)), Max("replaced_at"))
+        .values("comparison__tournament", "rubric")
+        .annotate(last=Max("pk"), holding=Count("pk", filter=Q(replaced_at=None)), gone=Max("replaced_at"))
+        .values_list("comparison__tournament", "rubric", "last", "holding", "gone")
     )
     calibrated = _calibrated()
     return {(pk, rubric): _digest([SHAPE, *said, calibrated.get(rubric)]) for pk, rubric, *said in counted}
@@ -94,9 +96,10 @@ def _votes(tournament: Tournament, rubric: Rubric, asked: How) -> Votes:
 
 
 def _controls(votes: Votes) -> list[str]:
-    """Those of which the votes say anything."""
-    said = {POSITION: votes.shown_first != 0, "length": votes.features["length"] == votes.features["length"]}
-    return [name for name, known in said.items() if known.any()]
+    """Those of which the votes say anything: what is alike everywhere explains nothing."""
+    length = votes.features["length"]
+    said = {POSITION: (votes.shown_first != 0).any(), "length": (length[np.isfinite(length)] != 0).any()}
+    return [name for name, says in said.items() if says]
 
 
 def _thin_out(tournament: Tournament, rubric: Rubric, asked: How) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from datetime import timedelta
+from functools import partial
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
@@ -22,6 +24,8 @@ MANY = 20_000
 AGAIN_AFTER, MANY_AGAIN_AFTER = timedelta(seconds=10), timedelta(minutes=2)
 LOOKED_AFTER = timedelta(days=1)
 """So long after a tournament was closed, what changes is still noticed; later by whoever orders its board."""
+WORKED_SECONDS = 60.0
+"""Of one call; a board that was begun then is still finished."""
 OPEN_AT_MOST = 5
 """Orders of one person at a time."""
 
@@ -56,20 +60,28 @@ def last_problem(tournament: Tournament, rubric: Rubric, asked: How) -> str:
 
 
 def work_through() -> int:
-    """Works out every board that is due. How many. Killed in the middle, the next call goes on."""
-    done = 0
-    for one in (
-        BoardOrder.objects.filter(ended_at=None).select_related("tournament", "rubric__criterion").order_by("pk")
-    ):
-        _fill(one)
-        done += 1
-    for tournament, rubric in _due():
-        try:
-            keep(tournament, rubric)
-        except Exception:
-            log.exception("The board of tournament %s by %s cannot be worked out now", tournament.pk, rubric)
+    """Works out boards that are due, for a while: orders first. How many. What is left, or was being done by who was
+    killed, the next call does."""
+    end, done = time.monotonic() + WORKED_SECONDS, 0
+    for work in _work():
+        if time.monotonic() > end:
+            break
+        work()
         done += 1
     return done
+
+
+def _work() -> Iterator[Callable[[], None]]:
+    ordered = BoardOrder.objects.filter(ended_at=None).select_related("tournament", "rubric__criterion")
+    yield from (partial(_fill, one) for one in ordered.order_by("pk"))
+    yield from (partial(_renew, *one) for one in _due())
+
+
+def _renew(tournament: Tournament, rubric: Rubric) -> None:
+    try:
+        keep(tournament, rubric)
+    except Exception:
+        log.exception("The board of tournament %s by %s cannot be worked out now", tournament.pk, rubric)
 
 
 def _fill(one: BoardOrder) -> None:
@@ -102,7 +114,7 @@ def _due() -> Iterator[tuple[Tournament, Rubric]]:
 
 def _newest(tournaments: dict[int, Tournament]) -> dict[Place, Snapshot]:
     rows = Snapshot.objects.filter(tournament__in=tournaments, asked=USUAL.to_json()).defer("board")
-    newest = rows.order_by("tournament", "rubric", "-at", "-pk").distinct("tournament", "rubric")
+    newest = rows.order_by("tournament_id", "rubric_id", "-at", "-pk").distinct("tournament_id", "rubric_id")
     return {(one.tournament_id, one.rubric_id): one for one in newest}
 
 

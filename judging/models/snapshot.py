@@ -35,7 +35,7 @@ class Snapshot(models.Model):
 
 
 class BoardOrder(models.Model):
-    """Somebody wants a board now, made in this way. It stays open until it was worked out, whatever is killed meanwhile.
+    """Somebody wants a board, made in this way. It stays open until that was worked out, whoever is killed meanwhile.
 
     `problem` says why there is none; empty where there is.
     """
