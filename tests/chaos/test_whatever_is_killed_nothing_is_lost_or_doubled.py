@@ -17,6 +17,7 @@ from tests.chaos.clock import COMPILER, Clock
 from tests.chaos.house import House
 from tests.chaos.plan import blows
 from tests.chaos.truth import untruths
+from tests.lived_in import lived_in
 
 pytestmark = pytest.mark.slow
 KILLS = int(os.environ.get("ESWEB_CHAOS_KILLS", "20"))
@@ -27,7 +28,7 @@ SEED = int(os.environ.get("ESWEB_CHAOS_SEED", "1"))
 def chaos(tmp_path: Path) -> Iterator[Chaos]:
     """A house that is not open yet, with a clock of its own where this machine has a C compiler."""
     clock = Clock(tmp_path) if COMPILER else None
-    house = House(tmp_path / "data", clock.env if clock else {})
+    house = House(lived_in(tmp_path / "data"), clock.env if clock else {})
     striking = Chaos(house, clock, lambda words: print(words, flush=True))
     yield striking
     striking.end()

@@ -47,15 +47,18 @@ def test_calls_are_let_in_again_as_time_goes_by() -> None:
     limit = limits.Limit("test", uuid4().hex, 600_000)
     assert [limit.wait_seconds() for _ in range(50)] == [0] * 50
     slow = limits.Limit("test", uuid4().hex, 2)
-    assert [slow.wait_seconds() for _ in range(3)] == [0, 0, 30]
-    assert slow.wait_seconds() == 30, "a call that was refused must not push the moment away"
+    assert [slow.wait_seconds() for _ in range(2)] == [0, 0]
+    refused = slow.wait_seconds()
+    assert 20 <= refused <= 30
+    assert slow.wait_seconds() <= refused, "a call that was refused must not push the moment away"
 
 
 def test_a_clock_that_was_set_back_keeps_nobody_out() -> None:
     limit = limits.Limit("test", uuid4().hex, 2)
     with redis.from_url(settings.REDIS_URL) as client:
         client.set(limit.key, (time.time() + 3 * 3600) * 1000)
-    assert [limit.wait_seconds() for _ in range(3)] == [0, 0, 30]
+    assert [limit.wait_seconds() for _ in range(2)] == [0, 0]
+    assert 20 <= limit.wait_seconds() <= 30
 
 
 def test_a_session_that_calls_too_often_is_limited_too(ada_client: Client, settings: Settings) -> None:

@@ -14,12 +14,14 @@ import pytest
 
 from esweb.embedded import Postgres, database_url
 from tests.esweb.test_up_runs_everything import ROOT, environ, processes, without_servers
+from tests.lived_in import lived_in
 
 pytestmark = pytest.mark.slow
 MINUTES = 60
 
 
 def demo(data: Path, *options: str, console: Path) -> subprocess.Popen[bytes]:
+    lived_in(data)
     argv = [sys.executable, ROOT / "manage.py", "demo", "--preset", "micro", "--data", data, "--port", "0", *options]
     with console.open("wb") as out:
         return subprocess.Popen(argv, stdout=out, stderr=subprocess.STDOUT, env=without_servers())

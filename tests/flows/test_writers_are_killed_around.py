@@ -26,6 +26,7 @@ from esweb.embedded import redis_url
 from tests.chaos.house import ROOT, STARTS_SECONDS, House, until
 from tests.flows.pushed_points import POINTS
 from tests.flows.writers import File, Story, start
+from tests.lived_in import lived_in
 
 pytestmark = pytest.mark.slow
 WRITTEN = int(os.environ.get("ESWEB_WRITTEN_POINTS", "1000000"))
@@ -41,7 +42,7 @@ SLOWEST = 5_000
 @pytest.fixture
 def house(tmp_path: Path) -> Iterator[House]:
     """esweb, running."""
-    opened = House(tmp_path / "data", {})
+    opened = House(lived_in(tmp_path / "data"), {})
     opened.open()
     until(lambda: is_well(opened), STARTS_SECONDS)
     yield opened

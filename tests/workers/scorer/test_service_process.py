@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from tests.workers.attempts import ENV
+from tests.workers.attempts import ENV, until
 from workers.scorer.__main__ import main
 from workers.scorer.client import ScorerClient, ScorerFailed, Scores
 from workers.scorer.conversation import conversation
@@ -94,11 +94,9 @@ def test_told_to_end_it_answers_what_was_begun_and_takes_nothing_new(tmp_path: P
         client = ScorerClient(address, tries=1)
         asking = threading.Thread(target=lambda: found.extend(client.score(PROMPTS, RESPONSES)))
         asking.start()
-        while not (tmp_path / "asked").exists():
-            assert process.poll() is None
+        until(lambda: (tmp_path / "asked").exists() or process.poll() is not None)
         process.send_signal(signal.SIGTERM)
-        while _takes(address):
-            assert process.poll() is None
+        until(lambda: not _takes(address))
         (tmp_path / "go").touch()
         asking.join(120)
         assert found == [Scores(1.0, 1.0)] * 2
@@ -110,12 +108,10 @@ def test_who_hangs_up_leaves_the_line(tmp_path: Path) -> None:
         client = ScorerClient(address, tries=1)
         asking = threading.Thread(target=lambda: client.score(PROMPTS, RESPONSES))
         asking.start()
-        while not (tmp_path / "asked").exists():
-            assert process.poll() is None
+        until(lambda: (tmp_path / "asked").exists() or process.poll() is not None)
         with pytest.raises(requests.Timeout):
             requests.post(f"{address}/score_texts", json={"texts": ["x", "y", "z"]}, timeout=0.2)
-        while 'route="/score_texts",status="499"' not in _metrics(address):
-            assert process.poll() is None
+        until(lambda: 'route="/score_texts",status="499"' in _metrics(address))
         (tmp_path / "go").touch()
         asking.join(120)
         assert "scorer_texts_total 2.0" in _metrics(address)
@@ -126,8 +122,7 @@ def test_killed_it_leaves_its_clients_without_a_number(tmp_path: Path) -> None:
         failures: list[ScorerFailed] = []
         asking = threading.Thread(target=lambda: failures.append(_failure(address)))
         asking.start()
-        while not (tmp_path / "asked").exists():
-            assert process.poll() is None
+        until(lambda: (tmp_path / "asked").exists() or process.poll() is not None)
         process.kill()
         asking.join(120)
     assert "gave no scores" in str(failures[0])
