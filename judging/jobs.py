@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from celery import shared_task
 from django.db import connection
 
-from judging import asking, boards, tournaments
-from judging.models import Assignment
+from judging import asking, boards, panels, tournaments
+from judging.models import Assignment, Tournament
 
 log = logging.getLogger(__name__)
 ASKED_SECONDS = 20.0
@@ -37,6 +37,14 @@ def ask_judges() -> None:
                 asking.work(assignment, ASKED_SECONDS / len(running))
             except Exception:
                 log.exception("Assignment %s cannot be gone on with now: the next tick tries again", assignment.pk)
+
+
+@shared_task(soft_time_limit=LONGEST_SECONDS - 20, time_limit=LONGEST_SECONDS)  # type: ignore[untyped-decorator]
+def work_out_panels(tournament: int, rubric: int) -> None:
+    """Works out what a page waits for; nothing where the tournament is gone meanwhile."""
+    found = Tournament.objects.filter(pk=tournament, rubrics=rubric).first()
+    if found is not None:
+        panels.work_out(found, found.rubrics.get(pk=rubric))
 
 
 @shared_task(soft_time_limit=LONGEST_SECONDS - 20, time_limit=LONGEST_SECONDS)  # type: ignore[untyped-decorator]

@@ -9,6 +9,7 @@ from judging.views.gold import gold_sets
 from judging.views.judges import judge, judge_change, judge_edit, judge_new, judges
 from judging.views.judging_by_models import assignment_change, tournament_judges, tournament_judges_standing
 from judging.views.making import tournament_new
+from judging.views.panels import tournament_panels
 from judging.views.tournament import (
     tournament,
     tournament_change,
@@ -25,6 +26,7 @@ tournament_urls = [
     path("change/", tournament_change, name="tournament-change"),
     path("judges/", tournament_judges, name="tournament-judges"),
     path("judges/standing/", tournament_judges_standing, name="tournament-judges-standing"),
+    path("panels/", tournament_panels, name="tournament-panels"),
     path("invitations/", tournament_invite, name="tournament-invite"),
     path("invitations/<int:n>/revoke/", tournament_uninvite, name="tournament-uninvite"),
 ]

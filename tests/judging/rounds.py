@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import sha256
 
 from django.contrib.auth.models import User
 
@@ -18,7 +19,7 @@ def answered_run(experiment: Experiment, name: str, texts: Sequence[str], step: 
     attempt = make_attempt(run, state="completed")
     words = [f"What is {k}?" for k in range(len(texts))]
     Prompt.objects.bulk_create(
-        [Prompt(name=word, digest=f"test-{word}", text=word) for word in words], ignore_conflicts=True
+        [Prompt(name=word, digest=sha256(word.encode()).hexdigest(), text=word) for word in words], ignore_conflicts=True
     )
     prompts = {prompt.text: prompt for prompt in Prompt.objects.filter(text__in=words)}
     Response.objects.bulk_create(

@@ -1,0 +1,118 @@
+"""What else may have decided votes: standing first, which games count, what ties are worth, being longer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from judging import agreement, ratings
+from judging.agreement import POLICIES
+from judging.agreement.length import LENGTH
+from judging.ratings import ELO_PER_NAT, POSITION, Adjusted, Asked, Board, NoEstimate
+from judging.ratings.intervals import standard_errors
+from judging.ratings.scale import INIT
+from judging.votes import Bools, Votes
+
+TWO_SIDED = 1.959964
+"""Standard errors to either side of a number, of its 95 % interval."""
+RATERS_AT_MOST = 12
+"""Of more, those who judged most are told apart."""
+
+
+def position(votes: Votes, is_person: Bools) -> dict[str, Any]:
+    """How often who stood first won, of everybody and of each judge; and what swapping the sides changed."""
+    swaps = agreement.swaps(votes)
+    return {
+        "rows": [{"who": who, **_of_first(own)} for who, own in _kinds(votes, is_person)],
+        "table": swaps.table,
+        "pairs": len(swaps.games),
+        "alone": swaps.alone,
+        "consistency": asdict(agreement.consistency(votes)),
+    }
+
+
+def policies(votes: Votes) -> dict[str, Any]:
+    """A board of each swap policy; none where no pair was judged both ways round, as they are one then."""
+    if not len(agreement.swaps(votes).games):
+        return {"boards": {}}
+    return {"boards": {name: _board(ratings.board(agreement.by_policy(votes, name))) for name in POLICIES}}
+
+
+def ties(votes: Votes) -> dict[str, Any]:
+    """Ratings with ties as half wins, and with a strength of their own: two scales. And who ties with whom."""
+    boards = {how: ratings.board(votes, Asked(ties=how)) for how in ratings.TIES}
+    nu = boards["davidson"].groups[0].fit.nu if len(boards["davidson"].groups) == 1 else None
+    return {
+        "boards": {how: _board(board) for how, board in boards.items()},
+        "nu": None if nu is None else float(nu),
+        "pairs": [asdict(one) for one in agreement.tie_rates(votes)],
+    }
+
+
+def length(votes: Votes) -> dict[str, Any]:
+    """The longer answer's share, and ratings of the same votes with length beside them and without."""
+    known = votes.where(np.isfinite(votes.features.get(LENGTH, np.full(len(votes), np.nan))))
+    found: dict[str, Any] = {"share": asdict(agreement.longer_share(votes)), "votes": len(known.counted)}
+    try:
+        plain, controlled = (ratings.adjusted(known, controls) for controls in ([], [LENGTH]))
+    except NoEstimate as error:
+        return found | {"why": str(error), "rows": []}
+    effect = controlled.effects[LENGTH]
+    rows = zip(_ratings(plain), _ratings(controlled), strict=True)
+    return found | {
+        "why": "", "effect": _elo(effect.value, effect.error),
+        "rows": [{"contestant": k, "plain": one, "controlled": other} for k, (one, other) in enumerate(rows)],
+    }  # fmt: skip
+
+
+def most_active(votes: Votes, chosen: Bools) -> list[int]:
+    """The numbers of those of `chosen` annotators, bool[annotators], who judged most; in their own order."""
+    said = np.bincount(votes.counted.annotator, minlength=len(votes.annotators)) * chosen
+    order = np.argsort(-said, kind="stable")[:RATERS_AT_MOST]
+    return sorted(int(k) for k in order if said[k])
+
+
+def _kinds(votes: Votes, is_person: Bools) -> Iterator[tuple[str, Votes]]:
+    """(who, their votes): "" is everybody, "people" all of them, else a judge's name."""
+    yield "", votes
+    by_person = is_person[votes.annotator] if len(votes) else np.zeros(0, np.bool_)
+    if by_person.any() and not by_person.all():
+        yield "people", votes.where(by_person)
+    judges = most_active(votes, ~is_person)
+    for number in judges if len(judges) > 1 or by_person.any() else []:
+        yield votes.annotators[number], votes.where(votes.annotator == number)
+
+
+def _of_first(votes: Votes) -> dict[str, Any]:
+    """The share that who stood first won, and what standing there is worth."""
+    found: dict[str, Any] = {"votes": len(votes.counted), "share": asdict(agreement.slot_share(votes))}
+    try:
+        effect = ratings.adjusted(votes, [POSITION]).effects[POSITION]
+    except NoEstimate as error:
+        return found | {"worth": None, "why": str(error)}
+    return found | {"worth": _elo(effect.value, effect.error), "why": ""}
+
+
+def _board(board: Board) -> dict[str, Any]:
+    standings = [
+        {"contestant": one.contestant, "group": one.group, **(asdict(one.rating) if one.rating else {"value": None})}
+        for one in board.standings
+    ]
+    return {"standings": standings, "sentences": board.sentences, "votes": board.tally.counted}
+
+
+def _ratings(found: Adjusted) -> Sequence[dict[str, float]]:
+    return [
+        _elo(theta, error, INIT)
+        for theta, error in zip(found.theta.tolist(), standard_errors(found.covariance).tolist(), strict=True)
+    ]
+
+
+def _elo(value: float, error: float, middle: float = 0.0) -> dict[str, float]:
+    """Of nats, with a 95 % interval by its clustered standard error."""
+    wide = TWO_SIDED * error * ELO_PER_NAT
+    centre = middle + value * ELO_PER_NAT
+    return {"value": centre, "low": centre - wide, "high": centre + wide}
