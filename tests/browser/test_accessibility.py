@@ -264,4 +264,4 @@ def test_the_numbers_of_a_chart_come_as_a_table(signed_in, addresses):
     chart = signed_in.locator("#chart-reward")
     chart.get_by_text("Numbers", exact=True).click()
     chart.get_by_role("columnheader", name="mean").wait_for()
-    assert chart.get_by_role("link", name="Download as CSV").is_visible()
+    expect(chart.get_by_role("link", name="Download as CSV")).to_be_visible()

@@ -1,5 +1,7 @@
 """The launch form shows the options of the chosen task; an administrator's page is drawn whole."""
 
+from playwright.sync_api import expect
+
 from runs.models import Cluster, Run
 
 
@@ -7,13 +9,13 @@ def test_a_task_brings_its_own_options(signed_in, address, experiment, complaint
     page = signed_in
     page.goto(f"{address}{experiment.get_absolute_url()}launch/?preset=es-micro")
     page.locator("[name='task.name']").select_option("own")
-    assert page.locator("textarea[name='task.own.options']").is_visible()
+    expect(page.locator("textarea[name='task.own.options']")).to_be_visible()
     page.get_by_text("More of Task").click()
-    assert page.locator("[name='task.reward_seconds']").is_visible()
-    assert page.locator("[name='task.countdown.train_file']").is_hidden()
+    expect(page.locator("[name='task.reward_seconds']")).to_be_visible()
+    expect(page.locator("[name='task.countdown.train_file']")).to_be_hidden()
     page.locator("[name='task.name']").select_option("countdown")
-    assert page.locator("[name='task.countdown.train_file']").is_visible()
-    assert page.locator("[name='task.own.path']").is_hidden()
+    expect(page.locator("[name='task.countdown.train_file']")).to_be_visible()
+    expect(page.locator("[name='task.own.path']")).to_be_hidden()
 
 
 def test_an_own_task_that_cannot_run_is_told_at_its_field(signed_in, address, experiment, complaints):

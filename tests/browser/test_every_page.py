@@ -179,7 +179,7 @@ def too_wide(page: Page) -> Iterator[tuple[str, int, str]]:
             try:
                 # Charts take the new width a moment after the window has it.
                 page.wait_for_function(
-                    "width => document.documentElement.scrollWidth <= width", arg=width, timeout=2000
+                    "width => document.documentElement.scrollWidth <= width", arg=width, timeout=20_000
                 )
             except TimeoutError:
                 yield theme, width, page.evaluate(OVER_THE_EDGE)

@@ -1,4 +1,5 @@
 import pytest
+from playwright.sync_api import expect
 
 from runs import live
 from tests.browser.charts import look_at, wait_for_x, x_of
@@ -58,16 +59,16 @@ def test_without_sockets_the_page_asks_by_itself(signed_in, address, run):
         " constructor() { setTimeout(() => this.onclose({ code: 1006 })); } };"
     )
     page.goto(f"{address}{run.get_absolute_url()}")
-    page.wait_for_selector("live-run[data-state=away]", timeout=20_000)
+    page.wait_for_selector("live-run[data-state=away]")
     look_at(page, "reward")
     record(run, [evaluation(10, -20.0)])
-    page.wait_for_function("() => document.querySelector('#chart-reward .plot').data[0].x.length === 3", timeout=20_000)
+    page.wait_for_function("() => document.querySelector('#chart-reward .plot').data[0].x.length === 3")
 
 
 def test_a_step_that_comes_again_greys_the_old_one(open_page, run):
     record(run, [Metric(5, {"kl": 0.5})])
     look_at(open_page, "kl")
-    open_page.get_by_text("overwritten by a resume").first.wait_for(timeout=15_000)
+    open_page.get_by_text("overwritten by a resume").first.wait_for()
 
 
 def test_a_key_that_is_new_gets_its_chart(open_page, run):
@@ -83,14 +84,14 @@ def test_a_change_of_state_is_seen_and_said(open_page, run):
     run.save()
     live.publish_changed(run.uid, "state")
     open_page.wait_for_function("() => document.querySelector('said-aloud').textContent.includes('is succeeded')")
-    assert open_page.get_by_role("button", name="Cancel run").is_hidden()
+    expect(open_page.get_by_role("button", name="Cancel run")).to_be_hidden()
 
 
 def test_answers_population_and_log_follow(open_page, run):
     record(run, [answer(10, "Barcelona"), Population(10, (Member(0, -3.0), Member(1, -1.0)))])
     open_page.get_by_text("Barcelona").wait_for()
     open_page.locator("#chart-population").scroll_into_view_if_needed()
-    open_page.get_by_text("At 10: n = 2, −3 to −1").wait_for(timeout=15_000)
+    open_page.get_by_text("At 10: n = 2, −3 to −1").wait_for()
     folder = run.newest_attempt().directory
     folder.mkdir(parents=True)
     (folder / "log.txt").write_text("a line of the log\n")
@@ -114,7 +115,7 @@ def test_an_experiments_page_follows_its_runs(signed_in, address, experiment, ru
     record(run, [evaluation(10, -3.25)])
     wait_for_x(page, "reward", "reward/mean", [0, 5, 10])
     page.get_by_role("cell", name="−3.25").wait_for()
-    page.get_by_text("rose from −45.9 to −3.25").wait_for(timeout=15_000)
+    page.get_by_text("rose from −45.9 to −3.25").wait_for()
 
 
 def test_the_zoom_of_a_reader_survives_new_points(open_page, run):

@@ -1,4 +1,5 @@
 from django.contrib.auth.models import User
+from playwright.sync_api import expect
 
 from runs.models import Experiment, Run
 from workers.config import preset
@@ -23,7 +24,7 @@ def test_from_signing_in_to_a_cancelled_run(page, address, ada, complaints):
     page.get_by_role("link", name="Launch runs").first.click()
     page.get_by_label("Start from").select_option("grpo-micro")
     page.locator("#part-grpo").wait_for(state="visible")
-    assert page.locator("#part-es").is_hidden()
+    expect(page.locator("#part-es")).to_be_hidden()
     assert page.locator("[name='grpo.max_steps']").input_value() == str(
         preset("grpo-micro").config["grpo"]["max_steps"]
     )
@@ -51,7 +52,7 @@ def test_a_wrong_form_comes_back_as_it_was_with_its_problems(signed_in, address,
     page.get_by_text("Nothing was launched.").wait_for()
     assert page.locator("[name='es.sigma']").input_value() == "tiny"
     # A problem in a folded part opens it.
-    assert page.locator("[name='es.rows']").is_visible()
+    expect(page.locator("[name='es.rows']")).to_be_visible()
     # The form is answered with 400, and the browser's console says so.
     assert [c for c in complaints if "400" not in c] == []
     complaints.clear()
@@ -62,8 +63,8 @@ def test_switching_the_method_shows_its_own_fields_and_forgets_nothing(signed_in
     page.goto(f"{address}{experiment.get_absolute_url()}launch/?preset=es-tiny")
     page.locator("[name='es.sigma']").fill("0.5")
     page.get_by_label("GRPO").check()
-    assert page.locator("#part-grpo").is_visible()
-    assert page.locator("#part-es").is_hidden()
+    expect(page.locator("#part-grpo")).to_be_visible()
+    expect(page.locator("#part-es")).to_be_hidden()
     page.get_by_label("Evolution Strategies").check()
     assert page.locator("[name='es.sigma']").input_value() == "0.5"
 
