@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-TOURNAMENT = "Benchmark"
+TOURNAMENT, ROWS = "Benchmark", 3036
 PEOPLE_JUDGE_EVERY = 3
 FIRSTS = ("a", "b")
 SAID = """
@@ -35,7 +35,7 @@ def judge(uids: list[str]) -> int:
     runs = list(Run.objects.filter(uid__in=uids).select_related("experiment__owner").order_by("pk"))
     step = Response.objects.filter(run=runs[0]).values_list("step", flat=True)[0]
     owner = runs[0].experiment.owner
-    made = make(owner, Draft(TOURNAMENT, [Entry(run, step, "eval") for run in runs], rubrics, prompts=4000, seed=1))
+    made = make(owner, Draft(TOURNAMENT, [Entry(run, step, "eval") for run in runs], rubrics, prompts=ROWS, seed=1))
     voter = Voter.objects.create(tournament=made, number=0, user=User.objects.create(username="voter"))
     with connection.cursor() as sql:
         for name in ("Uno", "Due"):

@@ -9,6 +9,8 @@ from judging.views.gold import gold_sets
 from judging.views.judges import judge, judge_change, judge_edit, judge_new, judges
 from judging.views.judging_by_models import assignment_change, tournament_judges, tournament_judges_standing
 from judging.views.making import tournament_new
+from judging.views.news import judging_news
+from judging.views.run_ratings import run_ratings
 from judging.views.panels import tournament_panels
 from judging.views.tournament import (
     tournament,
@@ -55,11 +57,13 @@ vote_urls = [
 urlpatterns = [
     path("judging/", tournaments, name="tournaments"),
     path("judging/new/", tournament_new, name="tournament-new"),
+    path("judging/news/", judging_news, name="judging-news"),
     path("judging/criteria/", include(criteria_urls)),
     path("judging/gold/", gold_sets, name="gold-sets"),
     path("judging/judges/", include(judges_urls)),
     path("judging/assignments/<int:pk>/change/", assignment_change, name="assignment-change"),
     path("judging/<int:pk>/", include(tournament_urls)),
+    path("runs/<slug:uid>/ratings/", run_ratings, name="run-ratings"),
     path("vote/link/<str:text>/", vote_link, name="vote-link"),
     path("vote/<int:pk>/", include(vote_urls)),
 ]

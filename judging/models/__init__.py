@@ -11,6 +11,7 @@ from judging.models.judge import Calibration, Judge, JudgeKey
 from judging.models.judgment_file import JudgmentFile
 from judging.models.rubric import Criterion, Rubric
 from judging.models.snapshot import BoardOrder, Snapshot
+from judging.models.tally import VerdictTally
 from judging.models.tournament import ChosenPrompt, Contestant, Tournament
 from judging.models.verdict import SKIP, Verdict
 from judging.models.voter import Invitation, Turn, Voter
@@ -38,5 +39,6 @@ __all__ = [
     "Tournament",
     "Turn",
     "Verdict",
+    "VerdictTally",
     "Voter",
 ]

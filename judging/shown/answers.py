@@ -1,7 +1,7 @@
 """What judges said of answers, held against the pinned column's: flags and sorts of the viewer, and chips in it.
 
 A rater is a person or a judge; who judged a pair several times, as both ways round, is taken at what most of it says,
-as in `judging.agreement.labels`. Judges that boards leave out count here too: this is where one sees why.
+as `VerdictTally` keeps it. Judges that boards leave out count here too: this is where one sees why.
 """
 
 from __future__ import annotations
@@ -17,35 +17,25 @@ from runs.viewer import Chip, Columns, Picked, Told
 from runs.viewer.part import Sql
 
 CRITERION = "criterion"
-BY = """v.rubric_id IN (
+BY = """t.rubric_id IN (
     SELECT r.id FROM judging_rubric r JOIN judging_criterion c ON c.id = r.criterion_id WHERE c.slug = %s)"""
 PAIRS = """
 SELECT id AS comparison, response_{one}_id AS id, {way} AS way FROM judging_comparison
 WHERE {one}_id = ANY(%s) AND {other}_id = ANY(%s) AND {seen}"""
 SEEN = """(tournament_id <> ALL(%s)
     OR id IN (SELECT comparison_id FROM judging_turn WHERE voter_id = ANY(%s) AND ended_at IS NOT NULL))"""
-LEAN = "CASE v.outcome WHEN 'a' THEN p.way WHEN 'b' THEN -p.way ELSE 0 END"
 TABLE = """
 WITH pairs AS MATERIALIZED ({pairs}),
-said AS (
-    SELECT p.id, v.rubric_id, v.voter_id IS NOT NULL AS is_person, sign(sum({lean})) AS label,
-           bool_or(v.first = 'a') AND bool_or(v.first = 'b') AND min({lean}) <> max({lean}) AS is_swapped
-    FROM pairs p JOIN judging_verdict v ON v.comparison_id = p.comparison
-    WHERE v.comparison_id = ANY(ARRAY(SELECT comparison FROM pairs)) AND v.replaced_at IS NULL
-      AND v.outcome IN ('a', 'b', 'tie', 'both_bad') AND {by}
-      AND (v.sample = 0 OR v.judge_id NOT IN (SELECT id FROM judging_judge WHERE kind = 'openai'))
-    GROUP BY p.id, v.rubric_id, v.voter_id, v.judge_id
-),
 judged AS (
-    SELECT id, count(*) AS n, count(*) FILTER (WHERE label > 0) AS won, count(*) FILTER (WHERE label < 0) AS lost,
-           bool_or(is_swapped) AS is_swapped, sum(label) AS lead,
-           sum(label) FILTER (WHERE is_person) * sum(label) FILTER (WHERE NOT is_person) < 0 AS is_against
-    FROM said GROUP BY id, rubric_id
+    SELECT p.id, for_a, for_b, is_swapped, people * judges < 0 AS is_against, raters::float8 AS n,
+           p.way * (for_a - for_b) AS lead
+    FROM pairs p JOIN judging_verdicttally t ON t.comparison_id = p.comparison
+    WHERE t.comparison_id = ANY(ARRAY(SELECT comparison FROM pairs)) AND {by}
 )
-SELECT id, bool_or(won > 0 AND lost > 0) AS is_split, bool_or(is_swapped) AS is_swapped,
-       bool_or(COALESCE(is_against, false)) AS is_against, min(lead) AS least, max(lead) AS most,
-       avg((n + won - lost) / (2.0 * n)) AS won, max(2.0 * LEAST(won, lost) / n) AS disagreement,
-       max(sqrt((n + won - lost + 2) * (n + lost - won + 2) / (4.0 * (n + 2) * (n + 2) * (n + 3)))) AS uncertainty
+SELECT id, bool_or(for_a > 0 AND for_b > 0) AS is_split, bool_or(is_swapped) AS is_swapped,
+       bool_or(is_against) AS is_against, min(lead) AS least, max(lead) AS most, avg((n + lead) / (2 * n)) AS won,
+       max(2 * LEAST(for_a, for_b) / n) AS disagreement,
+       max(sqrt((n + lead + 2) * (n - lead + 2) / (4 * (n + 2) * (n + 2) * (n + 3)))) AS uncertainty
 FROM judged GROUP BY id"""
 
 
@@ -86,7 +76,7 @@ class Judged:
         stands = met(columns)
         each = [_pairs(stands, *sides) for sides in (("a", "b", 1), ("b", "a", -1))]
         slug = picked.get(CRITERION, "")
-        text = TABLE.format(pairs=" UNION ALL ".join(one.text for one in each), lean=LEAN, by=BY if slug else "true")
+        text = TABLE.format(pairs=" UNION ALL ".join(one.text for one in each), by=BY if slug else "true")
         return Sql(text, [*(value for one in each for value in one.values), *([slug] if slug else [])])
 
     def chips(self, columns: Columns, rows: Sequence[Sequence[int | None]]) -> Mapping[int, Sequence[Chip]]:
