@@ -1,6 +1,6 @@
 # esweb. `make` prints the targets; `make demo` shows everything; `make check` is what CI runs.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test test-site test-rest test-clusters check bench soak fix lock config-reference words
+.PHONY: help setup demo run test test-clusters test-browser test-houses test-site test-rest check bench soak fix lock config-reference words
 PY := .venv/bin/python
 export OMP_WAIT_POLICY := PASSIVE
 
@@ -15,20 +15,27 @@ demo: setup ## Show it all: servers, a tiny model, ES against GRPO, live at http
 run: setup ## Start esweb with its own PostgreSQL and Valkey
 	$(PY) manage.py up
 
-# A test waits more than it works, so two cores bear three at a time; a browser's are alone, as a person would be.
-SITE := tests/runs tests/esweb tests/security
+# Two cores bear all of it at once: where a cluster, a browser or a whole esweb is waited for, what only computes goes on,
+# and gives way again.
+HOUSES := tests/chaos tests/esweb tests/flows
+SITE := tests/runs tests/security
 test: .venv/.installed-dev ## Run every test, the browser's too
-	$(MAKE) --keep-going --jobs=3 --output-sync=line test-site test-rest test-clusters
-	$(PY) -m pytest -m browser tests/browser
-
-test-site: .venv/.installed-dev
-	$(PY) -m pytest -m "not browser" $(SITE)
-
-test-rest: .venv/.installed-dev
-	$(PY) -m pytest -m "not browser" $(addprefix --ignore=,$(SITE) tests/clusters)
+	$(MAKE) --keep-going --jobs=5 --output-sync=line test-clusters test-browser test-houses test-site test-rest
 
 test-clusters: .venv/.installed-dev
 	$(PY) -m pytest -m "not browser" tests/clusters
+
+test-browser: .venv/.installed-dev
+	$(PY) -m pytest -m browser tests/browser
+
+test-houses: .venv/.installed-dev
+	$(PY) -m pytest -m "not browser" $(HOUSES)
+
+test-site: .venv/.installed-dev
+	nice $(PY) -m pytest -m "not browser" $(SITE)
+
+test-rest: .venv/.installed-dev
+	nice $(PY) -m pytest -m "not browser" $(addprefix --ignore=,$(SITE) $(HOUSES) tests/clusters tests/browser)
 
 check: .venv/.installed-dev ## Everything that must hold: lint, format, types, contracts, migrations, tests
 	$(PY) -m ruff check .
