@@ -1,4 +1,4 @@
-"""The only writer of verdicts: people's choices one by one, skips and take-backs, and what model judges said.
+"""The only writer of verdicts: people's choices one by one, skips and take-backs, what model judges said, and files.
 
 Every choice of a person carries a key of the browser's own. Sent twice, after a lost connection, it is kept once; so a
 browser may send again whatever it was not told of. What is replaced stays as history.
@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
@@ -170,6 +172,66 @@ def _of_judge(judge: Judge, said: Judged) -> Verdict:
         comparison_id=said.comparison, rubric_id=said.rubric, judge=judge, call_id=call, sample=said.sample,
         outcome=outcome, score_a=score_a, score_b=score_b, first=said.first.value,
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class OfFile:
+    """A judgment of a file, from a's side: by an imported judge, or by a person of whom only the name is known.
+
+    first: who stood first, "" where that is not known. sample: how many alike came before it in its file.
+    """
+
+    comparison: int
+    rubric: int
+    judge: int | None
+    voter: int | None
+    first: str
+    sample: int
+    outcome: Outcome
+    scores: tuple[float, float] | None = None
+    lengths: tuple[float, float] | None = None
+
+    @property
+    def place(self) -> tuple[int, int, int | None, int | None, str, int]:
+        """One current verdict is here at most; a person says it once, wherever the answers stood."""
+        return self.comparison, self.rubric, self.judge, self.voter, self.first if self.judge else "", self.sample
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """What stands there."""
+        score_a, score_b = self.scores or (None, None)
+        length_a, length_b = self.lengths or (None, None)
+        return {
+            "outcome": self.outcome.name.lower(), "score_a": score_a, "score_b": score_b,
+            "length_a": length_a, "length_b": length_b, "first": self.first,
+        }  # fmt: skip
+
+
+def of_files(said: Sequence[OfFile]) -> tuple[int, int]:
+    """Keeps judgments of files, in their order, and tells (how many are new, how many took the place of others).
+
+    What is kept already stays as it is. No two of them have one place.
+    """
+    elsewhere = Q(judge__kind=Judge.Kind.IMPORTED) | Q(voter__imported_name__gt="")
+    rows = Verdict.objects.current().filter(elsewhere, comparison__in={one.comparison for one in said})
+    kept = {_place_of(row): row for row in rows}
+    fresh = [one for one in said if one.place not in kept or one.said.items() - vars(kept[one.place]).items()]
+    replaced = [kept[one.place].pk for one in fresh if one.place in kept]
+    Verdict.objects.filter(pk__in=replaced).update(replaced_at=timezone.now())
+    made = (
+        Verdict(
+            comparison_id=one.comparison, rubric_id=one.rubric, judge_id=one.judge, voter_id=one.voter,
+            sample=one.sample, **one.said,
+        )
+        for one in fresh
+    )  # fmt: skip
+    Verdict.objects.bulk_create(made, batch_size=BATCH)
+    return len(fresh) - len(replaced), len(replaced)
+
+
+def _place_of(row: Verdict) -> tuple[int, int, int | None, int | None, str, int]:
+    first = row.first if row.judge_id else ""
+    return row.comparison_id, row.rubric_id, row.judge_id, row.voter_id, first, row.sample
 
 
 def _kept(voter: Voter, key: str) -> Verdict | None:

@@ -1,0 +1,47 @@
+"""Judgments in and out: files of them become a tournament, and a tournament's verdicts become files."""
+
+from judging.exchange.bringing import Brought, File, Told, bring_in
+from judging.exchange.files import FILE_AT_MOST, MB, UPLOAD_AT_MOST
+from judging.exchange.judgments import rubrics_of
+from judging.exchange.place import Place
+from judging.exchange.prompts import called
+from judging.exchange.sending import send, sent
+from judging.exchange.speakers import speakers
+from judging.exchange.written import (
+    FORMS,
+    JSONL,
+    Asked,
+    CannotWrite,
+    check,
+    lines,
+    name_of,
+    transcript_lines,
+    transcript_of,
+    without_scores,
+)
+
+__all__ = [
+    "FILE_AT_MOST",
+    "FORMS",
+    "JSONL",
+    "MB",
+    "UPLOAD_AT_MOST",
+    "Asked",
+    "Brought",
+    "CannotWrite",
+    "File",
+    "Place",
+    "Told",
+    "bring_in",
+    "called",
+    "check",
+    "lines",
+    "name_of",
+    "rubrics_of",
+    "send",
+    "sent",
+    "speakers",
+    "transcript_lines",
+    "transcript_of",
+    "without_scores",
+]

@@ -1,0 +1,127 @@
+"""A tournament as a file: its judgments in two formats, its votes as a table, and what judges were asked."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from django.utils.text import slugify
+
+from judging import asking
+from judging.exchange.judgments import judgments, rated_in, rubrics_of
+from judging.exchange.prompts import called
+from judging.exchange.speakers import Speakers, speakers
+from judging.models import Assignment, Judge, Tournament, Verdict
+from judging.votes import COUNTED, FORMATS
+from runs.charts.chart import inert
+
+JSONL = "application/x-ndjson"
+FORMS = {
+    "published": ("jsonl", JSONL),
+    "fastchat": ("jsonl", JSONL),
+    "csv": ("csv", "text/csv; charset=utf-8"),
+}
+"""What a tournament's verdicts can be written as: the file's ending and its media type."""
+NO_SCORES = (
+    "{n} verdicts have a winner and no scores, as people's have, which the published format cannot say: "
+    "take FastChat's, or the table"
+)
+FIELDS = (
+    "criterion", "prompt", "category", "a", "b", "outcome", "first", "score_a", "score_b", "by", "kind", "sample",
+    "reason", "blind", "seconds", "at",
+)  # fmt: skip
+ROW = (
+    "comparison__prompt", "comparison__a__name", "comparison__b__name", "outcome", "first", "score_a", "score_b",
+    "voter", "judge", "judge__kind", "sample", "reason", "is_blind", "seconds", "at",
+)  # fmt: skip
+READ_AT_ONCE = 2000
+
+
+class CannotWrite(ValueError):
+    """What a format cannot say. The message says which can."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be written. `every`: verdicts too that no board lets in. `by_name`: people by their names, which only
+    a tournament's owner may ask for."""
+
+    form: str = "fastchat"
+    every: bool = False
+    by_name: bool = False
+
+
+def check(tournament: Tournament, asked: Asked) -> None:
+    """Raises CannotWrite where the form is none, or cannot say what is there: before the first line is sent."""
+    if asked.form not in FORMS:
+        raise CannotWrite(f"form is one of {', '.join(FORMS)}, not {asked.form[:40]!r}")
+    if asked.form == "published" and (count := without_scores(tournament, every=asked.every)):
+        raise CannotWrite(NO_SCORES.format(n=count))
+
+
+def without_scores(tournament: Tournament, *, every: bool = False) -> int:
+    """How many verdicts the published format cannot say."""
+    said = [outcome.name.lower() for outcome in COUNTED]
+    found = (rated_in(tournament, rubric, every=every) for rubric in tournament.rubrics.all())
+    return sum(one.filter(outcome__in=said, score_a=None).count() for one in found)
+
+
+def lines(tournament: Tournament, asked: Asked) -> Iterator[str]:
+    """The lines of the file, each with its end, as they are read. `check` comes before."""
+    who = speakers(tournament, by_name=asked.by_name)
+    if asked.form == "csv":
+        return _table(tournament, who, every=asked.every)
+    said = chain.from_iterable(
+        judgments(tournament, rubric, name, who, every=asked.every) for rubric, name in rubrics_of(tournament).items()
+    )
+    return (f"{line}\n" for line in FORMATS[asked.form](said))
+
+
+def transcript_lines(tournament: Tournament) -> Iterator[str]:
+    """All that was sent to the tournament's judges and all that they said, as JSON lines. No key is among it."""
+    for one in tournament.assignments.select_related("judge").order_by("pk"):
+        yield from transcript_of(one)
+
+
+def transcript_of(assignment: Assignment) -> Iterator[str]:
+    """The same of one judge."""
+    return (f"{json.dumps(said, ensure_ascii=False)}\n" for said in asking.transcript(assignment))
+
+
+def name_of(tournament: Tournament, what: str, ending: str) -> str:
+    """A file's name."""
+    return f"{slugify(tournament.name)[:60] or 'tournament'}-{what}.{ending}"
+
+
+class _Line:
+    """A file that keeps nothing: what is written to it is handed on."""
+
+    def write(self, text: str) -> str:
+        return text
+
+
+def _table(tournament: Tournament, who: Speakers, *, every: bool) -> Iterator[str]:
+    """Every current verdict on contestants, passed-by ones too: a reader sees all that was said."""
+    writer = csv.writer(_Line())
+    yield writer.writerow(FIELDS)
+    chosen = list(tournament.chosen_prompts.select_related("prompt"))
+    prompts = {one.pk: (name, one.category) for one, name in zip(chosen, called(chosen).values(), strict=True)}
+    for rubric, criterion in rubrics_of(tournament).items():
+        found = Verdict.objects.current().filter(
+            comparison__tournament=tournament, comparison__gold_pair=None, rubric=rubric
+        )
+        if not every:
+            skipped = found.filter(outcome="skip").values("pk")
+            found = found.filter(pk__in=rated_in(tournament, rubric, every=False).values("pk").union(skipped, all=True))
+        for row in found.order_by("pk").values_list(*ROW).iterator(READ_AT_ONCE):
+            yield writer.writerow([inert(cell) for cell in _cells(row, criterion, prompts[row[0]], who)])
+
+
+def _cells(row: tuple[Any, ...], criterion: str, prompt: tuple[str, str], who: Speakers) -> list[Any]:
+    voter, judge, kind = row[7:10]
+    said = "person" if judge is None else "rules" if kind == Judge.Kind.RULES else kind
+    return [criterion, *prompt, *row[1:7], who.name(voter, judge), said, *row[10:14], row[14].isoformat()]

@@ -1,0 +1,58 @@
+"""`manage.py judgments` brings files in and writes them, and says what it did."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+
+from judging.models import Tournament, Verdict
+
+pytestmark = pytest.mark.django_db
+ROW = {"model_a": "ada-1", "model_b": "bo-2", "dimension": "help", "prompt_id": 3, "scores": [8.0, 4.0]}
+
+
+def judgments(*args: object, **options: object) -> str:
+    out = StringIO()
+    call_command("judgments", *map(str, args), stdout=out, **options)
+    return out.getvalue()
+
+
+@pytest.fixture
+def path(tmp_path: Path, ada: User) -> Path:
+    made = tmp_path / "mine.jsonl"
+    made.write_text("".join(f"{json.dumps(ROW | {'prompt_id': n})}\n" for n in range(3)) + "{}\n")
+    return made
+
+
+def test_what_is_imported_can_be_exported_as_it_was(path: Path, tmp_path: Path) -> None:
+    said = judgments("import", path)
+    assert "Not understood: mine.jsonl, line 4: has neither scores nor winner" in said
+    tournament = Tournament.objects.get()
+    assert f"3 judgments read in mine: 3 new; 1 row not understood.\nTournament {tournament.pk}: " in said
+    told = json.loads(judgments("import", path, "--into", tournament.pk, "--json"))
+    assert told["tournament"] == tournament.pk and told["files"][0]["made"] == 0
+    judgments("export", tournament.pk, "--form", "published", "--out", tmp_path / "out.jsonl")
+    lines = (tmp_path / "out.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == [ROW | {"prompt_id": n, "judge": "not named"} for n in range(3)]
+    assert judgments("export", tournament.pk).count('"winner": "model_a"') == 3
+    assert judgments("export", tournament.pk, "--transcript").strip() == ""
+
+
+def test_what_cannot_be_is_said(path: Path, ada: User, bo: User) -> None:
+    with pytest.raises(CommandError, match="--owner must name one of ada, bo"):
+        judgments("import", path)
+    with pytest.raises(CommandError, match=r"nowhere\.jsonl cannot be read: No such file"):
+        judgments("import", path.with_name("nowhere.jsonl"), "--owner", "ada")
+    with pytest.raises(CommandError, match="There is no tournament 0"):
+        judgments("export", 0)
+    judgments("import", path, "--owner", "ada", "--private", "--name", "Hers")
+    made = Tournament.objects.get()
+    assert (made.name, made.owner, made.is_private) == ("Hers", ada, True)
+    Verdict.objects.update(score_a=None, score_b=None)
+    with pytest.raises(CommandError, match="3 verdicts have a winner and no scores"):
+        judgments("export", made.pk, "--form", "published")

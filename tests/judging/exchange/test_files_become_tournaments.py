@@ -1,0 +1,170 @@
+"""Files of judgments become tournaments: everything they say is kept, once, and what they do not say is named."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from django.contrib.auth.models import User
+
+from judging.boards import votes_in
+from judging.exchange import Brought, File, Place, bring_in
+from judging.exchange.taking_part import CONTESTANTS_AT_MOST
+from judging.forms import newest_rubrics
+from judging.models import Comparison, Contestant, Criterion, Judge, JudgmentFile, Rubric, Tournament, Verdict
+from judging.ratings import Asked, Elo, Resampling, board, single_pass
+from judging.votes import Outcome, criteria, read, votes_of
+from runs.models import Experiment, Import, Prompt
+from tests.judging.known import judgments_path, needs_data, published_elo
+from tests.judging.rounds import held
+from tests.runs.recording import make_run
+
+pytestmark = pytest.mark.django_db
+ASKED = Asked(resampling=Resampling(resamples=50))
+ROW = {"model_a": "ada-1", "model_b": "bo-2", "dimension": "help", "prompt_id": 3, "scores": [8, 4]}
+LEFT = {"order_ab": ["ada-1", "bo-2"]}
+
+
+def file(*rows: object, name: str = "votes.jsonl") -> File:
+    lines = (one if isinstance(one, str) else json.dumps(one) for one in rows)
+    return File(name, io.BytesIO("\n".join(lines).encode("utf-8", "surrogatepass")))
+
+
+def brought(owner: User, *files: File, **place: object) -> Brought:
+    return bring_in(files, Place(owner, **place))  # type: ignore[arg-type]
+
+
+def the_rubric(tournament: Tournament, name: str) -> Rubric:
+    return tournament.rubrics.get(criterion__imported_as=name)
+
+
+@needs_data
+def test_the_published_judgments_give_the_published_elo_from_the_database(ada: User) -> None:
+    path = judgments_path()
+    with path.open("rb") as content:
+        made = brought(ada, File(path.name, content)).tournament
+    assert made is not None and made.name == "judgments_numeric" and Verdict.objects.count() == 1000
+    judgments = read(path.read_text(), path.name).judgments
+    for name in criteria(judgments):
+        found, of_file = votes_in(made, the_rubric(made, name)), votes_of(judgments, name)
+        anchor = found.contestants.index("Alpaca-7B")
+        elo = dict(zip(found.contestants, single_pass(found, Elo(k=32, shuffle=123), anchor), strict=True))
+        same = single_pass(of_file, Elo(k=32, shuffle=123), of_file.contestants.index("Alpaca-7B"))
+        expected = published_elo() if name == "helpfulness" else dict(zip(of_file.contestants, same, strict=True))
+        assert elo == pytest.approx(expected, abs=1e-9)
+        assert board(found, ASKED).hash == board(of_file, ASKED).hash
+
+
+def test_a_judgment_is_kept_with_all_that_it_says_from_the_first_contestants_side(ada: User) -> None:
+    turned = ROW | {"model_a": "bo-2", "model_b": "ada-1", "order_ab": ["bo-2", "ada-1"], "judge": "gpt"}
+    rows = [ROW | LEFT, turned | {"lengths": [30, 10], "category": "law"}, ROW | {"scores": None, "prompt_id": 4}]
+    told = brought(ada, file(*rows))
+    first, other, unread = Verdict.objects.order_by("pk")
+    assert (first.outcome, first.score_a, first.score_b, first.first) == ("a", 8, 4, "a")
+    assert (other.outcome, other.score_a, other.score_b, other.first) == ("b", 4, 8, "b")
+    assert (other.length_a, other.length_b, other.judge.name) == (10, 30, "gpt")  # type: ignore[union-attr]
+    assert (unread.outcome, unread.score_a, unread.first) == ("unparsed", None, "")
+    assert first.comparison == other.comparison and Comparison.objects.count() == 2
+    assert first.judge.kind == Judge.Kind.IMPORTED and first.judge.name == "not named"  # type: ignore[union-attr]
+    assert told.tournament is not None and not told.tournament.is_open
+    assert told.sentence == "3 judgments read in votes: 3 new."
+
+
+def test_the_same_file_twice_changes_nothing_and_one_that_went_on_adds_what_is_new(ada: User) -> None:
+    rows = [ROW | LEFT, ROW | LEFT, ROW | {"winner": "tie", "judge": "eve", "judge_kind": "person"}]
+    brought(ada, file(*rows))
+    before = list(Verdict.objects.order_by("pk").values_list())
+    again = brought(ada, file(*rows))
+    assert again.sentence == "3 judgments read in votes: 0 new; 3 known already."
+    assert list(Verdict.objects.order_by("pk").values_list()) == before and JudgmentFile.objects.count() == 1
+    more = brought(ada, file(*rows, ROW | {"prompt_id": 9, "model_b": "cy"}))
+    assert more.sentence == "4 judgments read in votes: 1 new; 3 known already." and not more.is_new
+    assert list(Verdict.objects.order_by("pk").values_list())[:3] == before
+    assert Tournament.objects.count() == 1 and Contestant.objects.count() == 3
+
+
+def test_a_judgment_that_says_something_else_now_takes_the_place_of_what_it_said(ada: User) -> None:
+    brought(ada, file(ROW))
+    told = brought(ada, file(ROW | {"scores": [4, 8]}))
+    assert told.sentence == "1 judgment read in votes: 0 new; 1 changed."
+    assert [one.outcome for one in Verdict.objects.current()] == ["b"] and Verdict.objects.count() == 2
+
+
+def test_rows_that_are_none_are_named_with_their_lines_and_the_others_kept(ada: User) -> None:
+    told = brought(ada, file(ROW, "{", "", ROW | {"winner": "left"}, ROW | {"prompt_id": "x"}, "\ud800")).files[0]
+    assert told.read == 2 and told.not_read == 3
+    assert told.problems[0].startswith("votes.jsonl, line 2: is not JSON")
+    assert told.problems[1].startswith("votes.jsonl, line 4: has winner 'left'; it is one of model_a, model_b")
+    assert told.problems[2].startswith("votes.jsonl, line 6: is not UTF-8 text")
+    kept = JudgmentFile.objects.get()
+    assert (kept.read, kept.not_read, kept.problems) == (2, 3, told.problems)
+
+
+def test_a_file_without_judgments_makes_nothing(ada: User) -> None:
+    told = brought(ada, file("[1, 2", name="x.json"), file(*["{}"] * 300, name="y.jsonl"))
+    assert told.tournament is None and not Tournament.objects.exists() and not Criterion.objects.exists()
+    assert len(told.files[1].problems) == 100 and told.files[1].not_read == 300
+    assert told.sentence == "0 judgments read: 0 new; 301 rows not understood."
+
+
+def test_one_json_list_is_read_as_arenas_publish_them(ada: User) -> None:
+    rows = [{"model_a": "ada", "model_b": "bo", "winner": "tie (bothbad)", "judge": f"arena_{n}"} for n in range(3)]
+    told = brought(ada, File("arena.json", io.BytesIO(json.dumps(rows).encode())))
+    assert (told.files[0].read, told.files[0].alone) == (3, 3)
+    assert set(Verdict.objects.values_list("outcome", flat=True)) == {"both_bad"} and Comparison.objects.count() == 3
+
+
+def test_a_prompt_is_named_by_its_text_however_long_and_odd(ada: User) -> None:
+    long = "why? \x00 " * 100
+    rows = [ROW | {"prompt_id": long}, ROW | {"prompt_id": long + "!"}]
+    brought(ada, file(*rows))
+    assert brought(ada, file(*rows)).sentence.endswith("0 new; 2 known already.")
+    assert Prompt.objects.count() == 2 and Comparison.objects.count() == 2
+
+
+def test_a_contestant_is_the_imported_run_of_its_name_where_that_is_clear(ada: User, experiment: Experiment) -> None:
+    for name in ("ada-1", "bo-2", "bo-2"):
+        run = make_run(experiment, name)
+        Import.objects.create(run=run, kind="report", name=name, sha256=run.uid, bytes=1, part=0)
+    brought(ada, file(ROW))
+    assert [one.run and one.run.name for one in Contestant.objects.order_by("place")] == ["ada-1", None]
+
+
+def test_a_tournament_of_answers_takes_judgments_of_its_own_pairs_alone(ada: User, experiment: Experiment) -> None:
+    into = held(ada, experiment, prompts=2, contestants=2)
+    a, b = into.contestants.values_list("name", flat=True)
+    row = {"model_a": a, "model_b": b, "dimension": "helpfulness", "winner": "model_a", "prompt_id": "What is 1?"}
+    told = brought(
+        ada,
+        file(
+            row, row | {"prompt_id": "What is 7?"}, row | {"model_b": "cy"}, row | {"dimension": "wit"},
+        ),
+        into=into,
+    )  # fmt: skip
+    verdict = Verdict.objects.get()
+    assert verdict.comparison.prompt.prompt.text == "What is 1?" and into.contestants.count() == 2  # type: ignore[union-attr]
+    assert [one.split(": ", 1)[1] for one in told.files[0].problems] == [
+        f"is about 'cy'; the contestants are {a!r}, {b!r}",
+        "is by 'wit'; the criteria are 'helpfulness', 'harmlessness'",
+        "is on prompt 'What is 7?', on which these two did not meet",
+    ]
+
+
+def test_contestants_have_a_bound_that_is_said(ada: User) -> None:
+    rows = [ROW | {"model_b": f"m{n}"} for n in range(CONTESTANTS_AT_MOST + 3)]
+    told = brought(ada, file(*rows)).files[0]
+    assert told.not_read == 4 and "one more than the 200 contestants" in told.problems[0]
+    assert Contestant.objects.count() == CONTESTANTS_AT_MOST
+
+
+def test_outcomes_that_are_no_verdicts_are_kept_as_what_they_are(ada: User) -> None:
+    words = {"refused": Outcome.REFUSED, "error": Outcome.ERROR, "unparsed": Outcome.UNPARSED}
+    brought(ada, file(*(ROW | {"winner": word, "prompt_id": word} for word in words)))
+    assert set(Verdict.objects.values_list("outcome", flat=True)) == set(words)
+
+
+def test_a_criterion_of_a_file_is_offered_to_nobody_who_judges(ada: User) -> None:
+    brought(ada, file(ROW, ROW | {"dimension": "Help!"}))
+    slugs = set(Criterion.objects.exclude(imported_as="").values_list("slug", flat=True))
+    assert slugs == {"help-imported", "help-imported-2"} and not newest_rubrics(ada).exists()
