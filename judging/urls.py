@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from django.urls import include, path
 
+from judging.views.board_history import tournament_board_history, tournament_board_history_chart
+from judging.views.boards import (
+    tournament_board,
+    tournament_board_chart,
+    tournament_board_file,
+    tournament_board_order,
+)
 from judging.views.criteria import criteria, criterion, rubric
 from judging.views.gold import gold_sets
 from judging.views.judges import judge, judge_change, judge_edit, judge_new, judges
@@ -28,6 +35,12 @@ tournament_urls = [
     path("change/", tournament_change, name="tournament-change"),
     path("judges/", tournament_judges, name="tournament-judges"),
     path("judges/standing/", tournament_judges_standing, name="tournament-judges-standing"),
+    path("board/", tournament_board, name="tournament-board"),
+    path("board/order/", tournament_board_order, name="tournament-board-order"),
+    path("board/chart/", tournament_board_chart, name="tournament-board-chart"),
+    path("board/file/", tournament_board_file, name="tournament-board-file"),
+    path("board/history/", tournament_board_history, name="tournament-board-history"),
+    path("board/history/chart/", tournament_board_history_chart, name="tournament-board-history-chart"),
     path("panels/", tournament_panels, name="tournament-panels"),
     path("invitations/", tournament_invite, name="tournament-invite"),
     path("invitations/<int:n>/revoke/", tournament_uninvite, name="tournament-uninvite"),

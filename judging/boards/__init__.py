@@ -1,12 +1,13 @@
 """The boards of tournaments: votes as they stand in the database, and what is worked out of them and kept."""
 
 from judging.boards.how import USUAL, How
-from judging.boards.keeping import board_of, history_of, keep, newer, stamps
+from judging.boards.keeping import STANDINGS, board_of, history_of, keep, leading, newer, stamps
 from judging.boards.ordering import CannotOrder, last_problem, open_order, order, work_through
 from judging.boards.reading import verdicts_in, votes_in
 from judging.boards.whose import Whose
 
 __all__ = [
+    "STANDINGS",
     "USUAL",
     "CannotOrder",
     "How",
@@ -15,6 +16,7 @@ __all__ = [
     "history_of",
     "keep",
     "last_problem",
+    "leading",
     "newer",
     "open_order",
     "order",

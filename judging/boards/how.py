@@ -46,6 +46,11 @@ class How:
         return urlencode({name: f"{value:g}" if isinstance(value, float) else value for name, value in other.items()})
 
     @property
+    def level_words(self) -> str:
+        """The level of intervals as people say it."""
+        return f"{100 * self.level:g}\N{NARROW NO-BREAK SPACE}%"
+
+    @property
     def is_usual(self) -> bool:
         """The board that is kept by itself, over time."""
         return self == USUAL

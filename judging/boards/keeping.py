@@ -26,6 +26,7 @@ SHAPE = 1
 """Of what is kept. With another one, whatever an older version kept is worked out again."""
 HISTORY_STEP = timedelta(minutes=10)
 """Between two boards of the history, but for the newest."""
+STANDINGS = "board__board__standings"
 Place = tuple[int, int]
 """Of a board: (tournament, rubric), by their ids."""
 
@@ -81,6 +82,13 @@ def newer(tournament: Tournament, rubric: Rubric, asked: How, snapshot: Snapshot
 def history_of(tournament: Tournament, rubric: Rubric) -> QuerySet[Snapshot]:
     """The usual board as it was, the oldest first."""
     return _kept(tournament, rubric, USUAL).order_by("at", "pk")
+
+
+def leading(tournaments: Collection[int]) -> dict[Place, list[dict[str, Any]]]:
+    """The standings of each newest usual board, the best first. One question, however many they are."""
+    rows = Snapshot.objects.filter(tournament__in=tournaments, asked=USUAL.to_json())
+    newest = rows.order_by("tournament_id", "rubric_id", "-at", "-pk").distinct("tournament_id", "rubric_id")
+    return {(pk, rubric): said for pk, rubric, said in newest.values_list("tournament", "rubric", STANDINGS)}
 
 
 def _kept(tournament: Tournament, rubric: Rubric, asked: How) -> QuerySet[Snapshot]:

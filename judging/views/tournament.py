@@ -19,10 +19,11 @@ from django.views.decorators.http import require_POST, require_safe
 
 from judging import tournaments
 from judging.access import may_look_after, may_vote
+from judging.boards import leading
 from judging.forms import InvitationForm
 from judging.invitations import CannotInvite, invite, take_back
 from judging.models import Invitation, Tournament, Verdict, Voter
-from judging.views.tournaments import progress
+from judging.views.tournaments import leaders, progress
 from judging.views.visible import own_tournament, visible_tournament
 from runs.models import Run
 from runs.views.parameters import SignedIn
@@ -108,6 +109,7 @@ def _page(
         # A run in the bin has no page any more.
         "seen": set(seen.values_list("pk", flat=True)),
         "rubrics": list(found.rubrics.select_related("criterion").order_by("pk")),
+        "leaders": leaders(found, leading([found.pk])),
         "invitations": list(found.invitations.order_by("name")) if may_look_after(request.user, found) else [],
         "days": tournaments.DAYS_IN_BIN,
         "may_vote": may_vote(request.user),

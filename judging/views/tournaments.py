@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from django.db.models import Count, QuerySet
@@ -11,9 +11,11 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
 from judging.access import may_hold, may_look_after
+from judging.boards import leading
 from judging.models import Comparison, Contestant, Tournament
 from judging.tournaments import DAYS_IN_BIN
 from judging.turns import judged
+from judging.views.board_words import Said, leader
 from runs.views.parameters import SignedIn, choice, page_of
 
 TOURNAMENTS_A_PAGE = 20
@@ -36,11 +38,21 @@ def tournaments(request: SignedIn) -> HttpResponse:
     shelf = choice(request, "shelf", SHELVES, "current")
     found = _listed(request, shelf).select_related("owner").prefetch_related("rubrics__criterion")
     page = page_of(request, found.order_by("-created_at", "-pk"), TOURNAMENTS_A_PAGE)
-    entries = [(one, may_look_after(request.user, one.tournament)) for one in progress(page)]
+    led = leading([one.pk for one in page])
+    entries = [
+        (one, may_look_after(request.user, one.tournament), leaders(one.tournament, led)) for one in progress(page)
+    ]
     context = {
         "page": page, "entries": entries, "shelf": shelf, "may_hold": may_hold(request.user), "days": DAYS_IN_BIN,
     }  # fmt: skip
     return TemplateResponse(request, "judging/tournaments.html", context)
+
+
+def leaders(tournament: Tournament, led: Mapping[tuple[int, int], list[Said]]) -> list[tuple[str, str]]:
+    """What each criterion's board says of its head; nothing before the first board."""
+    rubrics = sorted(tournament.rubrics.all(), key=lambda one: one.pk)
+    found = [(rubric.criterion.slug, led.get((tournament.pk, rubric.pk))) for rubric in rubrics]
+    return [(slug, leader(standings)) for slug, standings in found if standings is not None]
 
 
 def _listed(request: SignedIn, shelf: str) -> QuerySet[Tournament]:

@@ -1,0 +1,54 @@
+"""Whom a board's votes are from, by what they are; and whose are left out, with the reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import Count
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
+
+from judging.boards.how import How
+from judging.boards.reading import verdicts_in
+from judging.judges import why_not
+from judging.models import Judge, Rubric, Tournament, Verdict
+
+KINDS = {
+    Judge.Kind.OPENAI.value: _("a model, held against people's verdicts"),
+    Judge.Kind.RULES.value: _("rules, no model and no person: they see an answer's form, not whether it is right"),
+    Judge.Kind.IMPORTED.value: _("imported, not calibrated here"),
+}
+
+
+@dataclass(frozen=True)
+class Speaker:
+    """A judge with what it is, or None for people, `people` of them. why: what keeps its verdicts out of the board;
+    empty where nothing does."""
+
+    judge: Judge | None
+    verdicts: int
+    people: int = 0
+    why: str = ""
+
+    @property
+    def what(self) -> str:
+        """What the judge is."""
+        return "" if self.judge is None else gettext(KINDS[self.judge.kind])
+
+
+def speakers(tournament: Tournament, rubric: Rubric, asked: How) -> list[Speaker]:
+    """Of those whose verdicts are asked for, most verdicts first; who is left out comes last."""
+    let_in = verdicts_in(tournament, rubric, whose=asked.whose).order_by().values_list("judge")
+    by = let_in.annotate(Count("pk"), Count("voter", distinct=True))
+    counted = {pk: Speaker(None, verdicts, people) for pk, verdicts, people in by}
+    given = Verdict.objects.rating().filter(comparison__tournament=tournament, rubric=rubric, judge__isnull=False)
+    said = dict(asked.whose.among(given).order_by().values_list("judge").annotate(Count("pk")))
+    judges = Judge.objects.in_bulk(said)
+    found = [counted[None]] if None in counted else []
+    found += [Speaker(judges[pk], one.verdicts) for pk, one in counted.items() if pk is not None]
+    left_out = [
+        Speaker(judges[pk], count, why=why_not(judges[pk], rubric, tournament))
+        for pk, count in said.items()
+        if pk not in counted
+    ]
+    return sorted(found, key=lambda one: -one.verdicts) + sorted(left_out, key=lambda one: -one.verdicts)

@@ -1,0 +1,74 @@
+"""The form of how a board is made: the same fields as its address has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext, gettext_lazy
+
+from judging.boards import How
+from judging.boards.how import LEVELS, PRIOR_AT_MOST
+from judging.boards.whose import ALL, JUDGES, PEOPLE
+from judging.models import Judge, Tournament
+
+LEVELS_OFFERED = ("0.8", "0.9", "0.95", "0.99")
+
+
+class HowForm(forms.Form):
+    """Choices beside each other, the usual ones first."""
+
+    whose = forms.ChoiceField(label=gettext_lazy("Whose verdicts"))
+    category = forms.ChoiceField(required=False, label=gettext_lazy("Category of prompts"))
+    ties = forms.ChoiceField(label=gettext_lazy("Ties"))
+    swap = forms.ChoiceField(label=gettext_lazy("Two games of a pair, sides swapped"))
+    unit = forms.ChoiceField(label=gettext_lazy("Intervals resample"))
+    level = forms.TypedChoiceField(coerce=float, label=gettext_lazy("Level of intervals"))
+    anchor = forms.ChoiceField(required=False, label=gettext_lazy("Who stands at 1000"))
+    prior = forms.FloatField(
+        min_value=0, max_value=PRIOR_AT_MOST, label=gettext_lazy("Prior"),
+        help_text=gettext_lazy("Wins added each way to every pair that met. 0.5 gives everybody a number."),
+    )  # fmt: skip
+
+    def __init__(self, *args: Any, tournament: Tournament, how: How, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial = how.to_json() | {"level": f"{how.level:g}", "prior": f"{how.prior:g}"}
+        for name, choices in _choices(tournament, how).items():
+            self.fields[name].choices = choices  # type: ignore[attr-defined]
+        if len(self.fields["category"].choices) < 2:  # type: ignore[attr-defined]
+            del self.fields["category"]
+
+    @property
+    def how(self) -> How:
+        """What was chosen. Raises ValueError."""
+        return How.of(self.cleaned_data)
+
+
+def _choices(tournament: Tournament, how: How) -> dict[str, list[tuple[str, str]]]:
+    judges = Judge.objects.filter(verdicts__comparison__tournament=tournament).distinct().order_by("name", "pk")
+    used = tournament.chosen_prompts.exclude(category="").order_by("category").values_list("category", flat=True)
+    names = tournament.contestants.order_by("place").values_list("name", flat=True)
+    levels = dict.fromkeys((*LEVELS_OFFERED, f"{min(max(how.level, LEVELS[0]), LEVELS[1]):g}"))
+    return {
+        "whose": [
+            (ALL, gettext("everybody's")), (PEOPLE, gettext("people's")),
+            (JUDGES, gettext("all judges' that are no people")),
+            *((f"judge-{one.pk}", one.name) for one in judges),
+        ],
+        "category": [("", gettext("all")), *((name, name) for name in used.distinct())],
+        "ties": [
+            ("half-win", gettext("half a win for each")),
+            ("davidson", gettext("a strength of their own (Davidson; another scale)")),
+        ],
+        "swap": [
+            ("as-is", gettext("every game is a vote")), ("half", gettext("half a vote each")),
+            ("tie", gettext("one vote; a tie where they differ")),
+            ("consistent", gettext("one vote, where they agree")),
+        ],
+        "unit": [
+            ("prompt", gettext("prompts")), ("annotator", gettext("people and judges")),
+            ("both", gettext("prompts, and people and judges")), ("vote", gettext("single votes (too narrow)")),
+        ],
+        "level": [(one, f"{100 * float(one):g} %") for one in levels],
+        "anchor": [("", gettext("nobody: the mean does")), *((name, name) for name in names)],
+    }  # fmt: skip

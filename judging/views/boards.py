@@ -1,0 +1,191 @@
+"""The leaderboard of a tournament by one criterion: as it was worked out last, and asked for in other ways."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpResponse, JsonResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.text import slugify
+from django.views.decorators.http import require_POST, require_safe
+
+from judging import boards
+from judging.access import may_vote
+from judging.boards import How
+from judging.boards.speakers import speakers
+from judging.jobs import keep_boards
+from judging.models import Rubric, Snapshot, Tournament
+from judging.views import board_charts, board_rows
+from judging.views.board_form import HowForm
+from judging.views.visible import visible_tournament
+from runs.charts import Chart, Table
+from runs.views.chart import chart_response
+from runs.views.parameters import SignedIn, choice, warn
+
+HASH_SHOWN = 12
+TABLES = {"standings": board_rows.standings_table, "pairs": board_rows.pairs, "wins": board_rows.wins_table}
+
+
+@dataclass(frozen=True)
+class Place:
+    """What an address asks for: whose board, by which criterion, made in which way."""
+
+    tournament: Tournament
+    rubrics: list[Rubric]
+    rubric: Rubric
+    how: How
+
+    @property
+    def query(self) -> str:
+        """The rest of its address."""
+        return "&".join(filter(None, [f"criterion={self.rubric.criterion.slug}", self.how.query]))
+
+    @property
+    def url(self) -> str:
+        """Its address."""
+        return f"{reverse('tournament-board', args=[self.tournament.pk])}?{self.query}"
+
+
+def place(request: SignedIn, pk: int) -> Place:
+    """What this address asks for; what it asks wrongly is said, and is as usual. Raises Http404 without a criterion."""
+    found = visible_tournament(request, pk)
+    rubrics = list(found.rubrics.select_related("criterion").order_by("pk"))
+    if not rubrics:
+        raise Http404("this tournament has no criterion, so it has no board")
+    slugs = [one.criterion.slug for one in rubrics]
+    rubric = rubrics[slugs.index(choice(request, "criterion", slugs, slugs[0]))]
+    names = dict.fromkeys(found.contestants.order_by("place").values_list("name", flat=True))
+    try:
+        how = How.of(request.GET, names)
+    except ValueError as error:
+        warn(request, str(error))
+        how = boards.USUAL
+    return Place(found, rubrics, rubric, how)
+
+
+@require_safe
+def tournament_board(request: SignedIn, pk: int) -> HttpResponse:
+    """The page; for htmx, how far the board is, which reloads a page that waits for its first."""
+    at = place(request, pk)
+    snapshot = boards.board_of(at.tournament, at.rubric, at.how)
+    context = standing(request, at, snapshot)
+    if request.htmx:
+        response: HttpResponse = TemplateResponse(request, "judging/board.html#standing", context)
+        if context["is_new"] and not context["shown"]:
+            response["HX-Refresh"] = "true"
+        return response
+    return TemplateResponse(request, "judging/board.html", context | _shown(request, at, snapshot))
+
+
+@require_POST
+def tournament_board_order(request: SignedIn, pk: int) -> HttpResponse:
+    """Orders the board that the form asks for, and leads to it."""
+    at = place(request, pk)
+    if not may_vote(request.user):
+        raise PermissionDenied
+    form = HowForm(request.POST, tournament=at.tournament, how=at.how)
+    if not form.is_valid():
+        snapshot = boards.board_of(at.tournament, at.rubric, at.how)
+        context = standing(request, at, snapshot) | _shown(request, at, snapshot) | {"form": form}
+        return TemplateResponse(request, "judging/board.html", context, status=400)
+    wanted = Place(at.tournament, at.rubrics, at.rubric, form.how)
+    snapshot = boards.board_of(wanted.tournament, wanted.rubric, wanted.how)
+    if snapshot is None or not _is_current(wanted, snapshot):
+        try:
+            boards.order(wanted.tournament, wanted.rubric, wanted.how, request.user)
+        except boards.CannotOrder as error:
+            messages.error(request, str(error))
+        else:
+            keep_boards.delay()
+    return redirect(wanted.url)
+
+
+@require_safe
+def tournament_board_chart(request: SignedIn, pk: int) -> HttpResponse:
+    """The chart of its ratings: fresh words and figure, its table, or its data as CSV."""
+    at = place(request, pk)
+    snapshot = boards.board_of(at.tournament, at.rubric, at.how)
+    if snapshot is None:
+        raise Http404("this board was never worked out")
+    return chart_response(request, _forest(at, snapshot), _file(at, "ratings"))
+
+
+@require_safe
+def tournament_board_file(request: SignedIn, pk: int) -> HttpResponse:
+    """What the page shows: `as=json`, all of it; `as=csv`, the `table` standings, pairs or wins."""
+    at = place(request, pk)
+    snapshot = boards.board_of(at.tournament, at.rubric, at.how)
+    if snapshot is None:
+        raise Http404("this board was never worked out")
+    if choice(request, "as", ("json", "csv"), "json") == "csv":
+        name = choice(request, "table", list(TABLES), "standings")
+        return _csv(TABLES[name](snapshot.board), _file(at, name))
+    said = {
+        "tournament": at.tournament.name, "criterion": at.rubric.criterion.slug, "rubric": str(at.rubric),
+        "asked": snapshot.asked, "at": snapshot.at.isoformat(), "votes": snapshot.votes,
+        "last_verdict": snapshot.last_verdict, "hash": snapshot.digest, "report": snapshot.board,
+    }  # fmt: skip
+    headers = {"Content-Disposition": f'attachment; filename="{_file(at, "board")}.json"'}
+    return JsonResponse(said, headers=headers, json_dumps_params={"ensure_ascii": False})
+
+
+def standing(request: SignedIn, at: Place, snapshot: Snapshot | None) -> dict[str, Any]:
+    """How far the board is: worked out when, of what, and what is not in it yet."""
+    shown = request.GET.get("shown", "")
+    newer = 0 if snapshot is None else boards.newer(at.tournament, at.rubric, at.how, snapshot)
+    return {
+        "at": at, "tournament": at.tournament, "rubric": at.rubric, "snapshot": snapshot, "newer": newer,
+        "is_current": snapshot is not None and _is_current(at, snapshot),
+        "order": boards.open_order(at.tournament, at.rubric, at.how),
+        "problem": "" if snapshot else boards.last_problem(at.tournament, at.rubric, at.how),
+        "has_votes": snapshot is not None or boards.verdicts_in(at.tournament, at.rubric).exists(),
+        "shown": shown, "is_new": snapshot is not None and str(snapshot.pk) != shown,
+        "may_order": may_vote(request.user),
+    }  # fmt: skip
+
+
+def _shown(request: SignedIn, at: Place, snapshot: Snapshot | None) -> dict[str, Any]:
+    context: dict[str, Any] = {
+        "rubrics": at.rubrics,
+        "form": HowForm(tournament=at.tournament, how=at.how),
+        "speakers": speakers(at.tournament, at.rubric, at.how),
+        "shown": "" if snapshot is None else str(snapshot.pk),
+        "is_new": False,
+    }
+    if snapshot is None:
+        return context
+    said = snapshot.board
+    return context | {
+        "said": said, "board": said["board"], "tally": said["board"]["tally"],
+        "missing": [(name, count) for name, count in said["board"]["tally"]["missing"].items() if count],
+        "hash_shown": snapshot.digest[:HASH_SHOWN], "chart": _forest(at, snapshot),
+        "standings": board_rows.standings(said), "wins": board_rows.wins(said), "apart": board_rows.apart(said),
+        "rank_chances": board_rows.rank_chances(said), "controlled": board_rows.controlled(said),
+        "online": board_rows.online(said),
+        "is_one_group": len({one["group"] for one in said["board"]["standings"]}) == 1,
+        "has_history": len(boards.history_of(at.tournament, at.rubric).values_list("pk")[:2]) > 1,
+    }  # fmt: skip
+
+
+def _is_current(at: Place, snapshot: Snapshot) -> bool:
+    now = boards.stamps([at.tournament.pk]).get((at.tournament.pk, at.rubric.pk), "")
+    return snapshot.stamp == now
+
+
+def _forest(at: Place, snapshot: Snapshot) -> Chart:
+    rows = at.tournament.contestants.values_list("name", "run__method")
+    return board_charts.forest(snapshot.board, {name: method or "" for name, method in rows})
+
+
+def _csv(table: Table, name: str) -> HttpResponse:
+    headers = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
+    return HttpResponse(table.csv(), content_type="text/csv; charset=utf-8", headers=headers)
+
+
+def _file(at: Place, what: str) -> str:
+    return slugify(f"{at.tournament.name} {at.rubric.criterion.slug} {what}")
