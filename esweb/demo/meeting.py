@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Max
 
+from judging import boards
 from judging.asking import judge_all
 from judging.judges import rules_judge
+from judging.leaderboard.cells import NONE, table
 from judging.models import Criterion, Rubric, Tournament
 from judging.rubrics import Words, next_version
 from judging.tournaments import Draft, Entry, make
@@ -25,7 +28,10 @@ WORDS = Words(
     "Which answer has the better form?",
     "An answer has a good form where it says something, in few words and whole sentences, speaks for itself alone, and "
     "repeats neither the request nor itself.\n\nWhether it is true, or does harm, is another question.",
+    scale_low=0,
+    scale_high=100,
 )
+"""The scale is so fine that two words more or less decide: answers here have few."""
 UNTRAINED = "before training"
 SPLIT = "eval"
 PROMPTS_AT_MOST = 50
@@ -51,6 +57,25 @@ def held(experiment: Experiment) -> Tournament | None:
     """The tournament of the experiment's runs that was held before, also where it lies in the bin since."""
     among = Tournament.objects.filter(name=NAME, owner=experiment.owner, contestants__run__experiment=experiment)
     return among.order_by("pk").first()
+
+
+def board(tournament: Tournament) -> str:
+    """Its board, kept as it is now, in columns; with what is to be known before any number."""
+    found = boards.keep(tournament, tournament.rubrics.get()).board["board"]
+    rows = [_row(standing) for standing in found["standings"]]
+    return "\n".join([*found["sentences"], table(["contestant", "rating", "95 % interval", "rank", "votes"], rows)])
+
+
+def _row(standing: Mapping[str, Any]) -> list[str]:
+    rating, ranks = standing["rating"], standing["rank_range"]
+    has_interval = rating is not None and rating["low"] is not None
+    return [
+        standing["contestant"],
+        f"{rating['value']:.0f}" if rating else NONE,
+        f"{rating['low']:.0f} … {rating['high']:.0f}" if has_interval else NONE,
+        "–".join(str(rank) for rank in dict.fromkeys(ranks)) if ranks else NONE,
+        f"{standing['record']['votes']:g}",
+    ]
 
 
 def _entries(experiment: Experiment) -> Iterator[Entry]:

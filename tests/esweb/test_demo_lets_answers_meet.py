@@ -46,6 +46,17 @@ def test_each_run_meets_the_others_and_the_untrained_model_and_form_decides(taug
     assert set(against_the_untrained.values_list("outcome", flat=True)) == {"a"}
 
 
+def test_its_board_is_kept_and_told(taught: Experiment) -> None:
+    held = meeting.hold(taught)
+    assert held is not None
+    heading, *lines = meeting.board(held).splitlines()[-4:]
+    assert heading.split()[:2] == ["contestant", "rating"]
+    assert [line.split(" ·")[0].split("  ")[0] for line in lines] == ["es", "grpo", "before training"]
+    assert all(line.split()[-1] == "12" for line in lines)
+    meeting.board(held)
+    assert held.snapshots.count() == 1
+
+
 def test_held_twice_it_is_the_same_and_what_was_thrown_away_stays_away(taught: Experiment) -> None:
     first = meeting.hold(taught)
     assert first is not None

@@ -103,7 +103,8 @@ class Command(BaseCommand):
             self.say("No two runs have answers that could meet.")
         elif held.deleted_at is None:
             pairs = held.comparisons.count()
-            self.say(f"{pairs} pairs of answers were judged by rules of form alone, by no model: whose are better?")
+            self.say(f"{pairs} pairs of answers, judged both ways round by rules of form alone, by no model:")
+            self.say("", meeting.board(held), "")
             self.say(f"The board: {self.site}{held.get_absolute_url()}")
 
     def say(self, *lines: str) -> None:
