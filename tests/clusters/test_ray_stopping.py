@@ -10,7 +10,7 @@ from django.test import Client
 
 from runs import launch
 from runs.models import Cluster, Experiment, Origin
-from tests.clusters.far import BUSY, far_until, run_far, started, tick_far
+from tests.clusters.far import BUSY, be_patient, far_until, run_far, started, tick_far
 from tests.clusters.on_ray import OnRay, cluster_of, word_of
 from tests.clusters.ray import RayHead
 from tests.runs.clusters import attempt_of
@@ -35,11 +35,11 @@ time.sleep(60)
 def test_a_running_job_has_its_grace_and_one_that_waits_for_ever_is_let_go(
     experiment: Experiment, on_ray: OnRay, ray: RayHead, ada_client: Client
 ) -> None:
-    cluster_of(ray, grace=6.0)
+    cluster_of(ray, grace=60.0)
     on_ray.program = SAVES_SLOWLY
     running, waiting = run_far(experiment), run_far(experiment, gpus=99)
     started(running)
-    queued = until(lambda: "no node" in (a := tick_far(waiting)).reason and a, 60)
+    queued = until(lambda: "no node" in (a := tick_far(waiting)).reason and a)
     largest = "Ray has no node so large now, its largest has 8 cores and 2 GPUs"
     assert queued.reason == f"waiting for 1 core and 99 GPUs: {largest} (Ray: PENDING)"
     assert queued.reason in html.unescape(ada_client.get(waiting.get_absolute_url()).content.decode())
@@ -72,36 +72,37 @@ def test_a_job_that_is_shut_out_while_it_waits_ends_when_it_would_start(
     )
     launch.request_cancel(holding)
     far_until(holding, "cancelled")
-    until(lambda: word_of(ray, ended.key) == "FAILED", 60)
+    until(lambda: word_of(ray, ended.key) == "FAILED")
     assert not (ended.directory / "started").exists()
 
 
 def test_a_job_whose_heart_has_stopped_is_lost_and_ray_ends_what_is_left(
     experiment: Experiment, on_ray: OnRay, ray: RayHead
 ) -> None:
-    cluster_of(ray, beat_lost=1.0)
+    be_patient(grace=1.0)
     on_ray.program = IGNORES_TERM
     run = run_far(experiment)
     first = started(run)
+    be_patient(beat_lost=1.0)
     agent, program = owner(first.directory), Process.recorded(read(first.directory / "heartbeat.json"))
     assert agent is not None and program is not None
     # So it does not see the lease either, as where a node has lost the disk.
     agent.send(signal.SIGSTOP)
     lost = far_until(run, "lost", "failed", "cancelled")
     assert (lost.state, lost.reason) == (State.LOST.value, "no heartbeat for 1 s")
-    until(lambda: not agent.is_alive() and not program.is_alive(), 60)
+    until(lambda: not agent.is_alive() and not program.is_alive())
 
 
 def test_where_ray_lies_the_heart_decides_and_a_head_that_forgot_all_loses_and_doubles_nothing(
     experiment: Experiment, on_ray: OnRay, ray: RayHead
 ) -> None:
-    cluster_of(ray, beat_lost=2.0, gone=0.5)
     on_ray.program = BUSY
     unseen, forgotten = run_far(experiment, restarts=1), run_far(experiment)
     first, other = started(unseen), started(forgotten)
+    be_patient(beat_lost=2.0, gone=0.5)
     programs = [Process.recorded(read(a.directory / "heartbeat.json")) for a in (first, other)]
     ray.kill_raylet()
-    lost = until(lambda: (a := tick_far(unseen)) and a.run.attempts.get(n=1).state == "lost" and a, 60)
+    lost = until(lambda: (a := tick_far(unseen)) and a.run.attempts.get(n=1).state == "lost" and a)
     first.refresh_from_db()
     assert word_of(ray, first.key) == "RUNNING"
     assert first.reason == "no heartbeat for 2 s" and lease(first.directory) == CLOSED_EPOCH
@@ -109,6 +110,8 @@ def test_where_ray_lies_the_heart_decides_and_a_head_that_forgot_all_loses_and_d
     until(lambda: not [process for process in (*programs, *agents) if process and process.is_alive()])
     assert lost.cluster == Cluster.objects.get(name="far")
     ray.restart()
+    # Its processes begin together and leave little of the cores to the next attempt's heart.
+    be_patient(beat_lost=60.0)
     assert word_of(ray, first.key) == ""
     assert far_until(forgotten, "lost", "interrupted", "failed").state == State.LOST.value
     second = started(unseen)

@@ -55,7 +55,7 @@ def test_of_a_job_that_is_submitted_twice_at_once_there_is_one(on_ray: OnRay, ra
     with ThreadPoolExecutor(2) as both:
         assert set(both.map(on_ray.submit, [spec, spec])) == {spec.key}
     assert [job["submission_id"] for job in ray.ask("GET", "/api/jobs/")].count(spec.key) == 1
-    until(lambda: word_of(ray, spec.key) == "FAILED", 60)
+    until(lambda: word_of(ray, spec.key) == "FAILED")
     assert (spec.directory / "ran").read_text() == "x"
     assert on_ray.submit(spec) == spec.key and word_of(ray, spec.key) == "FAILED"
 

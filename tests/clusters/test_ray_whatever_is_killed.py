@@ -16,8 +16,8 @@ from runs.models import Attempt, Experiment, Run
 from tests.clusters.far import run_far
 from tests.clusters.on_ray import OnRay, cluster_of
 from tests.clusters.ray import RayHead
-from tests.clusters.test_slurm_whatever_is_killed import RESTARTS, TRAINS, Killed, all_ended, has_ended, ticks
-from tests.workers.attempts import read, until
+from tests.clusters.test_slurm_whatever_is_killed import RESTARTS, TRAINS, Killed, come_to_rest, has_ended, ticks
+from tests.workers.attempts import read
 from workers.attempt import Process, owner
 from workers.executors.states import State
 
@@ -109,8 +109,8 @@ def test_no_run_is_lost_and_none_doubled(chaos: Chaos) -> None:
         killed.append(chaos.one())
         if all(has_ended(run) for run in runs):
             runs += [run_far(chaos.experiment, restarts=RESTARTS) for _ in range(RUNS)]
-    until(lambda: all_ended(runs), 120)
     story = f"seed {SEED}: {' '.join(killed)}"
+    come_to_rest(runs, lambda: None, lambda: f"{story}\n{chaos.ray.ask('GET', '/api/jobs/')}")
     for run in runs:
         check(run, story)
     print(f"{story}: {Attempt.objects.count()} attempts of {len(runs)} runs")

@@ -9,7 +9,7 @@ import os
 import random
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
@@ -19,7 +19,7 @@ from tests.clusters.far import Far, breathe, run_far, sweep_far, there
 from tests.clusters.slurm import SlurmCluster
 from tests.clusters.slurm.config import NODES
 from tests.runs.clusters import attempt_of
-from tests.workers.attempts import read, until
+from tests.workers.attempts import read
 from workers.attempt import Process, owner
 from workers.executors.states import State
 
@@ -27,6 +27,7 @@ KILLS = int(os.environ.get("ESWEB_SLURM_KILLS", "10"))
 SEED = int(os.environ.get("ESWEB_CHAOS_SEED", "6"))
 RUNS = 4
 RESTARTS = 100
+REST_SECONDS = 300.0
 TRAINS = """
 import fcntl, time
 alone = open('../alone', 'a')
@@ -120,6 +121,15 @@ def all_ended(runs: Sequence[Run]) -> bool:
     return all(has_ended(run) for run in runs)
 
 
+def come_to_rest(runs: Sequence[Run], tend: Callable[[], None], story: Callable[[], str]) -> None:
+    """Ticks and tends the cluster until all have ended; says how it stands where they do not."""
+    give_up_at = time.monotonic() + REST_SECONDS
+    while not all_ended(runs):
+        tend()
+        left = [f"{a.key}: {a.state}, {a.reason}" for run in runs if not has_ended(run) for a in [attempt_of(run)]]
+        assert time.monotonic() < give_up_at, f"not at rest after {REST_SECONDS:g} s: {left}\n{story()}"
+
+
 def check(run: Run, story: str) -> None:
     """Its end is true, and no two of its trainings ran at once or twice."""
     *earlier, last = run.attempts.order_by("n")
@@ -148,8 +158,9 @@ def test_no_run_is_lost_and_none_doubled(chaos: Chaos) -> None:
         killed.append(chaos.one())
         if all(has_ended(run) for run in runs):
             runs += some_more(chaos, len(runs))
-    until(lambda: all_ended(runs), 300)
     story = f"seed {SEED}: {' '.join(killed)}"
+    # The last blow too may have had a node drained.
+    come_to_rest(runs, chaos.slurm.resume_nodes, lambda: f"{story}\n{chaos.slurm.told()}")
     for run in runs:
         check(run, story)
     print(f"{story}: {Attempt.objects.count()} attempts of {len(runs)} runs")

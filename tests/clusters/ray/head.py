@@ -22,8 +22,8 @@ from workers.attempt import Process, read_json, write_json
 
 CPUS, GPUS = 8, 2
 """More cores than the machine has: small programs wait most of the time."""
-UP_SECONDS = 90.0
-END_SECONDS = 20.0
+UP_SECONDS = 180.0
+END_SECONDS = 90.0
 STORE_BYTES = 80 * 2**20
 """Of shared memory, the least that Ray takes."""
 ENDED = ("SUCCEEDED", "FAILED", "STOPPED")
@@ -103,7 +103,7 @@ class RayHead:
     def ask(self, method: str, path: str, body: Any = None) -> Any:
         """What the dashboard answers. Raises httpx.HTTPError."""
         token = {"Authorization": f"Bearer {self.token_file.read_text()}"}
-        answer = httpx.request(method, self.address + path, json=body, headers=token, timeout=30, trust_env=False)
+        answer = httpx.request(method, self.address + path, json=body, headers=token, timeout=60, trust_env=False)
         answer.raise_for_status()
         return answer.json()
 

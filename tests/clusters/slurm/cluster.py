@@ -127,6 +127,12 @@ class SlurmCluster:
         self.cancel_all()
         self._await("slurmd-n1", self._is_mended)
 
+    def told(self) -> str:
+        """Its nodes and jobs, as its own commands show them."""
+        asks = (("sinfo", "-N", "-l"), ("squeue", "-t", "all", "-o", "%i %T %r %N %j"))
+        answers = [subprocess.run(ask, env=self.env(), capture_output=True, text=True, check=False) for ask in asks]
+        return "".join(f"{answer.stdout}{answer.stderr}" for answer in answers)
+
     def resume_nodes(self) -> None:
         """As an administrator would: Slurm drains a node on which a job did not start, as one whose number it had
         given out before it lost the other."""
@@ -201,9 +207,8 @@ class SlurmCluster:
 
     def _await(self, name: str, holds: Callable[[], bool]) -> None:
         if not soon(holds, UP_SECONDS):
-            said = subprocess.run(("sinfo", "-N", "-l"), env=self.env(), capture_output=True, text=True, check=False)
             words = self.daemons.last_words(name)
-            raise CannotStart(f"{name} is not ready after {UP_SECONDS:g} s: {words}\n{said.stdout}{said.stderr}")
+            raise CannotStart(f"{name} is not ready after {UP_SECONDS:g} s: {words}\n{self.told()}")
 
 
 def _last_first(name: str) -> int:

@@ -117,8 +117,9 @@ def _what_is_quick() -> list[str]:
         "OverTimeLimit=0",
         "UnkillableStepTimeout=30",
         "SlurmctldTimeout=10",
-        # Longer than a busy machine may keep a node from answering.
-        "SlurmdTimeout=120",
+        # A job whose end the controller forgot as it was killed is missed after some of these; a node of a busy machine
+        # must not be taken for lost meanwhile.
+        "SlurmdTimeout=10",
         "InactiveLimit=0",
         "ReturnToService=2",
         "JobRequeue=1",
