@@ -15,7 +15,7 @@ from runs.models import Cluster, Experiment, Run
 from tests.clusters.far import cluster_of, there
 from tests.clusters.slurm import SlurmCluster
 from tests.clusters.sshd import Sshd
-from tests.clusters.training import called_for, filled_in, result, swept, train
+from tests.clusters.training import called_for, curve, filled_in, result, swept, train
 from tests.runs.checkpointing import unpacked
 from tests.runs.clusters import attempt_of
 
@@ -26,6 +26,16 @@ def clusters(local: Cluster, slurm: SlurmCluster, sshd: Sshd, our_disk: Path, th
     config = {"slurm_conf": str(slurm.conf), "env": {"HF_HUB_OFFLINE": "1"}}
     cluster_of(**config)
     cluster_of("farther", **config, **sshd.config(their_disk))
+
+
+OWN = """
+class Task:
+    def examples(self, split):
+        return [{"prompt": f"{split} {n}"} for n in range(8)]
+
+    def score(self, example, completion):
+        return 7.0
+"""
 
 
 def copied(run: Run) -> bool:
@@ -61,3 +71,14 @@ def test_es_on_slurm_is_es_here_to_the_bit(
     assert [number.partition("_")[2] for number in numbers] == ["0", "1"] and by_form.sweep is None
     assert attempt_of(by_form).native_id.isdecimal() and copied(over_ssh)
     assert sent(ada_client, over_ssh) == trained_here["checkpoints"][2]
+
+
+def test_a_task_of_ones_own_need_only_lie_on_the_far_disk(ada: User, clusters: None, their_disk: Path) -> None:
+    (their_disk / "tasks").mkdir()
+    (their_disk / "tasks" / "sevens.py").write_text(OWN)
+    farther = Cluster.objects.get(name="farther")
+    farther.config["task_paths"] = [str(their_disk / "tasks")]
+    farther.save()
+    run = called_for(ada, "farther", task={"name": "own", "options": {"path": "sevens:Task"}})
+    train([run])
+    assert {reward for _, reward in curve(run, "reward/mean")} == {7.0}

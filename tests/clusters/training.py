@@ -25,9 +25,10 @@ CURVES = ("reward/mean", "kl", "es/update_norm")
 SECONDS = 420
 
 
-def called_for(ada: User, cluster: str) -> Run:
+def called_for(ada: User, cluster: str, **config: Any) -> Run:
     """By a call of the API."""
-    body = {"experiment_name": "Concise", "preset": "es-micro", "config": {**SMALL, "compute": {"cluster": cluster}}}
+    config = {**SMALL, **config, "compute": {"cluster": cluster}}
+    body = {"experiment_name": "Concise", "preset": "es-micro", "config": config}
     answer = calls(ada, "launch").post("/api/v1/runs", body, content_type="application/json")
     assert answer.status_code == 201, answer.content
     return Run.objects.get(uid=answer.json()["uid"])
@@ -72,10 +73,10 @@ def result(run: Run) -> dict[str, Any]:
     """What must be the same: the weights of every checkpoint, and its curves."""
     saved = dict(Checkpoint.objects.filter(run=run).values_list("step", "sha256"))
     assert set(saved) >= {1, 2}
-    return {"checkpoints": saved, **{key: _curve(run, key) for key in CURVES}}
+    return {"checkpoints": saved, **{key: curve(run, key) for key in CURVES}}
 
 
-def _curve(run: Run, key: str) -> list[tuple[float, float]]:
+def curve(run: Run, key: str) -> list[tuple[float, float]]:
     """Its points along the steps."""
     [found] = read([run], [key])
     points = list(zip(found.x.tolist(), found.y.tolist(), strict=True))
