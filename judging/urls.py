@@ -15,10 +15,11 @@ from judging.views.criteria import criteria, criterion, rubric
 from judging.views.gold import gold_sets
 from judging.views.judges import judge, judge_change, judge_edit, judge_new, judges
 from judging.views.judging_by_models import assignment_change, tournament_judges, tournament_judges_standing
+from judging.views.judgment_files import judgments_import, tournament_file, tournament_files
 from judging.views.making import tournament_new
 from judging.views.news import judging_news
-from judging.views.run_ratings import run_ratings
 from judging.views.panels import tournament_panels
+from judging.views.run_ratings import run_ratings
 from judging.views.tournament import (
     tournament,
     tournament_change,
@@ -42,6 +43,8 @@ tournament_urls = [
     path("board/history/", tournament_board_history, name="tournament-board-history"),
     path("board/history/chart/", tournament_board_history_chart, name="tournament-board-history-chart"),
     path("panels/", tournament_panels, name="tournament-panels"),
+    path("files/", tournament_files, name="tournament-files"),
+    path("files/<slug:form>/", tournament_file, name="tournament-file"),
     path("invitations/", tournament_invite, name="tournament-invite"),
     path("invitations/<int:n>/revoke/", tournament_uninvite, name="tournament-uninvite"),
 ]
@@ -70,6 +73,7 @@ vote_urls = [
 urlpatterns = [
     path("judging/", tournaments, name="tournaments"),
     path("judging/new/", tournament_new, name="tournament-new"),
+    path("judging/import/", judgments_import, name="judgments-import"),
     path("judging/news/", judging_news, name="judging-news"),
     path("judging/criteria/", include(criteria_urls)),
     path("judging/gold/", gold_sets, name="gold-sets"),

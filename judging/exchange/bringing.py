@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from hashlib import file_digest
+from hashlib import sha256
 from itertools import islice
 from typing import BinaryIO
 
 from django.db import connection, transaction
 from django.utils import timezone
 
-from judging.exchange.files import rows
+from judging.exchange.files import MB, rows
 from judging.exchange.keeping import Keeper
 from judging.exchange.place import Place, tournament_at
 from judging.models import JudgmentFile, Tournament
@@ -97,8 +97,7 @@ def bring_in(files: Sequence[File], place: Place) -> Brought:
 
 def _file(file: File, keeper: Keeper, place: Place) -> Told:
     told = Told(file.name[-NAME_AT_MOST:])
-    digest = file_digest(file.content, "sha256").hexdigest()
-    file.content.seek(0)
+    digest = _digest(file.content)
     said = each(rows(file.content, told.name))
     while block := list(islice(said, AT_ONCE)):
         _block(block, keeper, told)
@@ -109,6 +108,14 @@ def _file(file: File, keeper: Keeper, place: Place) -> Told:
     if told.read:
         _note(keeper.tournament, told, digest, place)
     return told
+
+
+def _digest(content: BinaryIO) -> str:
+    digest = sha256()
+    while piece := content.read(MB):
+        digest.update(piece)
+    content.seek(0)
+    return digest.hexdigest()
 
 
 def _block(block: Iterable[tuple[str, object]], keeper: Keeper, told: Told) -> None:

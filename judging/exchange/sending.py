@@ -27,8 +27,8 @@ def send(said: Iterator[str], name: str, media_type: str) -> StreamingHttpRespon
 
 async def _sent(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
     """Each piece is made in the thread that talks to the database."""
-    following = sync_to_async(next)
-    while (piece := await following(pieces, None)) is not None:
+    following = sync_to_async(lambda: next(pieces, None))
+    while (piece := await following()) is not None:
         yield piece
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
-from django.db.models import Avg, Count, F, Q
+from django.db.models import Avg, Count, F, Q, Sum
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -124,6 +124,7 @@ def _standing(request: SignedIn, found: Tournament) -> dict[str, Any]:
         "tournament": found, "pairs": counted.pairs, "judged": counted.judged, "own": own,
         "prompts": found.chosen_prompts.count(), "voted": voted(found) if own else [],
         "voters": found.voters.count(),
+        "imported": found.judgment_files.aggregate(made=Sum("made"))["made"] or 0,
     }  # fmt: skip
 
 

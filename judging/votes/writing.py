@@ -55,8 +55,8 @@ def _order(one: Judgment) -> dict[str, Any]:
 
 
 def _rest(one: Judgment) -> dict[str, Any]:
-    said = {"judge": one.annotator, "category": one.category, "lengths": one.lengths and list(one.lengths)}
-    said |= {"judge_kind": "person" if one.is_person else "", "contestants": list(one.also)}
+    said: dict[str, Any] = {"judge": one.annotator, "judge_kind": "person" if one.is_person else ""}
+    said |= {"category": one.category, "lengths": one.lengths and list(one.lengths), "contestants": list(one.also)}
     return {key: value for key, value in said.items() if value}
 
 

@@ -129,6 +129,7 @@ def _put_to_work(things: Things) -> Write:
 ITERATION = b"Iteration 1/1, Time: 1.00s, Mean: -1.00, Min: -2.00, Max: 0.00, Std: 0.50\n"
 A_LIMIT = {"person": "other", "experiment": "", "kind": "gpu", "hours": "5", "period": "all"}
 A_TOURNAMENT = {"name": "New", "prompts": "1", "seed": "0", "overlap": "1", "gold_every": "15"}
+A_JUDGMENT = b'{"model_a": "ada", "model_b": "bo", "winner": "tie", "question_id": 1}'
 A_GOLD_PAIR = b'{"prompt": "?", "response_a": "1", "response_b": "2", "expected": {"polite": "a"}}'
 A_JUDGE = {
     "name": "Other", "base_url": "http://127.0.0.1:9/v1", "model": "m", "sampling": "{}", "max_tokens": "2048",
@@ -160,6 +161,7 @@ WRITES: dict[str, Callable[[Things], Write]] = {
     "limit-set": lambda things: Write(form=A_LIMIT),
     "limit-remove": lambda things: Write([things.limit.pk]),
     "tournament-new": _tournament,
+    "judgments-import": lambda things: Write(form={"files": SimpleUploadedFile("a.jsonl", A_JUDGMENT)}),
     "tournament-change": lambda things: Write([things.tournament.pk], {"do": "delete"}),
     "tournament-invite": lambda things: Write([things.tournament.pk], {"names": "Dee", "days": "3"}),
     "tournament-uninvite": _uninvite,

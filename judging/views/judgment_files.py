@@ -1,0 +1,113 @@
+"""Judgments in and out by hand: files dropped on a page become a tournament, and a tournament's become files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.core.exceptions import BadRequest, PermissionDenied
+from django.core.files.uploadedfile import UploadedFile
+from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext, gettext_lazy
+from django.views.decorators.http import require_http_methods, require_safe
+
+from judging import exchange
+from judging.access import may_hold, may_look_after
+from judging.exchange import Asked, Brought, CannotWrite, File, Place
+from judging.models import Tournament
+from judging.views.visible import visible_tournament
+from runs.views.parameters import SignedIn
+
+FILES_AT_MOST = 20
+OFFERED = 100
+TRANSCRIPT = "transcript"
+
+
+class ImportForm(forms.Form):
+    """Where the judgments go. The files stand beside it."""
+
+    name = forms.CharField(
+        required=False,
+        max_length=200,
+        label=gettext_lazy("Tournament"),
+        help_text=gettext_lazy("A new name, or one that you imported before; the first file's where none is given."),
+        widget=forms.TextInput(attrs={"list": "my-imported", "autocomplete": "off"}),
+    )
+    is_private = forms.BooleanField(required=False, label=gettext_lazy("Only I may see it"))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def judgments_import(request: SignedIn) -> HttpResponse:
+    """The form; a POST imports, and tells what became of each file."""
+    if not may_hold(request.user):
+        raise PermissionDenied
+    form = ImportForm(
+        request.POST if request.method == "POST" else None, initial={"name": request.GET.get("name", "")[:200]}
+    )
+    uploads = request.FILES.getlist("files")
+    problem = too_much(uploads) if request.method == "POST" else ""
+    brought = None
+    if request.method == "POST" and form.is_valid() and not problem:
+        place = Place(request.user, form.cleaned_data["name"], is_private=form.cleaned_data["is_private"])
+        brought = brought_by(uploads, place)
+    context = {
+        "form": form, "problem": problem, "brought": brought, "mine": _mine(request),
+        "upload_at_most": exchange.UPLOAD_AT_MOST, "uploads_at_most": FILES_AT_MOST,
+    }  # fmt: skip
+    return TemplateResponse(request, "judging/import.html", context, status=400 if problem or form.errors else 200)
+
+
+@require_safe
+def tournament_files(request: SignedIn, pk: int) -> HttpResponse:
+    """What was read into a tournament, and what it can be written as."""
+    found = visible_tournament(request, pk)
+    context = {
+        "tournament": found, "own": may_look_after(request.user, found),
+        "files": found.judgment_files.select_related("by").order_by("-pk"),
+        "without_scores": exchange.without_scores(found), "has_calls": found.assignments.exists(),
+    }  # fmt: skip
+    return TemplateResponse(request, "judging/files.html", context)
+
+
+@require_safe
+def tournament_file(request: SignedIn, pk: int, form: str) -> HttpResponseBase:
+    """A tournament's judgments as a file, line by line. `all`: those too that no board lets in; `names`: people by
+    their names, for its owner alone."""
+    found = visible_tournament(request, pk)
+    if form not in (*exchange.FORMS, TRANSCRIPT):
+        raise Http404(f"form must be one of {', '.join((*exchange.FORMS, TRANSCRIPT))}, not {form!r}")
+    own = may_look_after(request.user, found)
+    # Whoever still votes shall not know what others said.
+    if (request.GET.get("names") or form == TRANSCRIPT or found.closed_at is None) and not own:
+        raise PermissionDenied
+    if form == TRANSCRIPT:
+        return exchange.send(exchange.transcript_lines(found), exchange.name_of(found, form, "jsonl"), exchange.JSONL)
+    asked = Asked(form, bool(request.GET.get("all")), bool(request.GET.get("names")))
+    try:
+        exchange.check(found, asked)
+    except CannotWrite as error:
+        raise BadRequest(str(error)) from error
+    return exchange.sent(found, asked)
+
+
+def too_much(uploads: list[UploadedFile[Any]]) -> str:
+    """Why these are not taken; empty where they are."""
+    if not uploads:
+        return gettext("Choose at least one file.")
+    if len(uploads) > FILES_AT_MOST or sum(one.size or 0 for one in uploads) > exchange.UPLOAD_AT_MOST:
+        said = gettext("At most %(files)s files and %(most)s MB at once: take fewer, or manage.py judgments import.")
+        return said % {"files": FILES_AT_MOST, "most": exchange.UPLOAD_AT_MOST // exchange.MB}
+    return ""
+
+
+def brought_by(uploads: list[UploadedFile[Any]], place: Place) -> Brought:
+    """What became of uploaded files."""
+    return exchange.bring_in([File(one.name or "", one) for one in uploads], place)  # type: ignore[arg-type]
+
+
+def _mine(request: SignedIn) -> list[str]:
+    """Names to offer."""
+    imported = Tournament.objects.filter(owner=request.user, deleted_at=None, judgment_files__isnull=False)
+    return list(imported.order_by("name").values_list("name", flat=True).distinct()[:OFFERED])
