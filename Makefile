@@ -1,6 +1,6 @@
 # esweb. `make` prints the targets; `make demo` shows everything; `make check` is what CI runs.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test test-clusters test-browser test-houses test-site test-rest check bench soak fix lock config-reference words
+.PHONY: help setup demo run test test-clusters test-browser test-houses test-site test-rest check check-types bench soak fix lock config-reference words
 PY := .venv/bin/python
 export OMP_WAIT_POLICY := PASSIVE
 
@@ -19,8 +19,10 @@ run: setup ## Start esweb with its own PostgreSQL and Valkey
 # and gives way again.
 HOUSES := tests/chaos tests/esweb tests/flows
 SITE := tests/runs tests/security
+TESTS := test-clusters test-browser test-houses test-site test-rest
+BESIDE := --keep-going --jobs=6 --output-sync=line
 test: .venv/.installed-dev ## Run every test, the browser's too
-	$(MAKE) --keep-going --jobs=5 --output-sync=line test-clusters test-browser test-houses test-site test-rest
+	$(MAKE) $(BESIDE) $(TESTS)
 
 test-clusters: .venv/.installed-dev
 	$(PY) -m pytest -m "not browser" tests/clusters
@@ -40,10 +42,12 @@ test-rest: .venv/.installed-dev
 check: .venv/.installed-dev ## Everything that must hold: lint, format, types, contracts, migrations, tests
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
-	$(PY) -m mypy
-	.venv/bin/lint-imports
 	.venv/bin/djade --check --target-version 5.2 $$(git ls-files 'templates/*.html')
-	$(MAKE) test
+	$(MAKE) $(BESIDE) $(TESTS) check-types
+
+check-types: .venv/.installed-dev
+	nice $(PY) -m mypy
+	nice .venv/bin/lint-imports
 
 bench: .venv/.installed-dev ## Measure, side by side with a named peer; prints ratios
 	$(PY) -m benchmarks
