@@ -14,7 +14,7 @@ from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
 from ninja.operation import Operation
 
-from runs.api import router
+from judging.api import router
 from runs.api.auth import closed
 from runs.api.description import complete, words
 from runs.api.problems import answer_in_words, not_allowed

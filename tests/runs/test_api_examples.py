@@ -11,11 +11,14 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from esweb.api import api
+from judging import boards
+from judging.models import Assignment, Tournament
 from runs import access, jobs, launch, registry
 from runs.api.seeing import EXAMPLE_UID
 from runs.api.services import EXAMPLE
 from runs.costs import set_limit
 from runs.models import ApiToken, Attempt, Cluster, Experiment, Limit, Run, SavedView, Sweep
+from tests.judging.meeting import count_from_one, meeting
 from tests.runs import checkpointing, pages
 from tests.runs.calling import calls
 from workers.config import preset
@@ -56,7 +59,49 @@ def by_an_admin(run: Run) -> None:
     User.objects.filter(pk=run.created_by_id).update(is_superuser=True)
 
 
+def met(run: Run) -> None:
+    """A tournament of number 1, with a judge, its work and somebody invited of that number."""
+    count_from_one()
+    meeting(run.created_by, run.experiment)
+
+
+def met_by_none(run: Run) -> None:
+    """The same, with a judge that is free."""
+    met(run)
+    Assignment.objects.all().delete()
+
+
+def met_at_work(run: Run) -> None:
+    """The same, with a judge that can be paused."""
+    met(run)
+    Assignment.objects.update(state="running")
+
+
+def rated(run: Run) -> None:
+    """A board that was worked out."""
+    met(run)
+    found = Tournament.objects.get()
+    boards.keep(found, found.rubrics.order_by("pk")[0])
+
+
 PREPARED = {
+    **dict.fromkeys(
+        (
+            "read_tournament",
+            "change_tournament",
+            "list_verdicts",
+            "export_judgments",
+            "read_transcript",
+            "order_board",
+            "invite_voters",
+            "take_invitation_back",
+        ),
+        met,
+    ),
+    "make_tournament": lambda run: pages.record(run, pages.a_bit_of_everything((5,))),
+    "assign_judge": met_by_none,
+    "change_assignment": met_at_work,
+    "read_board": rated,
     "put_cluster": by_an_admin,
     "hold": lambda run: Attempt.objects.filter(run=run).update(state="queued"),
     "release": held,
@@ -131,7 +176,7 @@ def test_an_example_is_answered_as_described(name: str, run: Run, ada: User) -> 
 
 
 def test_whatever_takes_a_body_shows_one() -> None:
-    assert len(BODIES) == 18
+    assert len(BODIES) == 25
     for name in BODIES:
         assert all("example" in content for content in OPERATIONS[name][2]["requestBody"]["content"].values()), name
 

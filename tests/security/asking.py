@@ -27,7 +27,8 @@ POSTED = {
     "api:resume_sweep", "api:uncancel_sweep", "sweep-change", "sweep-extend", "api:hold", "api:move", "api:release",
     "api:remove_limit", "limit-set", "limit-remove", "queue-change",
     "tournament-change", "tournament-invite", "tournament-uninvite", "vote-choices", "vote-reveal",
-    "judge-change", "assignment-change",
+    "judge-change", "assignment-change", "api:import_judgments", "api:assign_judge", "api:change_assignment",
+    "api:invite_voters", "api:take_invitation_back", "api:order_board",
 }  # fmt: skip
 OF_NO_SITE = {
     "login", "sign-in", "invitation", "health", "api-docs", "api:openapi-json", "api:api-root", "settings-password",

@@ -117,6 +117,7 @@ def _aim_body(draw: st.DrawFn, case: Case, stage: Stage) -> None:
         case.body["preset"] = "es-micro"
         case.body.pop("experiment_name", None)
         case.body["experiment"] = draw(st.sampled_from(stage.experiments))
-    for name, values in (("experiment", stage.experiments), ("run", stage.uids)):
+    judges = [one.judge.pk for one in stage.meetings]
+    for name, values in (("experiment", stage.experiments), ("run", stage.uids), ("judge", judges)):
         if case.body.get(name) is not None:
             case.body[name] = draw(st.sampled_from(values))

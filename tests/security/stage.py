@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 
 from runs import access
 from runs.models import Experiment, Run, SavedView
+from tests.judging.meeting import Meeting, meeting
 from tests.runs import checkpointing, pages
 
 ANONYMOUS = "anonymous"
@@ -28,16 +29,20 @@ class Stage:
     experiments: list[int]
     views: list[int]
     tokens: list[int]
+    meetings: list[Meeting]
 
     def fits(self, path: str) -> dict[str, list[str] | list[int]]:
         """Values of the path's parameters that lead to something."""
         kind = path.split("/")[3]
         rows = {"experiments": self.experiments, "views": self.views, "tokens": self.tokens}
+        for name in ("tournament", "assignment", "invitation"):
+            rows[f"{name}s"] = [getattr(one, name).pk for one in self.meetings]
         return {"uid": self.uids, "key": self.keys, "step": [STEP, 0], "pk": rows.get(kind, [])}
 
 
-def set_for(role: str) -> Stage:
-    """The stage, with a token of scope admin for whoever calls: it does all that the person may do, and no more."""
+def set_for(role: str, *, judging: bool) -> Stage:
+    """The stage, with a token of scope admin for whoever calls: it does all that the person may do, and no more. With
+    tournaments where the calls are about `judging`."""
     caller = User.objects.create(username="caller")
     access.give_role(User.objects.create(username="keeper"), "admin")
     own = Experiment.objects.create(name="Concise", owner=caller)
@@ -46,12 +51,14 @@ def set_for(role: str) -> Stage:
     pages.record(going, pages.a_bit_of_everything((0, STEP)))
     checkpointing.save(going, STEP)
     view = SavedView.objects.create(name="Mine", owner=caller, page="experiments")
+    meetings = [meeting(caller, own), meeting(hidden.owner, hidden, SECRET, is_private=True)] if judging else []
     headers, token = _let_in(caller, role)
     runs = [going, ended, *hidden.runs.all()]
     return Stage(
         role=role, headers=headers, uids=[run.uid for run in runs],
         keys=[attempt.key for run in runs for attempt in run.attempts.all()],
         experiments=[own.pk, hidden.pk], views=[view.pk, hidden.saved_views.get().pk], tokens=[token],
+        meetings=meetings,
     )  # fmt: skip
 
 

@@ -1,0 +1,89 @@
+"""Boards over the API: as they were worked out last, and ordered in other ways."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django.http import Http404
+from ninja import P, QueryEx
+from ninja.errors import HttpError
+
+from judging import boards
+from judging.access import may_vote
+from judging.api.seeing import the_rubric, the_tournament
+from judging.api.shapes import BoardOut, NewOrder, OrderedOut
+from judging.boards import How
+from judging.exchange import rubrics_of
+from judging.models import Rubric, Tournament
+from runs.api.auth import ApiRequest, needs
+from runs.api.problems import Invalid
+from runs.api.routes import router
+from runs.api.seeing import RowId
+from workers.config import Problem
+
+Said = QueryEx[str, P(max_length=250, pattern=r"^[^\x00]*$")]
+
+
+@router.get("/tournaments/{pk}/board", response=BoardOut, auth=needs("read"), tags=["judging"], summary="Read a board")
+def read_board(
+    request: ApiRequest,
+    pk: RowId,
+    criterion: Said = "",
+    whose: Said = "all",
+    category: Said = "",
+    ties: Said = "",
+    swap: Said = "",
+    unit: Said = "",
+    level: Said = "",
+    anchor: Said = "",
+    prior: Said = "",
+) -> BoardOut:
+    """Ratings with intervals, differences and rank probabilities by one criterion, its first where none is named, as
+    they were worked out last, with the board's hash. One asked for in another way than the usual is there once it was
+    ordered: 404 until then."""
+    found = the_tournament(request.auth, pk)
+    rubric = the_rubric(found, criterion)
+    said = {"whose": whose, "category": category, "ties": ties, "swap": swap, "unit": unit, "level": level,
+            "anchor": anchor, "prior": prior}  # fmt: skip
+    how = _how(found, said)
+    kept = boards.board_of(found, rubric, how)
+    if kept is None:
+        raise Http404(f"This board has not been worked out yet: POST to /api/v1/tournaments/{pk}/board orders it")
+    return BoardOut(
+        criterion=_name(found, rubric), asked=kept.asked, hash=kept.digest, votes=kept.votes,
+        newer=boards.newer(found, rubric, how, kept), at=kept.at, board=kept.board,
+    )  # fmt: skip
+
+
+@router.post(
+    "/tournaments/{pk}/board",
+    response={202: OrderedOut},
+    auth=needs("launch"),
+    tags=["judging"],
+    summary="Order a board",
+    openapi_extra={"requestBody": {"content": {"application/json": {"example": {"ties": "davidson"}}}}},
+)
+def order_board(request: ApiRequest, pk: RowId, new: NewOrder) -> tuple[int, OrderedOut]:
+    """Has a board worked out, which takes seconds; read it then. Safe to repeat. Needs scope launch."""
+    if not may_vote(request.auth.person):
+        raise HttpError(403, "Your role is viewer, which orders nothing: ask an admin for the role member")
+    found = the_tournament(request.auth, pk)
+    rubric = the_rubric(found, new.criterion)
+    how = _how(found, new.dict(exclude={"criterion"}))
+    try:
+        boards.order(found, rubric, how, request.auth.person)
+    except boards.CannotOrder as error:
+        raise HttpError(409, str(error)) from error
+    return 202, OrderedOut(criterion=_name(found, rubric), asked=how.to_json())
+
+
+def _how(found: Tournament, said: Mapping[str, object]) -> How:
+    """Raises Invalid."""
+    try:
+        return How.of(said, dict.fromkeys(found.contestants.values_list("name", flat=True)))
+    except ValueError as error:
+        raise Invalid(Problem("", str(error))) from error
+
+
+def _name(found: Tournament, rubric: Rubric) -> str:
+    return rubrics_of(found)[rubric]

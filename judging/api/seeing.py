@@ -1,0 +1,61 @@
+"""Finds what a caller may see of judging. What they may not see does not exist for them: 404, never 403."""
+
+from __future__ import annotations
+
+from django.db.models import Q
+from django.http import Http404
+from ninja.errors import HttpError
+
+from judging.access import may_look_after
+from judging.exchange import rubrics_of
+from judging.models import Assignment, GoldSet, Judge, Rubric, Tournament
+from runs.api.auth import Caller
+from runs.api.problems import Invalid
+from workers.config import Problem
+
+
+def the_tournament(caller: Caller, pk: int) -> Tournament:
+    """The tournament, its owner at hand. Raises Http404."""
+    found = Tournament.objects.visible_to(caller.person).select_related("owner").filter(pk=pk).first()
+    if found is None:
+        raise Http404(f"There is no tournament {pk} that you may see")
+    return found
+
+
+def own_tournament(caller: Caller, pk: int) -> Tournament:
+    """One that the caller looks after. Raises Http404, HttpError."""
+    found = the_tournament(caller, pk)
+    if not may_look_after(caller.person, found):
+        raise HttpError(403, f"Tournament {pk} belongs to {found.owner.get_username()}: take one of your own")
+    return found
+
+
+def the_rubric(tournament: Tournament, criterion: str) -> Rubric:
+    """The tournament's rubric that files and this API call so; its first where none is named. Raises Invalid."""
+    named = {name: rubric for rubric, name in rubrics_of(tournament).items()}
+    if not criterion and named:
+        return next(iter(named.values()))
+    if criterion not in named:
+        choices = ", ".join(map(repr, named)) or "none"
+        raise Invalid(Problem("criterion", f"must be one of {choices}, not {criterion!r}"))
+    return named[criterion]
+
+
+def the_judge(caller: Caller, pk: int) -> Judge:
+    """A judge that the caller may see and that can be asked. Raises Invalid: it is named in a body."""
+    rows = Judge.objects.visible_to(caller.person).filter(kind=Judge.Kind.OPENAI, retired_at=None)
+    found = rows.select_related("owner", "key").filter(pk=pk).first()
+    if found is None:
+        raise Invalid(Problem("judge", f"there is no judge {pk} that can be asked: GET /api/v1/judges lists them"))
+    return found
+
+
+def the_assignment(caller: Caller, pk: int) -> Assignment:
+    """The assignment, its judge at hand. Raises Http404."""
+    judges, tournaments = Judge.objects.visible_to(caller.person), Tournament.objects.visible_to(caller.person)
+    seen = Q(gold_set__in=GoldSet.objects.visible_to(caller.person)) | Q(tournament__in=tournaments)
+    rows = Assignment.objects.filter(seen, judge__in=judges).select_related("judge__owner", "tournament")
+    found = rows.filter(pk=pk).first()
+    if found is None:
+        raise Http404(f"There is no assignment {pk} that you may see")
+    return found

@@ -1,0 +1,211 @@
+"""Tournaments over the API: made, read, paused and closed; and the verdicts in them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from ninja import P, QueryEx
+from ninja.errors import HttpError
+
+from judging import asking, tournaments
+from judging.access import may_look_after
+from judging.api.seeing import own_tournament, the_rubric, the_tournament
+from judging.api.shapes import (
+    AssignmentOut,
+    ChangedTournament,
+    ContestantOut,
+    CriterionOut,
+    EntryIn,
+    InvitationOut,
+    NewTournament,
+    TournamentDetail,
+    TournamentOut,
+    TournamentsOut,
+    VerdictOut,
+    VerdictsOut,
+)
+from judging.exchange import called, rubrics_of, speakers
+from judging.forms import newest_rubrics
+from judging.models import JudgmentFile, Rubric, Tournament, Verdict
+from judging.rubrics import make_standard
+from judging.turns import judged
+from runs.api.auth import ApiRequest, Caller, needs
+from runs.api.paging import page
+from runs.api.problems import Invalid
+from runs.api.repeating import once
+from runs.api.routes import router
+from runs.api.seeing import EXAMPLE_UID, Id, Limit, RowId, Words
+from runs.models import Run
+from workers.config import Problem
+
+NEW = {
+    "name": "Is ES more helpful?",
+    "contestants": [{"run": EXAMPLE_UID, "step": 0}, {"run": EXAMPLE_UID, "step": 5}],
+    "criteria": ["helpfulness"],
+    "prompts": 1,
+}
+SHOWN = 100
+Criterion = QueryEx[
+    str, P(max_length=250, pattern=r"^[^\x00]*$", description="by its name in the tournament; else its first one")
+]
+
+
+def _body(example: dict[str, Any]) -> dict[str, Any]:
+    return {"requestBody": {"content": {"application/json": {"example": example}}}}
+
+
+@router.get("/tournaments", response=TournamentsOut, auth=needs("read"), tags=["judging"], summary="List tournaments")
+def list_tournaments(request: ApiRequest, q: Words = "", cursor: Id = None, limit: Limit = 50) -> TournamentsOut:
+    """Tournaments that you may see, newest first, page by page."""
+    found = _with_imports(Tournament.objects.visible_to(request.auth.person))
+    for word in q.split():
+        found = found.filter(Q(name__icontains=word) | Q(question__icontains=word))
+    items, following = page(found.select_related("owner"), cursor, limit)
+    return TournamentsOut(items=[TournamentOut(**TournamentOut.said(one)) for one in items], next=following)
+
+
+@router.post(
+    "/tournaments",
+    response={201: TournamentDetail},
+    auth=needs("launch"),
+    tags=["judging"],
+    summary="Make a tournament",
+    openapi_extra=_body(NEW),
+)
+@once
+def make_tournament(request: ApiRequest, new: NewTournament) -> tuple[int, TournamentDetail]:
+    """Lets the greedy answers of two or more runs, or of one at several steps, meet in blind pairs on prompts that all
+    of them answered. Needs scope launch."""
+    make_standard()
+    entries = [_entry(request.auth, n, one) for n, one in enumerate(new.contestants)]
+    said = new.dict(exclude={"contestants", "criteria"})
+    draft = tournaments.Draft(entries=entries, rubrics=_newest(request.auth, new.criteria), **said)
+    try:
+        made = tournaments.make(request.auth.person, draft)
+    except tournaments.CannotMake as error:
+        raise HttpError(409, str(error)) from error
+    return 201, detail(request.auth, made)
+
+
+@router.get(
+    "/tournaments/{pk}",
+    response=TournamentDetail,
+    auth=needs("read"),
+    tags=["judging"],
+    summary="Read a tournament",
+)
+def read_tournament(request: ApiRequest, pk: RowId) -> TournamentDetail:
+    """Who and what takes part, how far it is, which judges are at work; to its owner, who is invited."""
+    return detail(request.auth, the_tournament(request.auth, pk))
+
+
+@router.patch(
+    "/tournaments/{pk}",
+    response=TournamentDetail,
+    auth=needs("launch"),
+    tags=["judging"],
+    summary="Pause, close or open a tournament",
+    openapi_extra=_body({"state": "paused"}),
+)
+def change_tournament(request: ApiRequest, pk: RowId, new: ChangedTournament) -> TournamentDetail:
+    """Whether it takes votes. Needs scope launch, and that it is yours. Safe to repeat."""
+    found = own_tournament(request.auth, pk)
+    with transaction.atomic():
+        if new.state != "closed":
+            tournaments.go_on(found)
+        if new.state != "open":
+            (tournaments.pause if new.state == "paused" else tournaments.close)(found)
+    return detail(request.auth, the_tournament(request.auth, pk))
+
+
+@router.get(
+    "/tournaments/{pk}/verdicts",
+    response=VerdictsOut,
+    auth=needs("read"),
+    tags=["judging"],
+    summary="List verdicts",
+)
+def list_verdicts(
+    request: ApiRequest,
+    pk: RowId,
+    criterion: Criterion = "",
+    every: Annotated[bool, P(description="those too that were replaced or taken back")] = False,
+    cursor: Id = None,
+    limit: Limit = 50,
+) -> VerdictsOut:
+    """What people, by number, and judges said by one criterion, in the order in which they said it. Scores and sides
+    are of `a` and `b`, wherever they stood. Needs that it is yours while it takes votes: a voter shall not see what
+    others said."""
+    found = the_tournament(request.auth, pk)
+    if found.closed_at is None:
+        own_tournament(request.auth, pk)
+    rows = Verdict.objects.filter(
+        comparison__tournament=found, comparison__gold_pair=None, rubric=the_rubric(found, criterion)
+    )
+    related = rows.select_related("comparison__a", "comparison__b")
+    items, following = page(related if every else related.current(), cursor, limit, newest_first=False)
+    return VerdictsOut(items=_said(found, items), next=following)
+
+
+def detail(caller: Caller, found: Tournament) -> TournamentDetail:
+    """All that is told of a tournament."""
+    row = _with_imports(Tournament.objects.filter(pk=found.pk)).select_related("owner").get()
+    at_work = list(row.assignments.select_related("judge").order_by("-pk")[:SHOWN])
+    invited = row.invitations.order_by("pk") if may_look_after(caller.person, row) else None
+    verdicts = Verdict.objects.rating().filter(comparison__tournament=row)
+    return TournamentDetail(
+        **TournamentOut.said(row),
+        contestants=_contestants(caller, row),
+        criteria=[CriterionOut(name=n, rubric=str(r), digest=r.digest) for r, n in rubrics_of(row).items()],
+        prompts=row.chosen_prompts.count(),
+        pairs=row.comparisons.filter(gold_pair=None).count(),
+        judged=judged({row.pk: row})[row.pk],
+        verdicts=verdicts.count(),
+        assignments=[AssignmentOut.of(*one) for one in zip(at_work, asking.standings(at_work), strict=True)],
+        invitations=None if invited is None else [InvitationOut.of(one) for one in invited],
+    )
+
+
+def _with_imports(rows: QuerySet[Tournament]) -> QuerySet[Tournament]:
+    return rows.annotate(imported=Exists(JudgmentFile.objects.filter(tournament=OuterRef("pk"))))
+
+
+def _contestants(caller: Caller, found: Tournament) -> list[ContestantOut]:
+    rows = list(found.contestants.select_related("run").order_by("place"))
+    seen = set(Run.objects.visible_to(caller.person).filter(contestants__in=rows).values_list("uid", flat=True))
+    return [
+        ContestantOut(name=one.name, run=one.run.uid if one.run and one.run.uid in seen else None, step=one.step,
+                      split=one.split)
+        for one in rows
+    ]  # fmt: skip
+
+
+def _entry(caller: Caller, n: int, said: EntryIn) -> tournaments.Entry:
+    run = Run.objects.visible_to(caller.person).filter(uid=said.run).first()
+    if run is None:
+        raise Invalid(Problem(f"contestants.{n}.run", f"there is no run {said.run} that you may see"))
+    return tournaments.Entry(run, said.step, said.split)
+
+
+def _newest(caller: Caller, slugs: list[str]) -> list[Rubric]:
+    known = {rubric.criterion.slug: rubric for rubric in newest_rubrics(caller.person)}
+    unknown = [slug for slug in slugs if slug not in known]
+    if unknown:
+        raise Invalid(Problem("criteria", f"must be of {', '.join(known)}, not {', '.join(unknown)}"))
+    return [known[slug] for slug in dict.fromkeys(slugs)]
+
+
+def _said(found: Tournament, rows: list[Verdict]) -> list[VerdictOut]:
+    who, prompts = speakers(found), called(list(found.chosen_prompts.select_related("prompt")))
+    names = {rubric.pk: name for rubric, name in rubrics_of(found).items()}
+    return [
+        VerdictOut(
+            id=one.pk, criterion=names[one.rubric_id], prompt=prompts[one.comparison.prompt_id or 0],
+            a=str(one.comparison.a), b=str(one.comparison.b), outcome=one.outcome, first=one.first,
+            score_a=one.score_a, score_b=one.score_b, by=who.name(one.voter_id, one.judge_id),
+            is_person=one.judge_id is None, sample=one.sample, is_blind=one.is_blind, at=one.at,
+        )
+        for one in rows
+    ]  # fmt: skip
