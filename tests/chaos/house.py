@@ -16,8 +16,8 @@ from tests.chaos.residents import Resident, residents
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = frozenset({"up", "web", "worker", "beat", "follow", "other"})
 SLOTS = 3
-STARTS_SECONDS = 120.0
-DIES_SECONDS = 30.0
+STARTS_SECONDS = 300.0
+DIES_SECONDS = 90.0
 # They would name the servers and the data of the tests around us.
 OTHERS = frozenset({"DATABASE_URL", "REDIS_URL", "ESWEB_DATA", "DJANGO_SETTINGS_MODULE"})
 
