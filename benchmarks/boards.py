@@ -1,0 +1,116 @@
+"""A board of 100 000 verdicts on 20 models as it is worked out of the database, by the job that keeps boards.
+
+    python -m benchmarks.boards
+
+The limit is the goal's own: 5 s for reading the verdicts and rating them with 1000 resamples of prompts. Beside it,
+with no limit, all that stands on a board's page: controls, 200 orders of online Elo, held-out prompts, agreement, and
+the snapshot. Exits 1 where the goal is missed.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from benchmarks import servers
+from benchmarks.ratings import best
+
+if TYPE_CHECKING:
+    from judging.models import Rubric, Tournament
+    from runs.models import Run
+
+MODELS, PROMPTS, VERDICTS, WORDS = 20, 260, 100_000, 130
+VOTERS = 3
+GOAL = 5.0
+AT_ONCE = 5000
+
+
+def fill() -> tuple[Tournament, Rubric]:
+    """A tournament of all models on all prompts, judged by three people."""
+    from judging.models import Rubric
+    from judging.rubrics import make_standard
+    from judging.tournaments import Draft, Entry, make
+
+    make_standard()
+    rubric = Rubric.objects.select_related("criterion").order_by("pk")[0]
+    entries = [Entry(run, 0, "eval") for run in answered()]
+    owner = servers.experiment().owner
+    made = make(owner, Draft("Benchmark", entries, [rubric], prompts=PROMPTS, seed=1, overlap=VOTERS))
+    vote(made, rubric)
+    servers.settle()
+    return made, rubric
+
+
+def answered() -> list[Run]:
+    """Runs that answered every prompt."""
+    from runs.models import Attempt, Cluster, Prompt, Response, Run
+
+    rng, experiment = np.random.default_rng(0), servers.experiment()
+    prompts = Prompt.objects.bulk_create(
+        Prompt(name=str(k), digest=f"{k:064x}", text=f"Question {k}?") for k in range(PROMPTS)
+    )
+    found = []
+    for k in range(MODELS):
+        run = Run.objects.create(
+            experiment=experiment, name=f"model-{k:02}", method="es", seed=k, config={}, created_by=experiment.owner
+        )
+        cluster = Cluster.objects.get(name="local")
+        attempt = Attempt.objects.create(run=run, n=1, key=f"esweb-{run.uid}-a1", cluster=cluster, state="completed")
+        Response.objects.bulk_create(
+            Response(
+                run=run, attempt=attempt, epoch=1, seq=n, step=0, split="eval", prompt=prompt, sample=0,
+                text="word " * int(rng.integers(WORDS // 2, 2 * WORDS)), tokens=WORDS, reward=0.0,
+            )
+            for n, prompt in enumerate(prompts)
+        )  # fmt: skip
+        found.append(run)
+    return found
+
+
+def vote(tournament: Tournament, rubric: Rubric) -> None:
+    """Bradley-Terry verdicts, a fifth of them ties: so many of all comparisons' as there are to be."""
+    from judging.models import Comparison, Verdict, Voter
+
+    rng = np.random.default_rng(1)
+    theta = rng.normal(0, 0.5, MODELS)
+    voters = Voter.objects.bulk_create(
+        Voter(tournament=tournament, number=k, imported_name=f"voter {k}") for k in range(VOTERS)
+    )
+    met = list(Comparison.objects.filter(tournament=tournament).values_list("pk", "a__place", "b__place"))
+    asked = [(one, voter.pk) for voter in voters for one in met][:VERDICTS]
+    chance, tie, side = rng.random(VERDICTS), rng.random(VERDICTS) < 0.2, rng.random(VERDICTS) < 0.5
+    rows = [
+        Verdict(
+            comparison_id=pk, rubric=rubric, voter_id=voter, first="a" if side[n] else "b",
+            outcome="tie" if tie[n] else "a" if chance[n] < 1 / (1 + np.exp(theta[b] - theta[a])) else "b",
+        )
+        for n, ((pk, a, b), voter) in enumerate(asked)
+    ]  # fmt: skip
+    Verdict.objects.bulk_create(rows, batch_size=AT_ONCE)
+
+
+def main() -> int:
+    """Measures, prints, and returns 1 where the goal is missed."""
+    with servers.site():
+        from judging.boards import keep, votes_in
+        from judging.models import Snapshot
+        from judging.ratings import Asked, board
+
+        tournament, rubric = fill()
+        read = best(lambda: votes_in(tournament, rubric))
+        votes = votes_in(tournament, rubric)
+        rate = best(lambda: board(votes, Asked()))
+        whole = best(lambda: keep(tournament, rubric), rounds=1)
+        kept = Snapshot.objects.get()
+        assert kept.digest == board(votes).hash
+    print(f"{len(votes)} verdicts, {MODELS} models, {PROMPTS} prompts, {Asked().resampling.resamples} resamples")
+    print(f"  verdicts read            {read:7.3f} s\n  board                    {rate:7.3f} s")
+    print(f"  both                     {read + rate:7.3f} s, goal {GOAL:g} s ({(read + rate) / GOAL:.2f}x)")
+    print(f"  all of a page, and kept  {whole:7.3f} s")
+    return int(read + rate > GOAL)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
