@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
 from judging.models import Rubric
@@ -70,6 +71,17 @@ class Judged:
         slugs = found.order_by("criterion__slug").values_list("criterion__slug", flat=True).distinct()
         options = {slug: slug for slug in slugs}
         return {CRITERION: Picked(_("Judged by"), _("any criterion"), options)} if options else {}
+
+    def notes(self, columns: Columns) -> Sequence[str]:
+        """Why whoever votes sees less than others."""
+        if not met(columns).blind:
+            return ()
+        return (
+            gettext(
+                "You vote in a tournament of these runs: until it is closed, what was said of answers is shown only "
+                "where you have judged them yourself."
+            ),
+        )
 
     def table(self, columns: Columns, picked: Mapping[str, str]) -> Sql:
         """A row an answer that was judged against the pinned one."""

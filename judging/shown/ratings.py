@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.urls import reverse
+
 from judging.boards import USUAL
 from judging.models import Contestant, Rubric, Snapshot, Tournament
 from runs.models import Run
@@ -23,6 +25,12 @@ class Placed:
     rubric: Rubric
     snapshot: Snapshot | None
     standing: Mapping[str, Any] | None
+
+    @property
+    def board(self) -> str:
+        """Its board's address."""
+        place = reverse("tournament-board", args=[self.contestant.tournament_id])
+        return f"{place}?criterion={self.rubric.criterion.slug}"
 
     @property
     def rating(self) -> Mapping[str, float | None] | None:

@@ -53,6 +53,9 @@ class Teller(Protocol):
     def picked(self, columns: Columns) -> Mapping[str, Picked]:
         """What may be picked for these columns, by name; empty where nothing is told of them."""
 
+    def notes(self, columns: Columns) -> Sequence[str]:
+        """What is to be known of what is told, or not told, of these columns."""
+
     def table(self, columns: Columns, picked: Mapping[str, str]) -> Sql:
         """A query of one row an answer of which something is told: its `id`, and what flags and sorts need."""
 
@@ -79,6 +82,11 @@ def tellers() -> tuple[Teller, ...]:
 def picked(columns: Columns) -> dict[str, Picked]:
     """What may be picked for these columns, of all of them."""
     return {name: one for teller in _tellers for name, one in teller.picked(columns).items()}
+
+
+def notes(columns: Columns) -> list[str]:
+    """What all of them have to say about what they tell."""
+    return [note for teller in _tellers for note in teller.notes(columns)]
 
 
 def chips(columns: Columns, rows: Sequence[Sequence[int | None]]) -> dict[int, list[Chip]]:

@@ -31,6 +31,7 @@ from runs.viewer import (
     picked,
     points,
     sums,
+    telling,
 )
 from runs.viewer.columns import SPLIT
 from runs.views import viewer_forms
@@ -117,6 +118,7 @@ def _page(request: SignedIn, columns: Columns, asked: Asked, picks: dict[str, Pi
         "found": found, "rows": rows, "troubles": troubles, "differing": differing,
         "heads": viewer_forms.heads(request.GET, columns, each), "is_sensitive": is_sensitive,
         "is_covered": is_sensitive and is_covered(request), "in_words": in_words(asked, request.GET, picks),
+        "notes": telling.notes(columns),
         "form": viewer_forms.form_of(request.GET, columns, asked, picks), "has_costs": is_sensitive,
         **_ways(request, found),
     }  # fmt: skip

@@ -85,4 +85,4 @@ def test_a_demonstration_that_ended_before_is_judged_when_it_starts_again(
     for _ in range(2):
         call_command("demo_experiment", "--once", "--site", "http://127.0.0.1:8000")
     held = Tournament.objects.get()
-    assert f"The board: http://127.0.0.1:8000{held.get_absolute_url()}" in capsys.readouterr().out
+    assert f"The board: http://127.0.0.1:8000{held.get_absolute_url()}board/" in capsys.readouterr().out

@@ -10,6 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.urls import reverse
 from redis.exceptions import RedisError
 
 from esweb.celery import app
@@ -105,7 +106,7 @@ class Command(BaseCommand):
             pairs = held.comparisons.count()
             self.say(f"{pairs} pairs of answers, judged both ways round by rules of form alone, by no model:")
             self.say("", meeting.board(held), "")
-            self.say(f"The board: {self.site}{held.get_absolute_url()}")
+            self.say(f"The board: {self.site}{reverse('tournament-board', args=[held.pk])}")
 
     def say(self, *lines: str) -> None:
         """Seen at once, also where it goes to a file."""

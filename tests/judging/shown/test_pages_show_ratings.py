@@ -48,6 +48,7 @@ def test_a_run_shows_its_rating_with_what_is_known_of_it(ada_client: Client, ada
     page = of(ada_client, first.run)
     assert f"<strong>{standing['rating']['value']:.0f}</strong>" in page
     assert f"{standing['rating']['low']:.0f} … {standing['rating']['high']:.0f}" in page
+    assert f"{reverse('tournament-board', args=[made.pk])}?criterion=helpfulness" in page
     assert "helpfulness v1" in page and " of 3<" in page and ">48<" in page
 
 

@@ -109,6 +109,8 @@ def test_each_answer_has_a_chip_a_criterion_that_says_who_said_what(
     Voter.objects.create(tournament=met.tournament, number=2, user=bo)
     blind = bo_client.get(address(met.base, met.tuned))
     assert not any(cell.told for row in blind.context["rows"] for cell in row.cells)
+    said = "shown only where you have judged them yourself"
+    assert said in blind.content.decode() and said not in page.content.decode()
 
 
 def test_only_who_may_see_the_tournament_sees_anything_of_it(
