@@ -71,8 +71,11 @@ def test_a_waiting_job_says_why_on_its_page_and_leaves_the_queue(
 
 
 @HERE
-def test_an_agent_that_hears_nothing_is_ended_after_the_grace(experiment: Experiment, far: Far) -> None:
+def test_an_agent_that_hears_nothing_is_ended_after_the_grace(
+    experiment: Experiment, far: Far, monkeypatch: pytest.MonkeyPatch
+) -> None:
     be_patient(grace=1.0)
+    monkeypatch.setattr(launch.cancelling, "KILL_SECONDS", 1.0)
     far.program = IGNORES_TERM
     run = run_far(experiment)
     agent = owner(there(started(run)))
