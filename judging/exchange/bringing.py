@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from itertools import islice
+from itertools import count, islice
 from typing import BinaryIO
 
 from django.db import connection, transaction
@@ -90,8 +90,6 @@ def bring_in(files: Sequence[File], place: Place) -> Brought:
     if any(one.made or one.changed for one in told):
         # What is closed for long has boards that nobody works out again.
         Tournament.objects.filter(pk=tournament.pk, closed_at__isnull=False).update(closed_at=timezone.now())
-    if sum(one.made for one in told) > AT_ONCE:
-        _count_anew()
     return Brought(tournament, is_new, told)
 
 
@@ -99,8 +97,12 @@ def _file(file: File, keeper: Keeper, place: Place) -> Told:
     told = Told(file.name[-NAME_AT_MOST:])
     digest = _digest(file.content)
     said = each(rows(file.content, told.name))
-    while block := list(islice(said, AT_ONCE)):
+    for number in count(1):
+        if not (block := list(islice(said, AT_ONCE))):
+            break
         _block(block, keeper, told)
+        if len(block) == AT_ONCE and number.bit_count() == 1:
+            _count_anew()
         if told.read >= JUDGMENTS_AT_MOST and next(said, None) is not None:
             most = f"has more than {JUDGMENTS_AT_MOST} judgments: the rest is not read"
             told.refuse(Problem(told.name, most))
@@ -129,8 +131,8 @@ def _block(block: Iterable[tuple[str, object]], keeper: Keeper, told: Told) -> N
 
 
 def _count_anew() -> None:
-    """Tells the database how many rows there are now: until it looks by itself, it plans for as few as there were, and
-    a board of them takes minutes."""
+    """Tells the database how many rows there are now, each time that they have doubled: until it looks by itself it
+    plans for as few as there were, and a board of them takes minutes."""
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE judging_verdict, judging_comparison, judging_chosenprompt, judging_judge, runs_prompt")
 

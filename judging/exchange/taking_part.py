@@ -46,6 +46,9 @@ class Contestants:
         new = [one for one in self.of.values() if one.pk is None]
         runs: dict[str, list[Run]] = {}
         visible = Run.objects.visible_to(self.tournament.owner).filter(source__isnull=False)
+        if not self.tournament.is_private:
+            # Else whoever may not see the run would not see the tournament either.
+            visible = visible.filter(experiment__is_private=False)
         for run in visible.filter(name__in=[one.name for one in new]):
             runs.setdefault(run.name, []).append(run)
         for one in new:

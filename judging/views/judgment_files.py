@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from judging import exchange
 from judging.access import may_hold, may_look_after
+from judging.boards import board_of
 from judging.exchange import Asked, Brought, CannotWrite, File, Place
 from judging.models import Tournament
 from judging.views.visible import visible_tournament
@@ -66,6 +67,7 @@ def tournament_files(request: SignedIn, pk: int) -> HttpResponse:
     context = {
         "tournament": found, "own": may_look_after(request.user, found),
         "files": found.judgment_files.select_related("by").order_by("-pk"),
+        "boards": [(name, board_of(found, rubric)) for rubric, name in exchange.rubrics_of(found).items()],
         "without_scores": exchange.without_scores(found), "has_calls": found.assignments.exists(),
     }  # fmt: skip
     return TemplateResponse(request, "judging/files.html", context)

@@ -13,6 +13,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
+from judging.boards import keep
 from judging.models import JudgmentFile, Tournament, Verdict
 from runs.models import Experiment
 from tests.fakes.judge_server import KEY, JudgeServer
@@ -42,8 +43,9 @@ def test_a_file_that_is_dropped_becomes_a_tournament_and_its_page_says_what_was_
     made = Tournament.objects.get()
     assert "1 judgment read in Paper: 1 new; 1 row not understood." in page
     assert "mine.jsonl, line 2: is not JSON" in page and made.get_absolute_url() in page
+    digest = keep(made, made.rubrics.get()).digest
     shown = ada_client.get(reverse("tournament-files", args=[made.pk])).content.decode()
-    assert "Imported, not calibrated here" in shown and "line 2: is not JSON" in shown
+    assert digest in shown and "Imported, not calibrated here" in shown and "line 2: is not JSON" in shown
     opened = ada_client.get(made.get_absolute_url()).content.decode()
     assert "&lt;b&gt;bo&lt;/b&gt;" in opened and reverse("tournament-files", args=[made.pk]) in opened
     assert 'value="Paper"' in ada_client.get(reverse("judgments-import")).content.decode()
@@ -79,6 +81,8 @@ def test_while_it_takes_votes_only_its_owner_reads_what_others_said(
     made = held(ada, experiment, prompts=1)
     address = reverse("tournament-file", args=[made.pk, "csv"])
     assert bo_client.get(address).status_code == 403 and ada_client.get(address).status_code == 200
+    page = bo_client.get(reverse("tournament-files", args=[made.pk])).content.decode()
+    assert "only its owner reads what was said" in page and address not in page
 
 
 def test_the_transcript_holds_what_was_sent_and_no_key(
