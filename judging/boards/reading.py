@@ -86,7 +86,8 @@ def _length(
 ) -> Floats:
     met = Comparison.objects.filter(tournament=tournament, gold_pair=None)
     theirs = Q(pk__in=met.values("response_a")) | Q(pk__in=met.values("response_b"))
-    words = dict(Response.objects.filter(theirs, words__isnull=False).values_list("pk", "words"))
+    rows = Response.objects.filter(theirs, words__isnull=False).values_list("pk", "words")
+    words: dict[int | None, int | None] = {pk: count for pk, count in rows}  # noqa: C416  (None may be asked for)
     pairs = np.array([[words.get(one, np.nan) for one in answers] for answers in (answer_a, answer_b)], np.float64)
     said = np.array([said_a, said_b], np.float64)
     known = np.isfinite(said).all(axis=0)

@@ -9,12 +9,10 @@ from typing import Any
 
 from django.utils.translation import gettext
 
-from judging.views.board_words import Said, elo, interval, leader
+from judging.views.board_words import Said, elo, interval, leader, short
 from runs.charts import Chart, Table
 from runs.charts.style import METHODS, axis, colour, layout
 
-LABEL = 22
-"""Letters of a name beside a figure; the table has all of it."""
 MARKERS = {"es": "circle", "grpo": "square", "": "diamond"}
 BANDS_AT_MOST = 4
 """Of more lines, bands would hide each other: they are in the table."""
@@ -46,10 +44,14 @@ def forest(said: Said, methods: Mapping[str, str]) -> Chart:
     rated = [(place, one) for place, one in enumerate(said["board"]["standings"], 1) if one["rating"] is not None]
     methods = {name: method if method in METHODS else "" for name, method in methods.items()}
     present = dict.fromkeys(methods.get(one["contestant"], "") for _, one in rated)
-    data = [_marks(rated, methods, method) for method in present]
+    names = short([one["contestant"] for _, one in rated])
+    several = len({one["group"] for _, one in rated}) > 1
+    labels = {one["contestant"]: _label(place, names[one["contestant"]], one["group"], several) for place, one in rated}
+    data = [_marks([one for _, one in rated], methods, method, labels) for method in present]
     drawn = layout(gettext("rating, Elo points"), "", hovermode="closest", showlegend=len(data) > 1, meta={"x": "elo"})
-    labels = [_label(place, one["contestant"]) for place, one in reversed(rated)]
-    drawn["yaxis"] |= {"type": "category", "categoryarray": labels, "categoryorder": "array", "ticks": ""}
+    drawn["yaxis"] |= {
+        "type": "category", "categoryarray": list(reversed(labels.values())), "categoryorder": "array", "dtick": 1
+    }  # fmt: skip
     drawn["legend"] = {"font": {"size": 10}, "orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
     drawn["margin"] |= {"t": 24 if len(data) > 1 else 10}
     rows = [(one["contestant"], *(one["rating"][key] for key in ("value", "low", "high"))) for _, one in rated]
@@ -83,18 +85,18 @@ def _ends(line: Line) -> dict[str, Any]:
     return {"name": line.name, "first": elo(first.value), "a": first.x, "last": elo(last.value), "b": last.x}
 
 
-def _marks(rated: Iterable[tuple[int, Said]], methods: Mapping[str, str], method: str) -> dict[str, Any]:
-    own = [(place, one) for place, one in rated if methods.get(one["contestant"], "") == method]
-    ratings = [one["rating"] for _, one in own]
+def _marks(rated: Iterable[Said], methods: Mapping[str, str], method: str, labels: Mapping[str, str]) -> dict[str, Any]:
+    own = [one for one in rated if methods.get(one["contestant"], "") == method]
+    ratings = [one["rating"] for one in own]
     below, above = ([_bar(one, end) for one in ratings] for end in ("low", "high"))
     return {
         "type": "scatter", "mode": "markers", "name": METHODS.get(method, gettext("other")),
-        "x": [one["value"] for one in ratings], "y": [_label(place, one["contestant"]) for place, one in own],
+        "x": [one["value"] for one in ratings], "y": [labels[one["contestant"]] for one in own],
         "error_x": {
             "type": "data", "symmetric": False, "thickness": 2, "width": 5,
             "array": above, "arrayminus": below,
         },
-        "text": [f"{one['contestant']}: {elo(one['rating']['value'])} {interval(one['rating'])}" for _, one in own],
+        "text": [f"{one['contestant']}: {elo(one['rating']['value'])} {interval(one['rating'])}" for one in own],
         "hovertemplate": "%{text}<extra></extra>", "marker": {"size": 9, "symbol": MARKERS.get(method, "diamond")},
         "meta": {"colour": method or "other", "alpha": 1},
     }  # fmt: skip
@@ -104,26 +106,29 @@ def _bar(rating: Said, end: str) -> float:
     return 0.0 if rating[end] is None else abs(rating[end] - rating["value"])
 
 
-def _label(place: int, name: str) -> str:
-    return f"{place}. {name if len(name) <= LABEL else name[: LABEL - 1] + '…'} "
+def _label(place: int, name: str, group: int, several: bool) -> str:
+    # Two groups share the axis and no scale: nobody may read one against the other.
+    said = {"place": place, "name": name, "group": group}
+    return (gettext("%(place)s. %(name)s, group %(group)s") if several else "%(place)s. %(name)s") % said + " "
 
 
 def _lines(name: str, title: str, said: str, x_title: str, lines: Sequence[Line], kind: str) -> Chart:
     drawn = layout(x_title, gettext("rating, Elo points"), showlegend=True, meta={"x": kind})
     drawn["xaxis"] = axis(x_title, type=kind)
     drawn["legend"] = {"font": {"size": 10}, "orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
-    data = [trace for k, one in enumerate(lines) for trace in _traces(one, k, len(lines) <= BANDS_AT_MOST)]
+    names, has_bands = short([one.name for one in lines]), len(lines) <= BANDS_AT_MOST
+    data = [trace for k, one in enumerate(lines) for trace in _traces(one, names[one.name], k, has_bands)]
     rows = [(one.name, _cell(point.x), point.value, point.low, point.high) for one in lines for point in one.points]
     at = gettext("step") if kind == "linear" else gettext("at")
     columns = (gettext("contestant"), at, gettext("rating"), gettext("low"), gettext("high"))
     return Chart(name, title, said, {"data": data, "layout": drawn}, Table(columns, tuple(rows)))
 
 
-def _traces(line: Line, k: int, has_band: bool) -> list[dict[str, Any]]:
+def _traces(line: Line, name: str, k: int, has_band: bool) -> list[dict[str, Any]]:
     token = colour(line.method)
     x = [_cell(point.x) for point in line.points]
     own = {
-        "type": "scatter", "mode": "lines+markers", "name": line.name[: 2 * LABEL], "x": x,
+        "type": "scatter", "mode": "lines+markers", "name": name, "x": x,
         "y": [point.value for point in line.points], "hovertemplate": "%{y:.0f}",
         "line": {"width": 2, "dash": DASHES[k % len(DASHES)]},
         "marker": {"size": 7, "symbol": SYMBOLS[k % len(SYMBOLS)]},

@@ -54,10 +54,10 @@ def standings(said: Said) -> list[Standing]:
 
 def _standing(place: int, one: Said) -> Standing:
     rating, anchored, ahead = one["rating"], one["anchored"], one["ahead"]
-    record = [count(one["record"][key]) for key in ("votes", "wins", "losses", "ties")]
+    votes, won, lost, tied = (count(one["record"][key]) for key in ("votes", "wins", "losses", "ties"))
     return Standing(
         place, one["contestant"], one["group"], elo(rating and rating["value"]), interval(rating),
-        elo(anchored and anchored["value"]), interval(anchored), *record,
+        elo(anchored and anchored["value"]), interval(anchored), votes, won, lost, tied,
         chance(one["p_first"]), ranks(one["rank_range"]), elo(ahead and ahead["by"]["value"], signed=True),
         interval(ahead and ahead["by"], signed=True), ahead["of"] if ahead else "",
     )  # fmt: skip
@@ -80,7 +80,7 @@ def _cell(matrix: Said, i: int, j: int) -> Cell | None:
     if share is None:
         return None
     low, high = (matrix["interval"][end][i][j] for end in ("low", "high"))
-    between, games = f"{100 * low:.0f}–{100 * high:.0f}", count(matrix["games"][i][j])
+    between, games = f"{max(100 * low, 0):.0f}–{100 * high:.0f}", count(matrix["games"][i][j])
     return Cell(percent(share), between, games, round(10 * share) - 5)
 
 

@@ -12,6 +12,9 @@ from runs.charts.words import MINUS, THIN
 Said = Mapping[str, Any]
 """Part of a board, as plain values."""
 NONE = "–"
+BETWEEN = " · "
+ROOM, TAIL = 24, 11
+"""Letters of a name beside a figure, and how many of them are its last."""
 SURE = 0.9995
 """A chance from here on is not written as 100 %, nor one below 1 - SURE as 0 %."""
 
@@ -28,6 +31,14 @@ def interval(said: Said | None, *, signed: bool = False) -> str:
     if said is None or said["low"] is None or said["high"] is None:
         return ""
     return f"{elo(said['low'], signed=signed)} … {elo(said['high'], signed=signed)}"
+
+
+def short(names: Sequence[str]) -> dict[str, str]:
+    """Each name as there is room for it beside a figure: without the end that all share, and without its middle."""
+    ends = {name.rpartition(BETWEEN)[2] for name in names}
+    cut = len(BETWEEN) + len(ends.pop()) if len(ends) == 1 and all(BETWEEN in name for name in names) else 0
+    kept = {name: name[: len(name) - cut] for name in names}
+    return {name: one if len(one) <= ROOM else f"{one[: ROOM - TAIL - 1]}…{one[-TAIL:]}" for name, one in kept.items()}
 
 
 def count(value: float) -> str:

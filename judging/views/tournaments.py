@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db.models import Count, QuerySet
@@ -48,7 +48,7 @@ def tournaments(request: SignedIn) -> HttpResponse:
     return TemplateResponse(request, "judging/tournaments.html", context)
 
 
-def leaders(tournament: Tournament, led: Mapping[tuple[int, int], list[Said]]) -> list[tuple[str, str]]:
+def leaders(tournament: Tournament, led: Mapping[tuple[int, int], Sequence[Said]]) -> list[tuple[str, str]]:
     """What each criterion's board says of its head; nothing before the first board."""
     rubrics = sorted(tournament.rubrics.all(), key=lambda one: one.pk)
     found = [(rubric.criterion.slug, led.get((tournament.pk, rubric.pk))) for rubric in rubrics]

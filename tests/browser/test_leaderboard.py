@@ -33,6 +33,6 @@ def test_a_board_is_read_made_otherwise_and_comes_by_itself(
     expect(signed_in.get_by_text("Davidson's strengths")).to_be_visible()
 
     signed_in.set_viewport_size({"width": 390, "height": 844})
-    signed_in.get_by_role("button", name="◐").click()
+    signed_in.emulate_media(color_scheme="dark")
     assert faults(signed_in) == "[]"
     assert signed_in.evaluate("document.documentElement.scrollWidth") <= 390

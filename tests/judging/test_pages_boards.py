@@ -19,6 +19,7 @@ from judging.boards import How, keep, votes_in, work_through
 from judging.models import BoardOrder, Calibration, Snapshot, Tournament, Verdict
 from judging.ratings import board
 from judging.tournaments import Draft, Entry, make
+from judging.views.board_words import short
 from judging.votes import Outcome
 from runs.access import give_role
 from runs.models import Experiment
@@ -233,3 +234,22 @@ def test_it_asks_the_database_as_often_for_many_verdicts_as_for_few(
     cast(tournament, rubric("harmlessness"), once(invented(300, contestants=4, prompts=12)))
     with django_assert_num_queries(21):  # type: ignore[operator]
         page(ada_client, tournament)
+
+
+def test_names_are_cut_where_they_say_least() -> None:
+    steps = [f"conciseness on facts, lr 3e-4 · step {k} · eval" for k in (0, 100)]
+
+    assert [len(one) <= 24 for one in short(steps).values()] == [True, True]
+    assert [one[-6:] for one in short(steps).values()] == ["step 0", "ep 100"]
+    assert short(["a · eval", "b · train"]) == {"a · eval": "a · eval", "b · train": "b · train"}
+
+
+def test_the_list_of_tournaments_and_its_page_say_who_leads(ada_client: Client, tournament: Tournament) -> None:
+    assert "Nothing decided yet: there is no board." in words(ada_client.get("/judging/").content.decode())
+    kept = voted(tournament)
+
+    first = kept.board["board"]["standings"][0]
+    is_clear = first["ahead"]["by"]["low"] > 0
+    for path in ("/judging/", f"/judging/{tournament.pk}/"):
+        said = words(ada_client.get(path).content.decode())
+        assert f"{first['contestant']} {'leads at' if is_clear else 'stands first, and its lead over'}" in said
