@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 
 from runs.models import Experiment, Run
 from tests.browser.test_accessibility import faults
+from tests.judging.shown.judged import judge_named, meeting
 from tests.runs.viewing import address as viewer_address
 from tests.runs.viewing import model, said
 
@@ -64,3 +66,25 @@ def test_answers_are_uncovered_walked_through_and_circled(signed_in: Page, addre
     page.locator("td a", has_text="Link").first.click()
     expect(page.get_by_role("heading", name="Answer at step 500")).to_be_visible()
     assert faults(page) == "[]"
+
+
+def test_what_judges_said_is_asked_for_and_unfolds(
+    signed_in: Page, address: str, experiment: Experiment, ada: User, runs_dir: Path
+) -> None:
+    met = meeting(ada, experiment)
+    for name, won in (("Uno", "tuned"), ("Due", "base")):
+        met.judge(judge_named(name), 3, won, won)
+    page = signed_in
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(f"{address}{viewer_address(met.base, met.tuned)}")
+    page.get_by_role("button", name="Show them", exact=True).click()
+    page.get_by_text("More to ask").click()
+    page.get_by_label("Judges disagree: some say").select_option("yes")
+    page.get_by_role("button", name="Show", exact=True).click()
+    page.wait_for_url("**disagree=yes**")
+    expect(page.locator("[data-row]")).to_have_count(1)
+    chip = page.get_by_text("helpfulness: tied, 1 to 1")
+    chip.click()
+    expect(page.get_by_text("Uno: won")).to_be_visible()
+    assert faults(page) == "[]"
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
