@@ -17,6 +17,10 @@ from runs.models.experiment import Person
 
 PROMPTS, PROMPTS_AT_MOST = 50, 10_000
 OVERLAP_AT_MOST = 100
+PICKS = {
+    Tournament.Picks.BALANCED: gettext_lazy("Balanced: all pairs alike"),
+    Tournament.Picks.TELLING: gettext_lazy("Where a vote tells most"),
+}
 
 
 class TournamentForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -33,7 +37,9 @@ class TournamentForm(forms.ModelForm):  # type: ignore[type-arg]
 
     class Meta:
         model = Tournament
-        fields = ("name", "question", "overlap", "seed", "gold_set", "gold_every", "reveals", "warns", "is_private")
+        fields = (
+            "name", "question", "overlap", "seed", "gold_set", "gold_every", "picks", "reveals", "warns", "is_private",
+        )  # fmt: skip
         labels = {  # noqa: RUF012
             "name": gettext_lazy("Name"),
             "question": gettext_lazy("Question"),
@@ -41,6 +47,7 @@ class TournamentForm(forms.ModelForm):  # type: ignore[type-arg]
             "seed": gettext_lazy("Seed"),
             "gold_set": gettext_lazy("Gold set"),
             "gold_every": gettext_lazy("One gold pair in"),
+            "picks": gettext_lazy("Next pair"),
             "reveals": gettext_lazy("Show voters whose answers they were, after their own vote"),
             "warns": gettext_lazy("Blur answers until the voter asks to see them"),
             "is_private": gettext_lazy("Only I may see it"),
@@ -51,18 +58,26 @@ class TournamentForm(forms.ModelForm):  # type: ignore[type-arg]
             "seed": gettext_lazy("Decides prompts, order and sides."),
             "gold_set": gettext_lazy("Pairs whose better answer is known, to see how carefully people vote."),
             "gold_every": gettext_lazy("15 is about 7 in a hundred."),
+            "picks": gettext_lazy("Three of each pair come first either way; replays found no gain before 400 votes."),
         }
         widgets = {"question": forms.Textarea(attrs={"rows": 2})}  # noqa: RUF012
 
     def __init__(self, *args: Any, person: Person, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["seed"].initial = 0
+        self.fields["picks"].choices = list(PICKS.items())  # type: ignore[attr-defined]
+        # Who says nothing gets what most want.
+        self.fields["picks"].required = False
         self.fields["criteria"].initial = newest_rubrics(person).filter(criterion__owner=None)
         self.fields["criteria"].queryset = newest_rubrics(person)  # type: ignore[attr-defined]
         self.fields["gold_set"].queryset = GoldSet.objects.visible_to(person).order_by("name")  # type: ignore[attr-defined]
         for name, low, high in (("overlap", 1, OVERLAP_AT_MOST), ("gold_every", 2, 1000)):
             self.fields[name].validators += [MinValueValidator(low), MaxValueValidator(high)]
             self.fields[name].widget.attrs |= {"min": low, "max": high}
+
+    def clean_picks(self) -> str:
+        """Balanced, where nothing is said."""
+        return self.cleaned_data["picks"] or Tournament.Picks.BALANCED
 
 
 def newest_rubrics(person: Person) -> Any:

@@ -73,6 +73,7 @@ class Draft:
     gold_every: int = 15
     reveals: bool = True
     warns: bool = False
+    picks: str = Tournament.Picks.BALANCED
 
 
 @dataclass
@@ -99,7 +100,7 @@ def make(owner: User, draft: Draft) -> Tournament:
     tournament = Tournament.objects.create(
         name=draft.name, question=draft.question, owner=owner, is_private=draft.is_private, seed=draft.seed,
         overlap=draft.overlap, gold_set=draft.gold_set, gold_every=draft.gold_every, reveals=draft.reveals,
-        warns=draft.warns,
+        warns=draft.warns, picks=draft.picks,
     )  # fmt: skip
     tournament.rubrics.set(draft.rubrics)
     contestants = _contestants(tournament, draft.entries)

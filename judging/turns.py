@@ -15,6 +15,7 @@ from django.db import transaction
 from django.db.models import Count, F, Max, Q, QuerySet
 from django.utils import timezone
 
+from judging.choosing import choose
 from judging.models import Comparison, Tournament, Turn, Voter
 
 AHEAD = 8
@@ -54,16 +55,32 @@ def _shown(turns: QuerySet[Turn]) -> QuerySet[Turn]:
 def _new(tournament: Tournament, voter: Voter, count: int) -> list[Turn]:
     newest = voter.turns.aggregate(n=Max("n"))["n"]
     first = 0 if newest is None else newest + 1
-    plain = list(_free(voter)[:count])
+    plain = _plain(tournament, voter, count, first)
     gold = list(_gold(voter)[:count]) if tournament.gold_set_id else []
-    handed = []
+    handed: list[tuple[int, Comparison, float | None]] = []
     for n in range(first, first + count):
         if gold and (n + 1) % tournament.gold_every == 0:
-            handed.append((n, gold.pop(0)))
+            handed.append((n, gold.pop(0), None))
         elif plain:
-            handed.append((n, plain.pop(0)))
+            handed.append((n, *plain.pop(0)))
     now = timezone.now()
-    return Turn.objects.bulk_create(Turn(voter=voter, comparison=one, n=n, handed_at=now) for n, one in handed)
+    return Turn.objects.bulk_create(
+        Turn(voter=voter, comparison=one, n=n, handed_at=now, chance=chance) for n, one, chance in handed
+    )
+
+
+def _plain(tournament: Tournament, voter: Voter, count: int, first: int) -> list[tuple[Comparison, float]]:
+    """The next comparisons for the voter, each with the chance that it was chosen: in order there is but one."""
+    if tournament.picks == Tournament.Picks.TELLING and count:
+        return choose(voter, _free(voter), _held(voter), count, first)
+    return [(one, 1.0) for one in _free(voter)[:count]]
+
+
+def _held(voter: Voter) -> QuerySet[Turn]:
+    """Turns of the voter's tournament, but for gold, that were judged or are in somebody's hands."""
+    held = Q(ended_at__isnull=False) | Q(handed_at__gt=timezone.now() - GIVEN_UP_AFTER)
+    there = Turn.objects.filter(comparison__tournament=voter.tournament_id, comparison__gold_pair=None)
+    return there.filter(held, is_passed=False)
 
 
 def _free(voter: Voter) -> QuerySet[Comparison]:
@@ -71,8 +88,7 @@ def _free(voter: Voter) -> QuerySet[Comparison]:
     there = Comparison.objects.filter(
         tournament=voter.tournament_id, gold_pair=None, response_a__isnull=False, response_b__isnull=False
     )
-    held = Q(ended_at__isnull=False) | Q(handed_at__gt=timezone.now() - GIVEN_UP_AFTER)
-    full = _by_enough(Turn.objects.filter(held, is_passed=False, comparison__tournament=voter.tournament_id))
+    full = _by_enough(_held(voter))
     seen = voter.turns.values("comparison")
     return there.exclude(pk__in=seen).exclude(pk__in=full.values("comparison")).order_by("place")
 

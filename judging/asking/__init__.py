@@ -4,6 +4,7 @@ from judging.asking.assignments import AGAIN, CannotAsk, Order, cancel, go_on, p
 from judging.asking.by_rules import NotByRules, judge_all
 from judging.asking.calibrating import measure
 from judging.asking.questions import fill, planned
+from judging.asking.repeating import Repeated, repeated
 from judging.asking.standing import Estimate, Standing, estimate, standing, standings
 from judging.asking.transcript import transcript
 from judging.asking.trying import Tried, try_out
@@ -15,6 +16,7 @@ __all__ = [
     "Estimate",
     "NotByRules",
     "Order",
+    "Repeated",
     "Standing",
     "Tried",
     "cancel",
@@ -25,6 +27,7 @@ __all__ = [
     "measure",
     "pause",
     "planned",
+    "repeated",
     "standing",
     "standings",
     "start",

@@ -36,6 +36,7 @@ class Order:
     gold_set: GoldSet | None = None
     both_orders: bool = True
     samples: int = 1
+    asks_twice: bool = False
 
 
 def start(order: Order, person: User) -> Assignment:
@@ -48,8 +49,9 @@ def start(order: Order, person: User) -> Assignment:
         if Assignment.objects.filter(**place, state__in=(STATE.RUNNING, STATE.PAUSED, STATE.HALTED)).exists():
             raise CannotAsk(gettext("This judge is at work there already: let that go on, or cancel it first."))
         made = Assignment.objects.create(
-            **place, both_orders=order.both_orders, samples=order.samples, cap=order.cap, created_by=person
-        )
+            **place, both_orders=order.both_orders, samples=order.samples, asks_twice=order.asks_twice,
+            cap=order.cap, created_by=person,
+        )  # fmt: skip
         made.rubrics.set(order.rubrics)
         made.planned = planned(made)
         made.save(update_fields=["planned"])

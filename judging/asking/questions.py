@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, F, OuterRef, QuerySet
 
 from judging.asking.telling import tell
 from judging.judges import rubric_of, sampling_of
@@ -15,6 +15,8 @@ from judging.models import Assignment, Call, Comparison, GoldPair, Question, Rub
 
 FILLED_AT_ONCE = 100
 """Comparisons: some hundreds of questions, so that asking begins at once and a pause comes through."""
+TWICE_EVERY = 20
+"""Of comparisons, where a judge is asked twice: five in a hundred tell whether it says the same."""
 ENDS = (Call.State.DONE, Call.State.FAILED, Call.State.UNPARSED, Call.State.REFUSED)
 
 
@@ -53,7 +55,9 @@ def planned(assignment: Assignment) -> int:
     """How many questions there are to be asked in all, made or not."""
     orders, rubrics = 2 if assignment.both_orders else 1, list(assignment.rubrics.select_related("criterion"))
     if assignment.gold_set is None:
-        return comparisons(assignment).count() * len(rubrics) * orders * assignment.samples
+        found = comparisons(assignment)
+        again = twice(found).count() if assignment.asks_twice else 0
+        return (found.count() * assignment.samples + again) * len(rubrics) * orders
     known = [assignment.gold_set.pairs.filter(expected__has_key=row.criterion.slug).count() for row in rubrics]
     return sum(known) * orders * assignment.samples
 
@@ -62,6 +66,11 @@ def comparisons(assignment: Assignment) -> QuerySet[Comparison]:
     """Those of contestants whose answers are still there."""
     there = {"response_a__isnull": False, "response_b__isnull": False}
     return Comparison.objects.filter(tournament=assignment.tournament_id, gold_pair=None, **there)
+
+
+def twice(found: QuerySet[Comparison]) -> QuerySet[Comparison]:
+    """Those that are asked a second time; their pairs are in the tournament's seeded order."""
+    return found.annotate(turn=F("place") % TWICE_EVERY).filter(turn=0)
 
 
 def _missing(assignment: Assignment, at_most: int) -> QuerySet[Comparison] | QuerySet[GoldPair]:
@@ -85,8 +94,13 @@ def _asked(assignment: Assignment, found: Sequence[Comparison | GoldPair]) -> It
             for first in _orders(assignment, about):
                 pair = Pair(*texts) if first is Side.A else Pair(*texts).swapped()
                 sent = request(judge.model, rubric_of(rubric), pair, sampling)
-                for sample in range(assignment.samples):
+                for sample in range(_times(assignment, about)):
                     yield _Asked(about, rubric, first, sample, sent.key(sample, f"judge {judge.pk}"), sent)
+
+
+def _times(assignment: Assignment, about: Comparison | GoldPair) -> int:
+    again = assignment.asks_twice and isinstance(about, Comparison) and about.place % TWICE_EVERY == 0
+    return assignment.samples + again
 
 
 def _texts(about: Comparison | GoldPair) -> tuple[str, str, str] | None:

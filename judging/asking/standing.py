@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Q, QuerySet, Sum
 from django.db.models.functions import Length
 
-from judging.asking.questions import comparisons
+from judging.asking.questions import comparisons, twice
 from judging.judges import price_of, rubric_of, sampling_of
 from judging.model_judge import Cost, Pair, request
-from judging.models import Assignment, Call, Judge, Question, Rubric, Tournament
+from judging.models import Assignment, Call, Comparison, Judge, Question, Rubric, Tournament
 
 STATE = Call.State
 ENDS = {
@@ -79,18 +79,30 @@ def standings(assignments: Sequence[Assignment]) -> list[Standing]:
 
 
 def estimate(
-    judge: Judge, tournament: Tournament, rubrics: list[Rubric], *, both_orders: bool = True, samples: int = 1
+    judge: Judge,
+    tournament: Tournament,
+    rubrics: list[Rubric],
+    *,
+    both_orders: bool = True,
+    samples: int = 1,
+    asks_twice: bool = False,
 ) -> Estimate:
     """What judging a tournament would cost, by the lengths of its answers."""
     found = comparisons(Assignment(tournament=tournament))
-    lengths = {name: Sum(Length(f"{name}__text")) for name in ("response_a", "response_b")}
-    totals = found.aggregate(n=Count("pk"), prompts=Sum(Length("prompt__prompt__text")), **lengths)
-    repeats, price = samples * (2 if both_orders else 1), price_of(judge)
-    characters = sum(totals[name] or 0 for name in ("response_a", "response_b", "prompts"))
+    orders, price = 2 if both_orders else 1, price_of(judge)
+    parts = [_size(found)] * samples + ([_size(twice(found))] if asks_twice else [])
+    asked, characters = (sum(part) for part in zip(*parts, strict=True))
     empty = [request(judge.model, rubric_of(rubric), Pair("", "", ""), sampling_of(judge)) for rubric in rubrics]
-    calls = totals["n"] * len(rubrics) * repeats
-    read = repeats * (len(rubrics) * characters + totals["n"] * sum(one.characters for one in empty))
-    most = calls * price.of(0, judge.max_tokens) + repeats * sum(
-        (totals["n"] * price.of(one.most_tokens_in, 0) + price.of(4 * characters, 0) for one in empty), Decimal(0)
+    calls = asked * len(rubrics) * orders
+    read = orders * (len(rubrics) * characters + asked * sum(one.characters for one in empty))
+    most = calls * price.of(0, judge.max_tokens) + orders * sum(
+        (asked * price.of(one.most_tokens_in, 0) + price.of(4 * characters, 0) for one in empty), Decimal(0)
     )
     return Estimate(calls, price.likely(calls, read), most)
+
+
+def _size(found: QuerySet[Comparison]) -> tuple[int, int]:
+    """How many comparisons they are, and how many characters their prompts and answers have."""
+    texts = ("prompt__prompt__text", "response_a__text", "response_b__text")
+    totals = found.aggregate(n=Count("pk"), **{f"text_{k}": Sum(Length(name)) for k, name in enumerate(texts)})
+    return totals.pop("n"), sum(length or 0 for length in totals.values())

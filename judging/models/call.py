@@ -18,7 +18,8 @@ class Assignment(models.Model):
     """A judge at work on a tournament, or on a gold set to be calibrated. It never spends more than `cap`.
 
     `reserved` is what calls under way may cost at most, `spent` what ended ones did; both in the judge's currency.
-    `planned` is how many questions there are in all, made or not.
+    `planned` is how many questions there are in all, made or not. `asks_twice`: one question in twenty is asked a
+    second time, to see whether the judge says the same.
     """
 
     class State(models.TextChoices):
@@ -36,6 +37,7 @@ class Assignment(models.Model):
     rubrics = models.ManyToManyField(Rubric, related_name="assignments")
     both_orders = models.BooleanField(default=True)
     samples = models.PositiveSmallIntegerField(default=1)
+    asks_twice = models.BooleanField(default=False)
     planned = models.PositiveIntegerField(default=0)
     cap = models.DecimalField(max_digits=14, decimal_places=6)
     reserved = models.DecimalField(max_digits=18, decimal_places=8, default=0)

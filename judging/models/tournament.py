@@ -43,8 +43,14 @@ class Tournament(models.Model):
 
     `overlap`: how many people see a pair. `gold_every`: every so many pairs a voter gets one whose answer is known,
     from `gold_set`; never where that is None. `reveals`: voters may see whose answers they were, after their own vote.
-    `warns`: answers are blurred until one asks to see them.
+    `warns`: answers are blurred until one asks to see them. `picks`: which pair a voter gets next.
     """
+
+    class Picks(models.TextChoices):
+        """In rounds, all pairs alike; or where one more vote tells most, once each pair was judged a few times."""
+
+        BALANCED = "balanced"
+        TELLING = "telling"
 
     name = models.CharField(max_length=200)
     question = models.TextField(blank=True)
@@ -57,6 +63,7 @@ class Tournament(models.Model):
     gold_every = models.PositiveSmallIntegerField(default=15)
     reveals = models.BooleanField(default=True)
     warns = models.BooleanField(default=False)
+    picks = models.CharField(max_length=10, choices=Picks.choices, default=Picks.BALANCED)
     created_at = models.DateTimeField(auto_now_add=True)
     paused_at = models.DateTimeField(null=True, blank=True)
     closed_at = models.DateTimeField(null=True, blank=True)

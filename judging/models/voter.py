@@ -85,7 +85,8 @@ class Turn(models.Model):
     rubrics, or passed by.
 
     `n` counts a voter's turns from 0. From `revealed_at` on the voter knows whose answers they are,
-    and changes nothing.
+    and changes nothing. `chance`: that just this comparison was chosen, of all that the voter could have got; None of
+    gold, and where it was not noted.
     """
 
     voter = models.ForeignKey(Voter, on_delete=models.CASCADE, related_name="turns")
@@ -95,6 +96,7 @@ class Turn(models.Model):
     ended_at = models.DateTimeField(null=True, blank=True)
     is_passed = models.BooleanField(default=False)
     revealed_at = models.DateTimeField(null=True, blank=True)
+    chance = models.FloatField(null=True, blank=True)
 
     class Meta:
         constraints = (

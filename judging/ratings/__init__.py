@@ -11,6 +11,7 @@ from judging.ratings.connectivity import NoEstimate
 from judging.ratings.covariates import POSITION, Adjusted, Effect, adjusted
 from judging.ratings.fitting import TIES
 from judging.ratings.goodness import HeldOut, Triples, cyclic_triples, held_out, residuals
+from judging.ratings.next_pair import Choice, Rule, next_pairs
 from judging.ratings.online_elo import Elo, Orders, over_orders, single_pass
 from judging.ratings.scale import ELO_PER_NAT
 from judging.ratings.standings import Range, Standing
@@ -25,6 +26,7 @@ __all__ = [
     "Adjusted",
     "Asked",
     "Board",
+    "Choice",
     "Effect",
     "Elo",
     "HeldOut",
@@ -32,6 +34,7 @@ __all__ = [
     "Orders",
     "Range",
     "Resampling",
+    "Rule",
     "Standing",
     "Tally",
     "Triples",
@@ -40,6 +43,7 @@ __all__ = [
     "board",
     "cyclic_triples",
     "held_out",
+    "next_pairs",
     "over_orders",
     "residuals",
     "single_pass",

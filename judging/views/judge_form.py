@@ -123,6 +123,10 @@ class WorkForm(forms.Form):
         required=False, initial=True, label=gettext_lazy("Ask both ways round"),
         help_text=gettext_lazy("Unticked: each pair once, in a seeded order, at half the price."),
     )  # fmt: skip
+    asks_twice = forms.BooleanField(
+        required=False, initial=True, label=gettext_lazy("Ask 5 in 100 a second time"),
+        help_text=gettext_lazy("Tells whether it says the same twice. Second answers count in no rating."),
+    )  # fmt: skip
 
 
 class OnTournament(WorkForm):
@@ -141,6 +145,7 @@ class OnGold(WorkForm):
     """The judge of the page, on a gold set that the person sees."""
 
     judge = None  # type: ignore[assignment]
+    asks_twice = None  # type: ignore[assignment]
 
     def __init__(self, *args: Any, person: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -130,6 +130,7 @@ def _page(request: SignedIn, found: Judge, form: OnGold) -> HttpResponse:
         "judge": found, "form": form, "may_ask": may_ask(request.user, found) and found.kind == Judge.Kind.OPENAI,
         "calibrations": [(one, _complaints(one.measured)) for one in _calibrations(found)],
         "gold_seen": set(gold.values_list("pk", flat=True)),
+        "repeated": asking.repeated(found, Tournament.objects.visible_to(request.user)),
         "at_work": list(zip(at_work, asking.standings(at_work), strict=True)),
     }  # fmt: skip
     return TemplateResponse(request, "judging/judge.html", context, status=400 if form.errors else 200)

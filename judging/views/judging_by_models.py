@@ -39,7 +39,7 @@ def tournament_judges(request: SignedIn, pk: int) -> HttpResponse:
         return _page(request, found, form)
     if "estimate" in request.POST:
         return _page(request, found, form, _estimate(found, form))
-    said = {name: form.cleaned_data[name] for name in ("cap", "both_orders")}
+    said = {name: form.cleaned_data[name] for name in ("cap", "both_orders", "asks_twice")}
     order = asking.Order(form.cleaned_data["judge"], list(form.cleaned_data["rubrics"]), tournament=found, **said)
     try:
         asking.start(order, request.user)
@@ -111,7 +111,8 @@ def _form(request: SignedIn, found: Tournament) -> OnTournament:
 
 def _estimate(found: Tournament, form: OnTournament) -> asking.Estimate:
     said = form.cleaned_data
-    return asking.estimate(said["judge"], found, list(said["rubrics"]), both_orders=said["both_orders"])
+    how = {name: said[name] for name in ("both_orders", "asks_twice")}
+    return asking.estimate(said["judge"], found, list(said["rubrics"]), **how)
 
 
 def _page(

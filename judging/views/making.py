@@ -22,7 +22,10 @@ from runs.models import Response, Run
 from runs.views.parameters import SignedIn
 
 RUNS_SHOWN = 20
-DRAFTED = ("name", "question", "is_private", "prompts", "seed", "overlap", "gold_set", "gold_every", "reveals", "warns")
+DRAFTED = (
+    "name", "question", "is_private", "prompts", "seed", "overlap", "gold_set", "gold_every", "picks", "reveals",
+    "warns",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

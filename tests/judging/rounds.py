@@ -18,9 +18,8 @@ def answered_run(experiment: Experiment, name: str, texts: Sequence[str], step: 
     run = make_run(experiment, name)
     attempt = make_attempt(run, state="completed")
     words = [f"What is {k}?" for k in range(len(texts))]
-    Prompt.objects.bulk_create(
-        [Prompt(name=word, digest=sha256(word.encode()).hexdigest(), text=word) for word in words], ignore_conflicts=True
-    )
+    made = [Prompt(name=word, digest=sha256(word.encode()).hexdigest(), text=word) for word in words]
+    Prompt.objects.bulk_create(made, ignore_conflicts=True)
     prompts = {prompt.text: prompt for prompt in Prompt.objects.filter(text__in=words)}
     Response.objects.bulk_create(
         Response(
