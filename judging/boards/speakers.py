@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import Count
 from django.utils.translation import gettext
@@ -34,6 +35,11 @@ class Speaker:
     def what(self) -> str:
         """What the judge is."""
         return "" if self.judge is None else gettext(KINDS[self.judge.kind])
+
+    def to_json(self) -> dict[str, Any]:
+        """As files have it."""
+        name, kind = (None, "people") if self.judge is None else (self.judge.name, self.judge.kind)
+        return {"name": name, "kind": kind, "people": self.people, "verdicts": self.verdicts, "left_out": self.why}
 
 
 def speakers(tournament: Tournament, rubric: Rubric, asked: How) -> list[Speaker]:

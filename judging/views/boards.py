@@ -129,6 +129,7 @@ def tournament_board_file(request: SignedIn, pk: int) -> HttpResponse:
         "tournament": at.tournament.name, "criterion": at.rubric.criterion.slug, "rubric": str(at.rubric),
         "asked": snapshot.asked, "at": snapshot.at.isoformat(), "votes": snapshot.votes,
         "last_verdict": snapshot.last_verdict, "hash": snapshot.digest, "report": snapshot.board,
+        "from": [one.to_json() for one in speakers(at.tournament, at.rubric, at.how)],
     }  # fmt: skip
     headers = {"Content-Disposition": f'attachment; filename="{_file(at, "board")}.json"'}
     return JsonResponse(said, headers=headers, json_dumps_params={"ensure_ascii": False})

@@ -172,6 +172,9 @@ def test_what_is_shown_can_be_downloaded_and_is_the_board_by_its_hash(
     whole = ada_client.get(f"{at}?as=json")
     assert whole["Content-Disposition"].endswith('board.json"')
     assert whole.json()["hash"] == kept.digest == board(votes_in(tournament, rubric("helpfulness"))).hash
+    assert whole.json()["from"] == [
+        {"name": None, "kind": "people", "people": 3, "verdicts": kept.votes, "left_out": ""}
+    ]
     rows = list(csv.DictReader(io.StringIO(ada_client.get(f"{at}?as=csv").content.decode())))
     assert [row["contestant"] for row in rows] == [one["contestant"] for one in kept.board["board"]["standings"]]
     assert float(rows[0]["rating value"]) == kept.board["board"]["standings"][0]["rating"]["value"]

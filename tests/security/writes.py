@@ -90,6 +90,12 @@ def _undo(things: Things) -> Write:
     return Write([things.experiment.pk], session={"undo": kept})
 
 
+def _board(things: Things) -> Write:
+    """A leaderboard, made otherwise."""
+    things.tournament.rubrics.add(things.rubric)
+    return Write([things.tournament.pk], A_BOARD)
+
+
 def _tournament(things: Things) -> Write:
     """Of the two runs that have answered."""
     for run in (things.going, things.stopped):
@@ -128,6 +134,7 @@ def _put_to_work(things: Things) -> Write:
 
 ITERATION = b"Iteration 1/1, Time: 1.00s, Mean: -1.00, Min: -2.00, Max: 0.00, Std: 0.50\n"
 A_LIMIT = {"person": "other", "experiment": "", "kind": "gpu", "hours": "5", "period": "all"}
+A_BOARD = {"whose": "all", "ties": "davidson", "swap": "as-is", "unit": "prompt", "level": "0.95", "prior": "0"}
 A_TOURNAMENT = {"name": "New", "prompts": "1", "seed": "0", "overlap": "1", "gold_every": "15"}
 A_JUDGMENT = b'{"model_a": "ada", "model_b": "bo", "winner": "tie", "question_id": 1}'
 A_GOLD_PAIR = b'{"prompt": "?", "response_a": "1", "response_b": "2", "expected": {"polite": "a"}}'
@@ -165,6 +172,7 @@ WRITES: dict[str, Callable[[Things], Write]] = {
     "tournament-change": lambda things: Write([things.tournament.pk], {"do": "delete"}),
     "tournament-invite": lambda things: Write([things.tournament.pk], {"names": "Dee", "days": "3"}),
     "tournament-uninvite": _uninvite,
+    "tournament-board-order": _board,
     "tournament-judges": _put_to_work,
     "assignment-change": lambda things: Write([_assignment(things).pk], {"do": "cancel"}),
     "judge-new": lambda things: Write(form=A_JUDGE),
