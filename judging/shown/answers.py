@@ -44,19 +44,20 @@ class Judged:
     """Tells the viewer. `uncertainty` is the standard deviation of the share that it wins, before anything is known
     taken to be anywhere from 0 to 1 alike."""
 
+    title = _("Judges, against the pinned answer")
     flags: Mapping[str, Told] = {
-        "disagree": Told(_("judges disagree: some say this answer, some the pinned one"), "{t}.is_split"),
+        "disagree": Told(_("judges disagree"), "{t}.is_split"),
         "reward_against": Told(
-            _("reward against the judges: it prefers the other one"),
+            _("reward against judges"),
             "({c}.reward > {pin}.reward AND {t}.least < 0) OR ({c}.reward < {pin}.reward AND {t}.most > 0)",
         ),
         "cost_against": Told(
-            _("cost against the judges: it prefers the other one"),
+            _("cost against judges"),
             "({c}.cost < {pin}.cost AND {t}.least < 0) OR ({c}.cost > {pin}.cost AND {t}.most > 0)",
         ),
-        "swapped": Told(_("a judge says otherwise with sides swapped"), "{t}.is_swapped"),
-        "people_against": Told(_("people against model judges"), "{t}.is_against"),
-        "unjudged": Told(_("unjudged against the pinned one"), "{t}.id IS NULL AND {c}.id <> {pin}.id"),
+        "swapped": Told(_("swapped sides change a judge's mind"), "{t}.is_swapped"),
+        "people_against": Told(_("people against models"), "{t}.is_against"),
+        "unjudged": Told(_("unjudged"), "{t}.id IS NULL AND {c}.id <> {pin}.id"),
     }
     sorts: Mapping[str, Told] = {
         "won": Told(_("share won over the pinned column"), "{t}.won"),

@@ -43,8 +43,9 @@ class Chip:
 
 
 class Teller(Protocol):
-    """Whoever tells. `flags` and `sorts` by name."""
+    """Whoever tells. `flags` and `sorts` by name; `title` stands above what can be asked of it."""
 
+    title: str
     flags: Mapping[str, Told]
     sorts: Mapping[str, Told]
     picks: Sequence[str]

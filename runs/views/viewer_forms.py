@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,12 +65,21 @@ def form_of(query: QueryDict, columns: Columns, asked: Asked, picks: Mapping[str
         "quadrants": [(name, name in asked.quadrants) for name in QUADRANTS],
         "ranges": [(name, gettext(words), *_typed(query, name)) for name, words in RANGES.items()],
         "flags": _flags(FLAGS, asked.flags),
-        "told": _flags({name: told.words for name, told in telling.flags().items()}, asked.told) if picks else [],
-        "picks": [
-            (name, gettext(one.words), _choices(_said({"": one.all} | dict(one.options)), asked.picked.get(name, "")))
-            for name, one in picks.items()
-        ],
+        "tellers": list(_tellers(asked, picks)),
     }  # fmt: skip
+
+
+def _tellers(asked: Asked, picks: Mapping[str, Picked]) -> Iterator[tuple[str, list[Any], list[Any]]]:
+    """(title, what may be picked, flags) of each that tells something of these columns."""
+    for teller in telling.tellers():
+        own = {name: picks[name] for name in teller.picks if name in picks}
+        words = {name: told.words for name, told in teller.flags.items()}
+        if own:
+            yield gettext(teller.title), [_pick(asked, *one) for one in own.items()], _flags(words, asked.told)
+
+
+def _pick(asked: Asked, name: str, one: Picked) -> tuple[str, str, list[tuple[str, str, bool]]]:
+    return name, gettext(one.words), _choices(_said({"": one.all} | dict(one.options)), asked.picked.get(name, ""))
 
 
 def _head(query: QueryDict, columns: Columns, i: int, found: Sum) -> Head:

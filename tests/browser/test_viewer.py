@@ -79,7 +79,7 @@ def test_what_judges_said_is_asked_for_and_unfolds(
     page.goto(f"{address}{viewer_address(met.base, met.tuned)}")
     page.get_by_role("button", name="Show them", exact=True).click()
     page.get_by_text("More to ask").click()
-    page.get_by_label("Judges disagree: some say").select_option("yes")
+    page.locator("#asked-disagree").select_option("yes")
     page.get_by_role("button", name="Show", exact=True).click()
     page.wait_for_url("**disagree=yes**")
     expect(page.locator("[data-row]")).to_have_count(1)
