@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext
@@ -32,6 +32,11 @@ REASONS = {
 }
 SECONDS_AT_MOST = 24 * 3600.0
 BATCH = 2000
+COPY = """
+COPY judging_verdict (comparison_id, rubric_id, judge_id, voter_id, sample, outcome, score_a, score_b, length_a,
+length_b, first, reason, is_blind, key, at) FROM STDIN
+"""
+"""Ten times as quick as inserts, of which a file may need a hundred thousand."""
 
 
 class CannotVote(ValueError):
@@ -218,14 +223,11 @@ def of_files(said: Sequence[OfFile]) -> tuple[int, int]:
     fresh = [one for one in said if one.place not in kept or one.said.items() - vars(kept[one.place]).items()]
     replaced = [kept[one.place].pk for one in fresh if one.place in kept]
     Verdict.objects.filter(pk__in=replaced).update(replaced_at=timezone.now())
-    made = (
-        Verdict(
-            comparison_id=one.comparison, rubric_id=one.rubric, judge_id=one.judge, voter_id=one.voter,
-            sample=one.sample, **one.said,
-        )
-        for one in fresh
-    )  # fmt: skip
-    Verdict.objects.bulk_create(made, batch_size=BATCH)
+    now = timezone.now()
+    with connection.cursor() as cursor, cursor.copy(COPY) as copy:
+        for one in fresh:
+            who = (one.comparison, one.rubric, one.judge, one.voter, one.sample)
+            copy.write_row((*who, *one.said.values(), "", True, "", now))
     return len(fresh) - len(replaced), len(replaced)
 
 

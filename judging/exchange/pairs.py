@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from django.db import connection
 from django.db.models import Max
 
 from judging.exchange.prompts import called
-from judging.models import ChosenPrompt, Comparison, Contestant, Side, Tournament
+from judging.models import ChosenPrompt, Contestant, Side, Tournament
+from judging.tournaments import COPY
 from runs.ingest.prompts import NAME_SHOWN, Question
 from runs.ingest.texts import storable
 from runs.models import Prompt
@@ -44,13 +46,12 @@ class Pairs:
             key = (self.prompts[prompt], a.pk, b.pk)
             if key not in self.of:
                 new.setdefault(key, first)
-        rows = [
-            Comparison(tournament=self.tournament, place=place, prompt_id=p, a_id=a, b_id=b, first=first)
-            for place, ((p, a, b), first) in enumerate(new.items(), self._next_place)
-        ]
-        self._next_place += len(rows)
-        made = Comparison.objects.bulk_create(rows, batch_size=BATCH)
-        self.of |= dict(zip(new, (one.pk for one in made), strict=True))
+        with connection.cursor() as cursor, cursor.copy(COPY) as copy:
+            for place, (met_on, first) in enumerate(new.items(), self._next_place):
+                copy.write_row((self.tournament.pk, place, *met_on, None, None, first.value, []))
+        made = self.tournament.comparisons.filter(place__gte=self._next_place).order_by("place")
+        self.of |= dict(zip(new, made.values_list("pk", flat=True), strict=True))
+        self._next_place += len(new)
 
     def _keep_prompts(self, categories: dict[str, str]) -> None:
         """categories: prompt -> its category, the newest first."""
