@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from judging.ratings.counts import Counts
-from judging.ratings.fitting import fit, information
-from judging.ratings.telling import gains, less
+from judging.ratings.fitting import fit
+from judging.ratings.telling import covariance_of, gains, less
 from judging.votes import Bools, Floats, Ints
 
 PRIOR = 0.5
@@ -56,15 +56,15 @@ def next_pairs(
     int64[n, n], symmetric, how often it may be yet. What is handed out and not judged counts for what it will tell.
     """
     held, free = held.copy(), free.copy()
-    models = [one for counts in known if (one := _known(counts, held)) is not None]
+    models = [model for counts in known if (model := _known(counts, held)) is not None]
     chosen = []
     for _ in range(min(count, int(free.sum()) // 2)):
         choice = _choose(models, held, free, rng, rule)
         for one, other in ((choice.one, choice.other), (choice.other, choice.one)):
             held[one, other] += 1
             free[one, other] -= 1
-        for model in models:
-            model.covariance = less(model.covariance, model.theta, choice.one, choice.other)
+        for own in models:
+            own.covariance = less(own.covariance, own.theta, choice.one, choice.other)
         chosen.append(choice)
     return chosen
 
@@ -75,7 +75,7 @@ def _known(counts: Counts, held: Ints) -> _Known | None:
     if found.failed:
         return None
     own = Counts(counts.wins + PRIOR * (counts.games > 0), counts.ties)
-    covariance = np.linalg.pinv(information(own, found.theta, np.asarray(found.nu)), hermitian=True)
+    covariance = covariance_of(own, found)
     for one, other in np.argwhere(np.triu(held - counts.games > 0)):
         for _ in range(int(held[one, other] - counts.games[one, other])):
             covariance = less(covariance, found.theta, int(one), int(other))

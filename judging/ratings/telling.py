@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from judging.ratings.counts import counts
+from judging.ratings.counts import Counts, counts
 from judging.ratings.fitting import Fit, information
 from judging.votes import Floats, Votes
 
@@ -12,8 +12,12 @@ from judging.votes import Floats, Votes
 def telling(votes: Votes, found: Fit) -> Floats:
     """By how much one more vote on each pair lowers the variance, in nats², summed over the differences of all pairs.
     float64[n, n], symmetric, 0 on the diagonal; of a half-win fit."""
-    covariance = np.linalg.pinv(information(counts(votes), found.theta, found.nu), hermitian=True)
-    return gains(covariance, found.theta)
+    return gains(covariance_of(counts(votes), found), found.theta)
+
+
+def covariance_of(summed: Counts, found: Fit) -> Floats:
+    """Of strengths whose mean is 0, as their fit has it. float64[n, n]."""
+    return np.asarray(np.linalg.pinv(information(summed, found.theta, found.nu), hermitian=True), np.float64)
 
 
 def gains(covariance: Floats, theta: Floats) -> Floats:
