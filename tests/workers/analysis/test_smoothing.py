@@ -40,9 +40,9 @@ def test_neither_long_pauses_nor_gaps_at_the_start_matter(weight):
 
 @pytest.mark.parametrize("huge", [1e300, -1.7e308])
 def test_a_value_that_exploded_fades_like_any_other(huge):
-    y = np.ones(2000)
+    y = np.ones(1200)
     y[3] = huge
-    np.testing.assert_allclose(smooth(np.arange(2000.0), y, ema(0.5)), by_hand(np.arange(2000), y, 0.5), rtol=1e-9)
+    np.testing.assert_allclose(smooth(np.arange(1200.0), y, ema(0.5)), by_hand(np.arange(1200), y, 0.5), rtol=1e-9)
 
 
 def test_points_at_one_place_are_averaged_there():
