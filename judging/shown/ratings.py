@@ -35,12 +35,12 @@ class Placed:
     @property
     def rating(self) -> Mapping[str, float | None] | None:
         """value, low, high; None where none can be given, as of who never lost."""
-        return self.standing and self.standing["rating"]
+        return self.standing["rating"] if self.standing else None
 
     @property
     def ranks(self) -> Sequence[int] | None:
         """The first and the last rank that the intervals leave open."""
-        return self.standing and self.standing["rank_range"]
+        return self.standing["rank_range"] if self.standing else None
 
     @property
     def votes(self) -> float:
