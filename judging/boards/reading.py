@@ -68,13 +68,13 @@ def _mapped(numbers: Mapping[Any, int], said: Iterable[Any]) -> Ints:
 
 
 def _names(tournament: Tournament, speakers: Iterable[tuple[int | None, int | None]]) -> tuple[str, ...]:
-    """Of (voter, judge), one of which is None. Judges of one name are told apart by their numbers."""
+    """Of (voter, judge), one of which is None. Judges of one name, or a person's, are told apart by numbers."""
     speakers = list(speakers)
-    number = dict(tournament.voters.values_list("pk", "number"))
+    person = {pk: f"person {number + 1}" for pk, number in tournament.voters.values_list("pk", "number")}
     called = dict(Judge.objects.filter(pk__in=[judge for _, judge in speakers if judge]).values_list("pk", "name"))
-    names = Counter(called.values())
+    names = Counter([*called.values(), *person.values()])
     said: dict[int | None, str] = {pk: name if names[name] == 1 else f"{name} ({pk})" for pk, name in called.items()}
-    return tuple(said[judge] if voter is None else f"person {number[voter] + 1}" for voter, judge in speakers)
+    return tuple(said[judge] if voter is None else person[voter] for voter, judge in speakers)
 
 
 def _length(

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from judging import panels
 from judging.jobs import work_out_panels
-from judging.models import Rubric, Tournament, Verdict, Voter
+from judging.models import Judge, Rubric, Tournament, Verdict, Voter
 from judging.views import panels as view
 from runs.models import Experiment, Response, Score
 from tests.judging.casting import cast, comparisons, once, ruled
@@ -134,6 +134,16 @@ def test_people_are_numbers_but_for_who_looks_after_it(
     assert "Rosalind" in own and "Rosalind" not in others and "person 1" in others
     for client in (ada_client, bo_client):
         assert "Rosalind" not in page(client, voted, **{"as": "json"}).content.decode()
+
+
+def test_a_judge_that_is_called_as_a_person_is_none(tournament: Tournament, helpful: Rubric, ada: User) -> None:
+    cast(tournament, helpful, once(invented(20, contestants=3, prompts=6, annotators=1)))
+    named = Judge.objects.create(name="person 1", kind=Judge.Kind.RULES, model="rules", digest="d", owner=ada)
+    ruled(tournament, helpful, judge=named)
+    raters = panels.work_out(tournament, helpful).panels["agreement"]["raters"]
+    assert [(one["name"], one["person"]) for one in raters] == [
+        ("person 1", True), (f"person 1 ({named.pk})", False),
+    ]  # fmt: skip
 
 
 def test_contested_comparisons_lead_to_their_answers(ada_client: Client, voted: Tournament) -> None:
