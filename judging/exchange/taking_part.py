@@ -121,7 +121,8 @@ class Judges:
         self._numbers = {one.number for one in people}
         here = speakers(tournament)
         self.own = {here.voters[one.pk] for one in people if not one.imported_name}
-        self.own |= {name for pk, name in here.judges.items() if pk not in set(self.judges.values())}
+        theirs = set(self.judges.values())
+        self.own |= {name for pk, name in here.judges.items() if pk not in theirs}
 
     def why_not(self, name: str) -> str:
         """Why a judgment of theirs is not taken; empty where it is."""

@@ -9,13 +9,15 @@ import pytest
 from django.contrib.auth.models import User
 
 from judging.boards import votes_in
-from judging.exchange import Brought, File, Place, bring_in
+from judging.exchange import Asked as Written
+from judging.exchange import Brought, File, Place, bring_in, lines
 from judging.exchange.taking_part import CONTESTANTS_AT_MOST
 from judging.forms import newest_rubrics
 from judging.models import Comparison, Contestant, Criterion, Judge, JudgmentFile, Rubric, Tournament, Verdict
 from judging.ratings import Asked, Elo, Resampling, board, single_pass
 from judging.votes import Outcome, criteria, read, votes_of
 from runs.models import Experiment, Import, Prompt
+from tests.judging.casting import ruled
 from tests.judging.known import judgments_path, needs_data, published_elo
 from tests.judging.rounds import held
 from tests.runs.recording import make_run
@@ -149,6 +151,15 @@ def test_a_tournament_of_answers_takes_judgments_of_its_own_pairs_alone(ada: Use
         "is by 'wit'; the criteria are 'helpfulness', 'harmlessness'",
         "is on prompt 'What is 7?', on which these two did not meet",
     ]
+
+
+def test_who_judges_here_is_not_taken_from_a_file(ada: User, experiment: Experiment) -> None:
+    into = held(ada, experiment, prompts=1, contestants=2)
+    ruled(into, into.rubrics.get(criterion__slug="helpfulness"))
+    written = "".join(lines(into, Written("fastchat")))
+    told = brought(ada, File("own.jsonl", io.BytesIO(written.encode())), into=into).files[0]
+    assert (told.read, told.not_read) == (0, 1) and Verdict.objects.count() == 1
+    assert "is by 'Rules (form alone)', whose verdicts are given here and not taken from files" in told.problems[0]
 
 
 def test_contestants_have_a_bound_that_is_said(ada: User) -> None:
