@@ -10,6 +10,7 @@ the snapshot. Exits 1 where the goal is missed.
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -91,10 +92,20 @@ def vote(tournament: Tournament, rubric: Rubric) -> None:
     Verdict.objects.bulk_create(rows, batch_size=AT_ONCE)
 
 
+def opened(tournament: Tournament) -> None:
+    """The board's page, as its owner's browser gets it."""
+    from django.test import Client
+    from django.urls import reverse
+
+    browser = Client()
+    browser.force_login(tournament.owner)
+    assert browser.get(reverse("tournament-board", args=[tournament.pk]), SERVER_NAME="localhost").status_code == 200
+
+
 def main() -> int:
     """Measures, prints, and returns 1 where the goal is missed."""
     with servers.site():
-        from judging.boards import keep, votes_in
+        from judging.boards import keep, votes_in, work_through
         from judging.models import Snapshot
         from judging.ratings import Asked, board
 
@@ -103,12 +114,14 @@ def main() -> int:
         votes = votes_in(tournament, rubric)
         rate = best(lambda: board(votes, Asked()))
         whole = best(lambda: keep(tournament, rubric), rounds=1)
+        due, page = best(work_through), best(partial(opened, tournament))
         kept = Snapshot.objects.get()
         assert kept.digest == board(votes).hash
     print(f"{len(votes)} verdicts, {MODELS} models, {PROMPTS} prompts, {Asked().resampling.resamples} resamples")
     print(f"  verdicts read            {read:7.3f} s\n  board                    {rate:7.3f} s")
     print(f"  both                     {read + rate:7.3f} s, goal {GOAL:g} s ({(read + rate) / GOAL:.2f}x)")
     print(f"  all of a page, and kept  {whole:7.3f} s")
+    print(f"  whether any is due       {due:7.3f} s\n  its page                 {page:7.3f} s")
     return int(read + rate > GOAL)
 
 

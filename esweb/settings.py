@@ -196,7 +196,7 @@ CELERY_BEAT_SCHEDULE = {
     "compact-series": {"task": "runs.jobs.compact_series", "schedule": 60.0, "options": {"expires": 60.0}},
     "measure-collapse": {"task": "runs.jobs.measure_collapse", "schedule": 15.0, "options": {"expires": 30.0}},
     "ask-judges": {"task": "judging.jobs.ask_judges", "schedule": 2.0, "options": {"expires": 4.0}},
-    "keep-boards": {"task": "judging.jobs.keep_boards", "schedule": 5.0, "options": {"expires": 5.0}},
+    "keep-boards": {"task": "judging.jobs.keep_boards", "schedule": 10.0, "options": {"expires": 10.0}},
     "purge-tournaments": {"task": "judging.jobs.purge_bin", "schedule": 600.0, "options": {"expires": 600.0}},
     "purge-bin": {"task": "runs.jobs.purge_bin", "schedule": 600.0, "options": {"expires": 600.0}},
     "purge-copies": {"task": "runs.jobs.purge_copies", "schedule": 3600.0, "options": {"expires": 3600.0}},

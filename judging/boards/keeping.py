@@ -20,7 +20,7 @@ from judging.boards.reading import verdicts_in, votes_in
 from judging.leaderboard import report
 from judging.models import Calibration, Rubric, Snapshot, Tournament, Verdict
 from judging.ratings import POSITION, Elo
-from judging.votes import Votes
+from judging.votes import MISSING, Votes
 
 SHAPE = 1
 """Of what is kept. With another one, whatever an older version kept is worked out again."""
@@ -53,8 +53,9 @@ def keep(tournament: Tournament, rubric: Rubric, asked: How = USUAL) -> Snapshot
             newest.stamp = stamp
             return newest
         made = Snapshot.objects.create(
-            tournament=tournament, rubric=rubric, asked=asked.to_json(), board=found.to_json(), votes=len(votes),
-            last_verdict=last, digest=found.board.hash, stamp=stamp,
+            tournament=tournament, rubric=rubric, asked=asked.to_json(),
+            board=found.to_json() | {"failed": _failed(votes)}, votes=len(votes), last_verdict=last,
+            digest=found.board.hash, stamp=stamp,
         )  # fmt: skip
         _thin_out(tournament, rubric, asked)
     return made
@@ -108,6 +109,13 @@ def _controls(votes: Votes) -> list[str]:
     length = votes.features["length"]
     said = {POSITION: (votes.shown_first != 0).any(), "length": (length[np.isfinite(length)] != 0).any()}
     return [name for name, says in said.items() if says]
+
+
+def _failed(votes: Votes) -> list[int]:
+    """Of each contestant, how many judgments of its answers failed: models' refusals come where answers are."""
+    failed = votes.where(np.isin(votes.outcome, MISSING))
+    counted = np.bincount(np.concatenate([failed.a, failed.b]), minlength=len(votes.contestants))
+    return [int(number) for number in counted]
 
 
 def _thin_out(tournament: Tournament, rubric: Rubric, asked: How) -> None:

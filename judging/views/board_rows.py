@@ -33,7 +33,8 @@ class Standing:
     ranks: str
     ahead: str
     ahead_between: str
-    below: str
+    failed: int
+    """Judgments of its answers that were none."""
 
 
 @dataclass(frozen=True)
@@ -49,17 +50,18 @@ class Cell:
 
 def standings(said: Said) -> list[Standing]:
     """The best first."""
-    return [_standing(place, one) for place, one in enumerate(said["board"]["standings"], 1)]
+    failed = dict(zip(said["contestants"], said["failed"], strict=True))
+    return [_standing(place, one, failed[one["contestant"]]) for place, one in enumerate(said["board"]["standings"], 1)]
 
 
-def _standing(place: int, one: Said) -> Standing:
+def _standing(place: int, one: Said, failed: int) -> Standing:
     rating, anchored, ahead = one["rating"], one["anchored"], one["ahead"]
     votes, won, lost, tied = (count(one["record"][key]) for key in ("votes", "wins", "losses", "ties"))
     return Standing(
         place, one["contestant"], one["group"], elo(rating and rating["value"]), interval(rating),
         elo(anchored and anchored["value"]), interval(anchored), votes, won, lost, tied,
         chance(one["p_first"]), ranks(one["rank_range"]), elo(ahead and ahead["by"]["value"], signed=True),
-        interval(ahead and ahead["by"], signed=True), ahead["of"] if ahead else "",
+        interval(ahead and ahead["by"], signed=True), failed,
     )  # fmt: skip
 
 

@@ -256,3 +256,17 @@ def test_the_list_of_tournaments_and_its_page_say_who_leads(ada_client: Client, 
     for path in ("/judging/", f"/judging/{tournament.pk}/"):
         said = words(ada_client.get(path).content.decode())
         assert f"{first['contestant']} {'leads at' if is_clear else 'stands first, and its lead over'}" in said
+
+
+def test_judgments_that_failed_are_counted_for_whom_they_were_about(ada_client: Client, tournament: Tournament) -> None:
+    cast(tournament, rubric("helpfulness"), once(invented(150, contestants=4, prompts=12)))
+    lost = list(Verdict.objects.filter(comparison__a__place=0).order_by("pk").values_list("pk", flat=True)[:3])
+    Verdict.objects.filter(pk__in=lost).update(outcome="refused")
+
+    kept = keep(tournament, rubric("helpfulness"))
+    said = words(page(ada_client, tournament))
+
+    assert kept.board["failed"][0] == 3
+    assert sum(kept.board["failed"]) == 6
+    assert "3 refused: they count for nobody, and are no ties" in said
+    assert "Failed" in said
