@@ -148,12 +148,14 @@ def controlled(said: Said) -> dict[str, Any]:
         return {"why": found or ""}
     init, plain = said["board"]["asked"]["init"], _ratings(said)
     effects = [_effect(name, one) for name, one in found["effects"].items()]
+    # Controls are fitted with ties as half wins and no prior: any other board's ratings lie on another scale.
+    is_one_scale = said["board"]["asked"]["ties"] == "half-win" and not said["board"]["asked"]["prior"]
     rows = []
     for k in order(said):
         rating, error = init + ELO_PER_NAT * found["theta"][k], ELO_PER_NAT * max(found["covariance"][k][k], 0) ** 0.5
-        change = None if plain[k] is None else rating - plain[k]
+        change = rating - plain[k] if is_one_scale and plain[k] is not None else None
         rows.append((said["contestants"][k], elo(plain[k]), elo(rating), elo(error), elo(change, signed=True)))
-    return {"effects": effects, "rows": rows, "votes": found["votes"], "left_out": found["left_out"]}
+    return {"effects": effects, "rows": rows, "left_out": found["left_out"], "is_one_scale": is_one_scale}
 
 
 def _effect(name: str, one: Said) -> str:

@@ -120,6 +120,7 @@ def test_another_board_is_ordered_by_the_form_worked_out_by_the_job_and_has_an_a
     said = words(ada_client.get(answer["Location"]).content.decode())
     assert "Davidson's strengths" in said
     assert "with runner 1 · step 0 · eval at 1000" in said
+    assert "they lie on another scale than this board's" in said
     assert "80 %" in said.replace("\N{NARROW NO-BREAK SPACE}", " ")
     assert "Every pair that met was given 0.5 wins each way" in said
     assert not BoardOrder.objects.filter(ended_at=None).exists()
