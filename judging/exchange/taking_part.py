@@ -96,6 +96,8 @@ def _untold(tournament: Tournament, name: str) -> Rubric:
         criterion = Criterion.objects.create(
             slug=_slug(name), owner=tournament.owner, imported_as=name, is_private=private
         )
+    elif criterion.is_private and not tournament.is_private:
+        Criterion.objects.filter(pk=criterion.pk).update(is_private=False)
     question = f"Which answer is better by “{name[:150]}”?"
     return criterion.newest() or Rubric.objects.create(
         criterion=criterion, version=1, question=question, text=UNTOLD, created_by=tournament.owner

@@ -175,6 +175,13 @@ def test_outcomes_that_are_no_verdicts_are_kept_as_what_they_are(ada: User) -> N
     assert set(Verdict.objects.values_list("outcome", flat=True)) == set(words)
 
 
+def test_what_a_private_file_named_is_seen_once_a_public_one_names_it(ada: User) -> None:
+    brought(ada, file(ROW), is_private=True)
+    assert Criterion.objects.get().is_private and Judge.objects.get().is_private
+    brought(ada, file(ROW), name="public")
+    assert not Criterion.objects.get().is_private and not Judge.objects.get().is_private
+
+
 def test_a_criterion_of_a_file_is_offered_to_nobody_who_judges(ada: User) -> None:
     brought(ada, file(ROW, ROW | {"dimension": "Help!"}))
     slugs = set(Criterion.objects.exclude(imported_as="").values_list("slug", flat=True))
