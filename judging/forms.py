@@ -58,7 +58,7 @@ class TournamentForm(forms.ModelForm):  # type: ignore[type-arg]
             "seed": gettext_lazy("Decides prompts, order and sides."),
             "gold_set": gettext_lazy("Pairs whose better answer is known, to see how carefully people vote."),
             "gold_every": gettext_lazy("15 is about 7 in a hundred."),
-            "picks": gettext_lazy("Three of each pair come first either way; replays found no gain before 400 votes."),
+            "picks": gettext_lazy("The second gained nothing in replays of fewer than 400 votes."),
         }
         widgets = {"question": forms.Textarea(attrs={"rows": 2})}  # noqa: RUF012
 
