@@ -1,0 +1,36 @@
+"""The page of what to doubt, as people read it: no serious fault, no sideways scroll, one click to the answers."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+from playwright.sync_api import Page, expect
+
+from runs.models import Experiment
+from tests.browser.test_accessibility import faults
+from tests.judging.casting import cast, once, ruled
+from tests.judging.inventing import invented
+from tests.judging.rounds import held, rubric
+
+
+def test_it_reads_on_a_phone_and_leads_to_the_answers(
+    signed_in: Page, address: str, ada: User, experiment: Experiment
+) -> None:
+    tournament, helpful = held(ada, experiment, prompts=6), rubric("helpfulness")
+    cast(tournament, helpful, once(invented(90, contestants=3, prompts=6)))
+    ruled(tournament, helpful)
+    page = signed_in
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(address + tournament.get_absolute_url())
+    page.get_by_role("link", name="Position, ties, length").click()
+    expect(page.get_by_role("heading", name="Contested comparisons")).to_be_visible()
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        page.reload()
+        assert faults(page) == "[]"
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+    page.get_by_role("link", name="People against models").click()
+    expect(page.get_by_text("Most people prefer one answer, most models the other.")).to_be_visible()
+    page.locator("table.contested tbody th a").first.click()
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    assert "/responses/?run=" in page.url
