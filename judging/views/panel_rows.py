@@ -164,9 +164,12 @@ def _standing(board: Said, axis: Axis) -> dict[str, dict[str, Any]]:
 
 
 def _sentences(boards: Mapping[str, Said]) -> list[tuple[str, str]]:
-    """(policy, what its board says first), but for what all of them say."""
-    said = {name: board["sentences"] for name, board in boards.items()}
-    return [(gettext(POLICY_WORDS[name]), sentence) for name, sentences in said.items() for sentence in sentences]
+    """(policies, what their boards say first), each sentence once; no policy is named where all of them say it."""
+    said: dict[str, list[str]] = {}
+    for name, board in boards.items():
+        for sentence in board["sentences"]:
+            said.setdefault(sentence, []).append(gettext(POLICY_WORDS[name]))
+    return [("" if len(who) == len(boards) else ", ".join(who), sentence) for sentence, who in said.items()]
 
 
 def _group(words: str, said: Said) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from judging import panels
 from judging.jobs import work_out_panels
 from judging.models import Judge, Rubric, Tournament, Verdict, Voter
 from judging.views import panels as view
+from judging.views.panel_rows import Names, policy_rows
 from runs.models import Experiment, Response, Score
 from tests.judging.casting import cast, comparisons, once, ruled
 from tests.judging.inventing import invented
@@ -211,3 +212,12 @@ def test_queries_do_not_grow_with_votes(ada_client: Client, voted: Tournament, h
     more = once(invented(200, contestants=3, prompts=6, annotators=30))
     cast(voted, helpful, more.where(more.annotator > 1))
     assert asked() == before <= 30
+
+
+def test_what_several_ways_of_counting_say_is_said_once() -> None:
+    def board(*sentences: str) -> dict[str, object]:
+        return {"standings": [], "votes": 3, "sentences": sentences}
+
+    boards = {"as-is": board("Few prompts."), "half": board("Few prompts."), "tie": board("Few prompts.", "A won all.")}
+    said = policy_rows({"boards": boards}, Names((), {}))["sentences"]
+    assert said == [("", "Few prompts."), ("A tie where they differ", "A won all.")]
