@@ -1,6 +1,6 @@
 # esweb. `make` prints the targets; `make demo` shows everything; `make check` is what CI runs.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test test-clusters test-browser test-houses test-site test-rest check check-types bench soak fix lock config-reference words
+.PHONY: help setup demo run test test-slurm test-ray test-browser test-houses test-site test-rest check check-types bench soak fix lock config-reference words
 PY := .venv/bin/python
 export OMP_WAIT_POLICY := PASSIVE
 
@@ -15,23 +15,26 @@ demo: setup ## Show it all: servers, a tiny model, ES against GRPO, live at http
 run: setup ## Start esweb with its own PostgreSQL and Valkey
 	$(PY) manage.py up
 
-# Two cores bear all of it at once: where a cluster, a browser or a whole esweb is waited for, what only computes goes on,
-# and gives way again.
+# Two cores bear all of it at once: where a cluster is waited for, a browser or a whole esweb goes on, where those are,
+# what only computes, and each gives way again.
 HOUSES := tests/chaos tests/esweb tests/flows
 SITE := tests/runs tests/security
-TESTS := test-clusters test-browser test-houses test-site test-rest
-BESIDE := --keep-going --jobs=6 --output-sync=line
+TESTS := test-slurm test-ray test-browser test-houses test-site test-rest
+BESIDE := --keep-going --jobs=7 --output-sync=line
 test: .venv/.installed-dev ## Run every test, the browser's too
 	$(MAKE) $(BESIDE) $(TESTS)
 
-test-clusters: .venv/.installed-dev
-	$(PY) -m pytest -m "not browser" tests/clusters
+test-slurm: .venv/.installed-dev
+	$(PY) -m pytest -m "not browser" tests/clusters $(addprefix --ignore=,$(wildcard tests/clusters/test_ray_*))
+
+test-ray: .venv/.installed-dev
+	$(PY) -m pytest -m "not browser" $(wildcard tests/clusters/test_ray_*)
 
 test-browser: .venv/.installed-dev
-	$(PY) -m pytest -m browser tests/browser
+	nice -n 5 $(PY) -m pytest -m browser tests/browser
 
 test-houses: .venv/.installed-dev
-	$(PY) -m pytest -m "not browser" $(HOUSES)
+	nice -n 5 $(PY) -m pytest -m "not browser" $(HOUSES)
 
 test-site: .venv/.installed-dev
 	nice $(PY) -m pytest -m "not browser" $(SITE)
