@@ -19,7 +19,7 @@ from benchmarks.closed_loop import Page, get, percentile
 from benchmarks.points import START
 
 RUNS, POINTS, FLUSH = 10, 1_000_000, 20_000
-PX, ROUNDS = 800, 25
+PX, ROUNDS = 800, 100
 GOAL_MS = 300.0
 KEY = "reward/mean"
 
