@@ -15,14 +15,14 @@ demo: setup ## Show it all: servers, a tiny model, ES against GRPO, live at http
 run: setup ## Start esweb with its own PostgreSQL and Valkey
 	$(PY) manage.py up
 
-# Two cores bear all of it at once: where a cluster is waited for, a browser or a whole esweb goes on, where those are,
-# what only computes, and each gives way again.
+# Two cores bear four at once: where a cluster, a browser or a whole esweb is waited for, what only computes goes on, and
+# gives way again. The clusters are first, having most to wait for.
 HOUSES := tests/chaos tests/esweb tests/flows
 SITE := tests/runs tests/security
-TESTS := test-slurm test-ray test-browser test-houses test-site test-rest
-BESIDE := --keep-going --jobs=7 --output-sync=line
+TESTS := test-slurm test-ray test-site test-rest check-types test-browser test-houses
+BESIDE := --keep-going --jobs=4 --output-sync=line
 test: .venv/.installed-dev ## Run every test, the browser's too
-	$(MAKE) $(BESIDE) $(TESTS)
+	$(MAKE) $(BESIDE) $(filter-out check-types,$(TESTS))
 
 test-slurm: .venv/.installed-dev
 	$(PY) -m pytest -m "not browser" tests/clusters $(addprefix --ignore=,$(wildcard tests/clusters/test_ray_*))
@@ -46,7 +46,7 @@ check: .venv/.installed-dev ## Everything that must hold: lint, format, types, c
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	.venv/bin/djade --check --target-version 5.2 $$(git ls-files 'templates/*.html')
-	$(MAKE) $(BESIDE) $(TESTS) check-types
+	$(MAKE) $(BESIDE) $(TESTS)
 
 check-types: .venv/.installed-dev
 	nice $(PY) -m mypy
