@@ -18,7 +18,7 @@ import uvicorn
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, ConsoleMessage, Page, expect
 
 from runs.models import Cluster, Experiment
 from tests.conftest import person
@@ -102,11 +102,20 @@ def experiment(ada: User) -> Experiment:
     return Experiment.objects.create(name="Concise", question="Does it learn to be concise?", owner=ada)
 
 
+CUT_OFF = ("htmx:afterRequest,", "htmx:sendError,", "htmx:sendAbort,")
+"""What htmx says where a page is left amid a request. Of one that failed, the browser itself complains besides."""
+
+
 @pytest.fixture
 def complaints(page: Page) -> Iterator[list[str]]:
     """What the browser's console complained about; a test that leaves any has failed."""
     said: list[str] = []
-    page.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
+
+    def hear(message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning") and not message.text.startswith(CUT_OFF):
+            said.append(message.text)
+
+    page.on("console", hear)
     page.on("pageerror", lambda error: said.append(str(error)))
     yield said
     assert said == []
