@@ -15,7 +15,8 @@ OURS = (
      "a module of the cluster's config was not loaded: see modules"),
     (r"module: command not found", "the cluster has no environment modules: leave modules out of its config"),
     (r"No module named '?workers", "the node does not see esweb's code: see project in the cluster's config"),
-    (r"env: .*(No such file or directory|Permission denied)",
+    # `env` writes its name, and then what is wrong: another's line may come in between.
+    (r"(?:env: .*|^[‘'][^’']+[’']: )(?:No such file or directory|Permission denied)",
      "the node has no such interpreter: see python in the cluster's config"),
     (r"esweb agent: .*spec\.json is missing|esweb job: its directory is not there",
      "the node does not see the folder that holds its files"),

@@ -10,6 +10,7 @@ from workers.executors.diagnosis import diagnose, in_its_words
 
 LOGS = [
     ("/usr/bin/env: '/opt/none/bin/python': No such file or directory", "the node has no such interpreter"),
+    ("‘/opt/none/python’: No such file or directory", "the node has no such interpreter"),
     ("/opt/venv/bin/python: Error while finding module specification for 'workers.agent' (ModuleNotFoundError: "
      "No module named 'workers')", "the node does not see esweb's code"),
     ("ModuleNotFoundError: No module named 'torch'", "a Python module was not found: install it for the interpreter"),
