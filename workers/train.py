@@ -58,8 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         print(f"{arguments.out} cannot be written: {error.strerror}; give --out a folder that can", file=sys.stderr)
         return FAILED
-    tracking = config.tracking
-    with records, pushing(tracking, arguments.out, epoch), sampling(records, tracking.system_seconds):
+    with records, pushing(config.tracking, arguments.out, epoch):
         return _reported(config, records, stop, arguments)
 
 
@@ -87,7 +86,9 @@ def _reported(config: RunConfig, records: RecordWriter, stop: Stop, arguments: a
     try:
         _introduce(records, arguments.code, arguments.other_code)
         records.write(Status("loading", "importing the libraries"))
-        stopped = _train(config, records, stop, arguments.resume)
+        # Its end is waited for before how training ended is recorded: that is the last record.
+        with sampling(records, config.tracking.system_seconds):
+            stopped = _train(config, records, stop, arguments.resume)
     except Interrupted:
         records.write(Status("saving", "stopped before there was anything to save; the run can be started again"))
         return STOPPED

@@ -22,9 +22,15 @@ def test_a_training_records_what_it_uses_between_its_own_records(tmp_path: Path)
     found = metrics(out, "system/cpu_cores")
     assert found
     assert all(metric.values["system/memory_gb"] > 0 for metric in found)
-    # Its own curves are what they would be without, and the last word is the training's.
+    # Its own curves are what they would be without.
     assert [m.step for m in metrics(out, "reward/mean")] == [0, 2, 4]
-    assert records(out, Status)[-1].phase == "done"
+
+
+def test_how_a_training_ended_is_its_last_record(tmp_path: Path) -> None:
+    """Looked at without a pause: a look is under way at nearly any moment, the last one too."""
+    process = train(_config(tmp_path, every=0.001), tmp_path / "out")
+    assert process.returncode == 0, process.stderr
+    assert lines(tmp_path / "out")[-1].record == Status("done", progress=1.0)
 
 
 def _config(folder: Path, every: float) -> Path:
