@@ -116,8 +116,17 @@ def visit(page, addresses, name):
         look_at(page, "reward")
 
 
+SETTLED = """
+    Promise.all(document.getAnimations()
+      .filter((animation) => Number.isFinite(animation.effect.getComputedTiming().endTime))
+      .map((animation) => animation.finished.catch(() => null)))
+"""
+"""Waited for: a colour amid its change from light to dark is neither, and no fault of the page."""
+
+
 def faults(page):
-    """Serious faults that axe finds, in words."""
+    """Serious faults that axe finds once the page has come to rest, in words."""
+    page.evaluate(SETTLED)
     if page.evaluate("typeof axe") == "undefined":
         page.evaluate(AXE)
     found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
