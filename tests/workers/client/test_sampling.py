@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.workers.attempts import until
-from tests.workers.trainings import lines, metrics, records, run_json, train
+from tests.workers.trainings import lines, metrics, run_json, train
 from workers.client import processes, sampling
 from workers.client.sampling import Sampler
 from workers.records import Metric, RecordWriter, Status
