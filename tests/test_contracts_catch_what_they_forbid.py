@@ -24,7 +24,7 @@ PLANTED = [
     ("runs/importing/reports.py", "runs.importing.log", "5b. Importers"),
     ("runs/series/__init__.py", "runs.ingest", "6. Rooms of an app: runs"),
     ("judging/ratings/fitting.py", "django", "6c. The pure rooms"),
-    ("runs/forms.py", "workers.executors.local", "7. One door"),
+    ("runs/forms/launch.py", "workers.executors.local", "7. One door"),
 ]
 """A file, what it is made to import, and the contract that forbids it."""
 HEADING = re.compile(r"^(.+)\n-{5,}$", re.MULTILINE)
