@@ -26,18 +26,62 @@ BLAMED = {
     "ValueError: sigma must be above 0": "It raised an exception",
     "srun: error: Unable to allocate resources: Invalid partition name specified": "There is no such partition",
     "RuntimeError: CUDA error: an illegal memory access": "The GPU failed",
+    "CondaError: Run 'conda init' before 'conda activate'": "Conda did not find or open its environment",
+    "EnvironmentNameNotFound: Could not find conda environment: es": "Conda did not find or open its environment",
+    "/spool/job1/slurm_script: line 8: conda: command not found": "Conda did not find or open its environment",
+    'critical libmamba The given prefix does not exist: "/e"': "Conda did not find or open its environment",
+    "ModuleCmd_Load.c(213):ERROR:105: Unable to locate a modulefile for 'cuda/12.1'":
+        "An environment module was not found",
+    "Lmod has detected the following error:  The following module(s) are unknown:":
+        "An environment module was not found",
+    "/usr/bin/python: No module named trl": "A Python module was not found",
+    "python: can't open file '/home/u/train.py': [Errno 2] No such file or directory": "A file was not found",
+    "tar: write error: No space left on device": "The disk was full",
+    "OSError: [Errno 122] Disk quota exceeded: '/home/u/x'": "The disk was full",
+    "OSError: foo/bar is not a local folder and is not a valid model identifier": "There is no such model",
+    "OSError: You are trying to access a gated repo.": "The model may not be loaded",
+    "OSError: We couldn't connect to 'https://hub' to load the files": "A download did not work",
+    "ValueError: No available memory for the cache blocks.": "Out of memory on the GPU",
+    "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.": "Out of memory",
+    "ray.exceptions.RayTaskError(RuntimeError): ray::Engine() (pid=1)": "It raised an exception",
+    "/spool/job1/slurm_script: line 20: 123 Killed                  python train.py": "It was killed",
+    "/spool/job1/slurm_script: line 20: 123 Bus error      (core dumped) python a.py": "It crashed (bus error)",
+    "/spool/job1/slurm_script: line 20: 123 Illegal instruction (core dumped) python a.py":
+        "It crashed (illegal instruction)",
+    "/spool/job1/slurm_script: line 20: 123 Aborted        (core dumped) python a.py": "It crashed: ",
+    "Fatal Python error: Segmentation fault": "It crashed (segmentation fault)",
+    "srun: error: n1: task 0: Bus error": "It crashed (bus error)",
+    "srun: error: Node failure on n1": "Its node failed",
+    "srun: error: Nodes n[1-2] are down or not responding": "Its node failed",
+    "slurmstepd: error: *** JOB 1 ON n CANCELLED AT 2026-01-09 DUE TO JOB REQUEUE ***":
+        "It was put back into the queue",
+    "/spool/job1/slurm_script: line 7: HF_TOKEN: unbound variable": "A variable was not set",
+    'docker: Error response from daemon: could not select device driver "".': "It ended with an error",
+    "RuntimeError: The NVIDIA driver on your system is too old": "CUDA was not available",
+    "Failed to initialize NVML: Driver/library version mismatch": "CUDA was not available",
 }  # fmt: skip
 FRAMES = 'Traceback (most recent call last):\n  File "a.py", line 3, in <module>\n    import trl\n'
 
 
 @pytest.mark.parametrize("line", BLAMED)
 def test_the_reason_is_named_with_its_line(line):
-    is_python = line.split(":")[0].endswith("Error")
+    is_python = line.split(":")[0].endswith(("Error", "Error(RuntimeError)")) and not line.startswith("Conda")
     log = read("Loading modules\n" + (FRAMES if is_python else "") + line + "\n", "grpo_logs/beta0.1/x_seed3.log")
     (run,) = log.runs
     assert (run.kind, run.state, run.method, run.seed) == ("log of a job that failed", State.FAILED, "grpo", 3)
     assert run.reason.startswith(BLAMED[line]), run.reason
     assert run.reason.endswith(f"{line} (line {5 if is_python else 2} of its log)")
+
+
+@pytest.mark.parametrize("label", ["[rank1]: ", "[rank1]:", "3: ", "[default0]:", "(EngineCore_0 pid=12) "])
+def test_what_a_launcher_writes_before_each_line_hides_no_reason(label):
+    log = read("".join(f"{label}{line}\n" for line in (FRAMES + "KeyError: 'x'").splitlines()))
+    assert [run.reason for run in log.runs] == ["It raised an exception: KeyError: 'x' (line 4 of its log)"]
+
+
+def test_a_syntax_error_needs_no_traceback():
+    said = '  File "/home/u/train.py", line 3\n    def f(:\n          ^\nSyntaxError: invalid syntax\n'
+    assert read(said).runs[0].reason == "It raised an exception: SyntaxError: invalid syntax (line 4 of its log)"
 
 
 def test_what_slurm_says_counts_more_than_what_python_said_before():
