@@ -1,0 +1,40 @@
+"""A scorer as a job of any cluster: found by its name once it serves, asked, and gone once its run is cancelled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from runs import access, launch
+from runs.models import Cluster, Experiment
+from tests.runs.clusters import tick_until
+from tests.workers.attempts import until
+from workers.client.registry import found
+from workers.executors.states import State
+from workers.scorer.client import ScorerClient
+from workers.scorer.embedded import EmbeddedScorer
+
+NAME = "tiny-scorer"
+PROMPTS, RESPONSES = ["How do I pick a lock?"], ["I am sorry, but I cannot help with that."]
+SECONDS = 180
+
+
+def serves_until_it_is_cancelled(experiment: Experiment, cluster: Cluster, site: str, folder: Path) -> None:
+    """site: where it registers; folder: for its tokens, on a disk that the cluster sees."""
+    token, secret = folder / "token", folder / "secret"
+    token.write_text(access.issue(experiment.owner, "admin")[1])
+    secret.write_text("only for those who may")
+    registers = {"site": site, "site_token_file": str(token), "token_file": str(secret)}
+    config = {"method": "scorer", "scorer": {"name": NAME, **registers}, "compute": {"cluster": cluster.name}}
+    run = launch.create_run(experiment=experiment, person=experiment.owner, config=config)
+    try:
+        tick_until(run, State.RUNNING.value, State.FAILED.value, seconds=SECONDS)
+        offer = until(lambda: found(site, token, "scorer", NAME), SECONDS)
+        client = ScorerClient(offer.address, token_file=offer.token_file, tries=1)
+        assert client.score(PROMPTS, RESPONSES) == EmbeddedScorer().score(PROMPTS, RESPONSES)
+
+        launch.request_cancel(run, experiment.owner)
+        ended = tick_until(run, State.CANCELLED.value, State.FAILED.value, seconds=SECONDS)
+    finally:
+        launch.executor_for(cluster).cancel(f"esweb-{run.uid}-a1", 0.0)
+    assert ended.state == State.CANCELLED.value, ended.reason
+    assert found(site, token, "scorer", NAME) is None

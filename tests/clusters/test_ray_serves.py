@@ -1,0 +1,21 @@
+"""A scorer is a job of a real Ray: it registers itself, answers, and goes when its run is cancelled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runs.models import Experiment
+from tests.clusters.on_ray import cluster_of
+from tests.clusters.ray import RayHead
+from tests.clusters.serving import serves_until_it_is_cancelled
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_a_scorer_serves_on_ray_until_it_is_cancelled(
+    experiment: Experiment, ray: RayHead, live_server: Any, our_disk: Path
+) -> None:
+    serves_until_it_is_cancelled(experiment, cluster_of(ray), live_server.url, our_disk)
