@@ -18,10 +18,12 @@ from runs.importing.log_story import Story, dead
 from runs.importing.log_words import Row
 from runs.importing.numbers import decimals, number
 from runs.importing.text import Line, lines
+from workers.executors.failures import PREFIX
 from workers.records import Metric, Record
 
 ES, TRL, JOB = "ES log", "TRL log", "log of a job that failed"
 LONGEST_DICTIONARY, LINES_OF_DICTIONARY = 32_768, 60
+STEPS = ("step", "global_step")
 FEWEST = 3
 """Numbers in a last line that is believed though nothing ends it: all then have as many decimals."""
 
@@ -36,20 +38,31 @@ class Log:
         self._started: float | None = None
         self._block: Block | None = None
         self._dictionary: list[str] = []
-        self._joined = ""
+        self._joined: Line | None = None
+        self._is_labelled = False
         self._in_section = False
         self._story = self._new(0, {})
 
     def entries(self) -> Iterator[Entry]:
         """Records in the order written."""
         for line in lines(self._file, self._told):
-            for text in words.apart(line.text):
-                yield from self._read(Line(line.number, text, line.is_whole))
+            text = self._unlabelled(line.text)
+            # What a model said stays as it is.
+            for part in [text] if self._block is not None and self._block.is_unfinished else words.apart(text):
+                yield from self._read(Line(line.number, part, line.is_whole))
+        yield from self._rest_of_row()
         if self._dictionary:
             self._told.at_line(self._opened_at, "the file ends amid a dictionary: left out")
         if self._block is not None and self._block.is_unfinished:
             self._told.remark("the end", "the file ends amid an answer: left out")
         yield from self._close()
+
+    def _unlabelled(self, text: str) -> str:
+        """The text without what a launcher wrote before it; amid answers only where it wrote it before the others."""
+        bare = PREFIX.sub("", text)
+        if self._block is None:
+            self._is_labelled = bare != text
+        return bare if self._is_labelled else text
 
     def _read(self, line: Line) -> Iterator[Entry]:
         if self._block is not None and words.row(line.text) is None and not words.BAR.match(line.text):
@@ -67,21 +80,32 @@ class Log:
             yield from self._dictionary_line(line, 0 if self._dictionary else at)
         elif (opened := block(line.text, is_sampled=self._story.found.kind == TRL)) is not None:
             self._block = opened
-        elif (row := self._row(line)) is not None:
-            yield from self._iteration(line, row)
+        elif words.row(line.text) is not None or self._joined is not None:
+            yield from self._row(line)
         else:
             yield from self._other(line)
 
     # Iterations -------------------------------------------------------------------------------------------------
 
-    def _row(self, line: Line) -> Row | None:
+    def _row(self, line: Line) -> Iterator[Entry]:
         """The iteration of a line; one that was wrapped after a comma or a colon goes on in the next."""
-        text, self._joined = self._joined + line.text.strip() if self._joined else line.text, ""
-        row = words.row(text)
-        if row is not None and text.rstrip().endswith((",", ":")) and line.is_whole:
-            self._joined = text.rstrip() + " "
-            return None
-        return row
+        if words.row(line.text) is not None:
+            yield from self._rest_of_row()
+        before, self._joined = self._joined, None
+        whole = line if before is None else Line(before.number, f"{before.text} {line.text.strip()}", line.is_whole)
+        row = words.row(whole.text)
+        if row is None:
+            yield from self._other(line)
+        elif whole.text.rstrip().endswith((",", ":")) and line.is_whole:
+            self._joined = Line(whole.number, whole.text.rstrip())
+        else:
+            yield from self._iteration(whole, row)
+
+    def _rest_of_row(self) -> Iterator[Entry]:
+        """An iteration that ended with a comma, and did not go on."""
+        line, self._joined = self._joined, None
+        if line is not None and (row := words.row(line.text)) is not None:
+            yield from self._iteration(line, row)
 
     def _iteration(self, line: Line, row: Row) -> Iterator[Entry]:
         if why := self._doubt(line, row):
@@ -90,6 +114,8 @@ class Log:
         if row == self._story.last_row:
             # Every process of a training may print it.
             return
+        for label in row.unread:
+            self._told.at_line(line.number, f"iteration {row.step}: {label} is not a number")
         to_key = vocabulary.es_held_out_key if row.is_held_out else vocabulary.es_key
         values = {to_key(label): value for label, text in row.pairs if (value := number(text)) is not None}
         if row.is_held_out:
@@ -146,6 +172,7 @@ class Log:
         for key in words.unread(text):
             self._told.at_line(line.number, f"{key} is not a number")
         is_summary = "train_runtime" in values
+        self._story.settle(is_evaluation=all(key.startswith("eval_") or key == "epoch" for key in values))
         step = self._step_of(values, is_summary)
         yield from self._move(step, self._story.total, TRL, goes_back=not is_summary)
         if vocabulary.is_grpo(values):
@@ -154,12 +181,13 @@ class Log:
         self._story.found.seconds = values.get("train_runtime", self._story.found.seconds)
         tokens = values.get("num_tokens", values.get("eval_num_tokens"))
         axes = {} if tokens is None else {"tokens": tokens}
-        yield self._point(step, vocabulary.renamed(values), axes)
+        said = {key: value for key, value in values.items() if key not in STEPS}
+        yield self._point(step, vocabulary.renamed(said), axes)
 
     def _step_of(self, values: dict[str, float], is_summary: bool) -> int:
         """The step of a dictionary: as it says itself, else as the progress bar before it, else counted."""
         story = self._story
-        for name in ("step", "global_step"):
+        for name in STEPS:
             if name in values and abs(values[name]) < 2**53:
                 return int(values[name])
         if story.bar is not None:
@@ -231,7 +259,7 @@ class Log:
         """True where what was printed since is of another run: another method, or other settings."""
         known, new = self._story.found.settings, self._told_settings
         differs = any(name in known and known[name] != value for name, value in new.items())
-        return differs or self._story.found.kind != kind
+        return differs or self._story.found.kind not in (kind, JOB)
 
     def _point(self, step: int, values: dict[str, float], axes: dict[str, float] | None = None) -> Entry:
         story = self._story

@@ -26,6 +26,8 @@ class Story:
     """Since the run began; `base`: where its present process began."""
     base: float = 0.0
     bar: tuple[int, int] | None = None
+    turned: tuple[tuple[int, int], float] | None = None
+    """The bar, and `seconds`, before a bar of as many steps began lower: the same one again, or an evaluation's."""
     is_finished: bool = False
     has_header: bool = False
     """It said how it would train, under a heading."""
@@ -67,10 +69,21 @@ class Story:
     def see_bar(self, step: int, total: int, seconds: float) -> None:
         """A progress bar: the trainer's own is the one of as many steps as it was told, else the first."""
         told = self.found.settings.get("steps")
-        expected = told if isinstance(told, int) else self.bar[1] if self.bar else total
+        before = self.bar
+        # One that was full before anything was trained was another's: of shards, or of prompts.
+        is_over = before is not None and not self.points and before[0] >= before[1]
+        expected = told if isinstance(told, int) else before[1] if before and not is_over else total
         if total == expected or (step == 0 and self.is_finished):
+            if before is not None and before[1] == total and step < before[0]:
+                self.turned = (before, self.seconds)
             self.bar, self.total = (step, total), total
             self.seconds = self.base + seconds
+
+    def settle(self, *, is_evaluation: bool) -> None:
+        """A dictionary came: what turned back before it was the evaluation's bar where it is an evaluation's."""
+        if self.turned is not None and is_evaluation:
+            self.bar, self.seconds = self.turned
+        self.turned = None
 
 
 def dead(values: Mapping[str, float]) -> dict[str, float]:

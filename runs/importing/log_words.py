@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
 from runs.importing import hyperparameters
@@ -14,9 +15,12 @@ ITERATION = re.compile(r"\bIteration\s+(\d{1,15})(?:\s*/\s*(\d{1,15}))?\s*[,:|]\
 HELD_OUT = re.compile(
     r"\[Eval(?:uation)?\]\s*(?:Iteration|Step)\s+(\d{1,15})(?:\s*/\s*\d+)?\s*[:,]?\s*(.*)", re.IGNORECASE
 )
+UNIT = r"(?:s|secs?|seconds?|%|x|[KMGT]i?B|it/s|s/it|tok(?:en)?s?(?:/s)?)?"
 PAIR = re.compile(
-    r"([A-Za-z][\w /.()%-]{0,60}?)\s*(?:[:=]\s*|\s)(" + BARE + r")[A-Za-z%/]*(?=[\s,;|]|$)", re.IGNORECASE
+    r"([A-Za-z][\w /.()%-]{0,60}?)\s*(?:[:=]\s*|\s)(" + BARE + r")" + UNIT + r"(?=[\s;|]|,(?!\d)|$)", re.IGNORECASE
 )
+"""A label and its number. One with another unit, or with a comma for its point, would be read as a wrong number."""
+LABEL = re.compile(r"([A-Za-z][\w /.()%-]{0,60}?)\s*[:=]\s*(?=\S)")
 MEMORY = re.compile(r"^GPU Memory:\s*(" + BARE + r")\s*MB allocated,\s*(" + BARE + r")\s*MB peak", re.IGNORECASE)
 BAR = re.compile(r"^\s*\d{1,3}%\|[^|]*\|\s*(\d{1,15})/(\d{1,15})\s*\[(?:(\d+):)?(\d+):(\d\d)<")
 ITEM = re.compile(r"""['"]([^'"]{1,250})['"]\s*:\s*(\[[^\]]*\]|['"][^'"]*['"]|[^,{}\[\]]+(?:\([^)]*\))?)""")
@@ -28,6 +32,9 @@ TRL_BEGINS = re.compile(
     r"""\{\s*['"](?:loss|grad_norm|learning_rate|reward|rewards/|epoch|eval_|train_|kl|step|num_tokens|completions/)"""
 )
 FOLLOWING = re.compile(r"""(?<=\})(?=[^{}\n]{0,200}\{\s*['"])""")
+RECORD = re.compile(
+    r"\[Eval(?:uation)?\]\s*(?:Iteration|Step)\s+\d|Iteration\s+\d+(?:\s*/\s*\d+)?\s*[,:|]|GPU Memory: "
+)
 SETTING = re.compile(r"^\s*-{0,2}([A-Za-z_][\w.-]*(?: \([^)]*\))?)\s*[:=]\s+?(\S.*)$")
 KNOWN = {
     "alpha", "sigma", "beta", "seed", "population", "steps", "longest", "learning_rate", "num_generations", "model",
@@ -51,11 +58,13 @@ ANSWERS = re.compile(r"^\[(?:TRL )?(Eval|Train)(?:uation|ing)? Completions - Ste
 
 @dataclass(frozen=True)
 class Row:
-    """Numbers of an iteration: labels and values as printed. `total` is 0 where it is not told."""
+    """Numbers of an iteration: labels and values as printed. `total` is 0 where it is not told, `unread` are the labels
+    whose values are no numbers."""
 
     step: int
     total: int
     pairs: tuple[tuple[str, str], ...]
+    unread: tuple[str, ...] = ()
     is_held_out: bool = False
 
 
@@ -64,13 +73,17 @@ def row(text: str) -> Row | None:
     if len(text) > LONGEST_ROW:
         return None
     if match := HELD_OUT.search(text):
-        return Row(int(match[1]), 0, _pairs(match[2]), is_held_out=True)
+        return Row(int(match[1]), 0, *_pairs(match[2]), is_held_out=True)
     match = ITERATION.search(text)
-    return Row(int(match[1]), int(match[2] or 0), _pairs(match[3])) if match else None
+    return Row(int(match[1]), int(match[2] or 0), *_pairs(match[3])) if match else None
 
 
-def _pairs(text: str) -> tuple[tuple[str, str], ...]:
-    return tuple((match[1], match[2]) for match in PAIR.finditer(unwrapped(text)))
+def _pairs(text: str) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
+    """(labels and their numbers, labels whose values are no numbers)."""
+    text = unwrapped(text)
+    found = tuple((match[1], match[2]) for match in PAIR.finditer(text))
+    known = {label for label, _ in found}
+    return found, tuple(label for match in LABEL.finditer(text) if (label := match[1]) not in known)
 
 
 def dictionary(text: str) -> dict[str, float] | None:
@@ -93,8 +106,11 @@ def begins_trl(text: str) -> bool:
 
 
 def apart(text: str) -> list[str]:
-    """The text, parted where one dictionary follows another without a line end between them."""
-    return FOLLOWING.split(text) if "}" in text else [text]
+    """The text, parted where one record follows another, or a progress bar, without a line end between them."""
+    begins = [match.start() for match in RECORD.finditer(text)]
+    cuts = [at for i, at in enumerate(begins) if at and (i or not text[at - 1].isspace())]
+    pieces = [text[a:b] for a, b in pairwise((0, *cuts, len(text)))]
+    return [part for piece in pieces for part in (FOLLOWING.split(piece) if "}" in piece else [piece])]
 
 
 def unread(text: str) -> list[str]:

@@ -45,4 +45,5 @@ def lines(file: BinaryIO, told: Told) -> Iterator[Line]:
 
 
 def _decoded(raw: bytes) -> str:
-    return ESCAPES.sub("", raw.decode("utf-8", errors="replace"))
+    # A crash leaves blocks of zeros, a log that was rotated begins with them: a terminal shows neither.
+    return ESCAPES.sub("", raw.replace(b"\x00", b"").decode("utf-8", errors="replace"))

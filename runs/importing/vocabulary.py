@@ -68,9 +68,9 @@ def is_es(tags: Iterable[str]) -> bool:
 
 
 def is_grpo(keys: Iterable[str]) -> bool:
-    """True where TRL's keys are those of a trainer that samples and rewards."""
+    """True where TRL's keys are those of a trainer that samples and rewards, and not those of one that compares."""
     names = {key.removeprefix("eval_") for key in keys}
-    return any(
+    return "rewards/chosen" not in names and any(
         name in ("reward", "reward_std", "kl") or name.startswith(("rewards/", "completions/")) for name in names
     )
 
