@@ -8,23 +8,31 @@ from dataclasses import dataclass
 from typing import Any
 
 TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[\[\]{},]', re.DOTALL)
+LENIENT = json.JSONDecoder(strict=False)
+EXTRA = "Extra data"
 CLOSES = {"[": "]", "{": "}"}
 
 
 @dataclass(frozen=True)
 class Document:
-    """The value, and where and why reading stopped: 0 and "" for a whole file."""
+    """The value, and where and why reading stopped: 0 and "" for a whole file. `goes_on`: the value is whole, and
+    something follows, as in JSON lines."""
 
     value: Any
     line: int = 0
     why: str = ""
+    goes_on: bool = False
 
 
 def read(text: str) -> Document | None:
-    """Parsed JSON, NaN and Infinity let pass as Python writes them. None where not even its beginning is JSON."""
+    """Parsed JSON; NaN, Infinity and control characters in texts let pass as Python writes and others leave them. None
+    where not even its beginning is JSON."""
     try:
-        return Document(json.loads(text))
+        return Document(LENIENT.decode(text))
     except json.JSONDecodeError as error:
+        if error.msg == EXTRA:
+            value, _ = LENIENT.raw_decode(text.lstrip())
+            return Document(value, error.lineno, _words(text, error), goes_on=True)
         cut = _cut(text, error.pos)
         return None if cut is None else Document(cut, error.lineno, _words(text, error))
     except (ValueError, RecursionError):
@@ -51,10 +59,9 @@ def _cut(text: str, end: int) -> Any | None:
             continue
         best = match.start() if sign == "," else match.end()
         closing = "".join(reversed(open_at))
-    # A text that begins with a whole value and goes on is another format, such as JSON lines.
     if not closing:
         return None
     try:
-        return json.loads(text[:best] + closing)
+        return LENIENT.decode(text[:best] + closing)
     except (ValueError, RecursionError):
         return None

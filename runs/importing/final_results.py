@@ -19,9 +19,14 @@ SETTINGS = {"policy_model_path": "model", "num_iterations": "steps", "lambda_cos
 
 
 def is_one(value: Any) -> bool:
-    """True for the JSON of a final evaluation: samples with reward and cost."""
-    rows = value.get("per_sample_results") if isinstance(value, dict) else None
-    return isinstance(rows, list) and any(isinstance(row, dict) and {"reward", "cost"} <= row.keys() for row in rows)
+    """True for the JSON of a final evaluation: samples with reward and cost, or the means over them."""
+    if not isinstance(value, dict):
+        return False
+    rows, means = value.get("per_sample_results"), value.get("metrics")
+    has_rows = isinstance(rows, list) and any(
+        isinstance(row, dict) and {"reward", "cost"} <= row.keys() for row in rows
+    )
+    return has_rows or (isinstance(means, dict) and {"mean_reward", "mean_cost"} <= means.keys())
 
 
 def entries(document: Mapping[str, Any], name: str, told: Told) -> Iterator[Entry]:
@@ -35,21 +40,25 @@ def entries(document: Mapping[str, Any], name: str, told: Told) -> Iterator[Entr
     found.method, found.seed = str(found.settings["method"]), seed_of(found.settings)
     found.started_at, found.suffix = _moment(metadata.get("timestamp")), ", evaluated"
     step, scored = _step(metadata), list[safety.Scored]()
-    for row, sample in enumerate(document["per_sample_results"]):
+    rows = document.get("per_sample_results")
+    for row, sample in enumerate(rows if isinstance(rows, list) else ()):
         measured = safety.scores(sample) if isinstance(sample, dict) else None
         if measured is None:
             told.remark(f"sample {row}", "has no reward and cost that are finite numbers: left out")
             continue
         scored.append(measured)
         yield Entry(found, safety.answer(step, row, measured, combined=real(sample.get("combined"))))
+    claimed = _claimed(document.get("metrics"))
     if scored:
-        yield Entry(found, _checked(safety.metric(step, scored), document.get("metrics"), told))
+        ours = safety.metric(step, scored)
+        safety.check("metrics", claimed, ours.values, told)
+        yield Entry(found, ours)
+    elif known := {key: value for key, value in claimed.items() if value is not None}:
+        yield Entry(found, Metric(step, known))
 
 
-def _checked(ours: Metric, said: Any, told: Told) -> Metric:
-    claimed = {key: real(said.get(name)) for name, key in CLAIMED.items()} if isinstance(said, dict) else {}
-    safety.check("metrics", claimed, ours.values, told)
-    return ours
+def _claimed(means: Any) -> dict[str, float | None]:
+    return {key: real(means.get(name)) for name, key in CLAIMED.items()} if isinstance(means, dict) else {}
 
 
 def _step(metadata: Mapping[str, Any]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,8 @@ HEAD = 4096
 PIECE = 256 * 1024
 DOCUMENT_AT_MOST = 64 * MB
 """A JSON document is held whole while it is read."""
+HOLES = re.compile(rb"\x00{64,}")
+"""A log that was rotated while it was written begins with zeros, and a crash leaves blocks of them."""
 TEXT = "text"
 KINDS = (
     "ES and TRL logs, logs of jobs that failed, JSON of evaluations, reports and trainer states, TensorBoard events, "
@@ -141,13 +144,21 @@ def _kind(file: File) -> tuple[str, str]:
         is_named = scored_answers.tag_of(file)[1] in ("Rs", "Cs", "labels")
         why = "is a NumPy array whose name ends in none of _Rs.npy, _Cs.npy and _labels.npy, which say what is in it"
         return (scored_answers.KIND, "") if is_named else ("", why)
-    if b"\x00" in head:
+    if b"\x00" in HOLES.sub(b"", head):
         return "", f"is binary, and of no kind that is read here ({KINDS})"
-    if scored_answers.is_points(head):
+    if scored_answers.is_points(_first_line(file, head)):
         return scored_answers.KIND, ""
     start = head.removeprefix(b"\xef\xbb\xbf").split()
     looks_json = bool(start) and (start[0][:2] in (b'{"', b"[{", b"[]", b"{}") or start[0] in (b"{", b"["))
     return _kind_of_document(file) if looks_json else (TEXT, "")
+
+
+def _first_line(file: File, head: bytes) -> bytes:
+    """Where the head is one of JSON lines, all of it, for an answer may be longer than the head; else the head."""
+    if b"\n" in head or not head.removeprefix(b"\xef\xbb\xbf").startswith(b"{"):
+        return head
+    with file.open() as opened:
+        return opened.readline(MB)
 
 
 def _kind_of_document(file: File) -> tuple[str, str]:
@@ -157,6 +168,8 @@ def _kind_of_document(file: File) -> tuple[str, str]:
     if document is None:
         return TEXT, ""
     kind = next((kind for kind, is_one in DOCUMENTS.items() if is_one(document.value)), "")
+    if document.goes_on and not kind:
+        return TEXT, ""
     return kind, "" if kind else "is JSON, and none of an evaluation, a report, a summary or a trainer's state"
 
 

@@ -81,9 +81,9 @@ def _named(values: Mapping[str, float]) -> dict[str, float]:
 
 
 def _step(entry: Any) -> int | None:
-    step = _plain(entry).get("step", _plain(entry).get("global_step"))
-    whole = isinstance(step, int | float) and not isinstance(step, bool) and abs(step) < 2**53 and step == int(step)
-    return int(float(str(step))) if whole else None
+    said = _plain(entry).get("step", _plain(entry).get("global_step"))
+    step = None if isinstance(said, bool) else number(str(said))
+    return int(step) if step is not None and abs(step) < 2**53 and step == int(step) else None
 
 
 def _plain(entry: Any) -> dict[str, Any]:

@@ -8,8 +8,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
 
+from runs.importing import compressed
 from runs.importing.archives import is_archive, members
 from runs.importing.files import FILE_AT_MOST, NAME_AT_MOST, OUTSIDE, File, Refused, clean, natural, window
+from runs.importing.wide_text import narrowed
 
 FILES_AT_MOST = 10_000
 LEFT_ALONE = {".git", "__pycache__", ".venv", "node_modules"}
@@ -83,7 +85,13 @@ def _unpacked(file: File, keep: ExitStack) -> Iterator[File | Refused]:
         yield Refused(file.name, f"has {file.size} bytes; at most {FILE_AT_MOST} are read")
         return
     try:
-        inside = members(file, keep) if is_archive(file) else iter((file,))
+        for one in _inside(file, keep):
+            yield narrowed(one, keep) if isinstance(one, File) else one
     except OSError as error:
-        inside = iter((Refused(file.name, f"cannot be read: {error.strerror}"),))
-    yield from inside
+        yield Refused(file.name, f"cannot be read: {error.strerror}")
+
+
+def _inside(file: File, keep: ExitStack) -> Iterator[File | Refused]:
+    if compressed.is_one(file):
+        return compressed.unpacked(file, keep)
+    return members(file, keep) if is_archive(file) else iter((file,))

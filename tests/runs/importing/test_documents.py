@@ -145,8 +145,20 @@ def test_the_line_of_the_break_is_named():
         [{"loss": 1.0, "step": 1}, {"loss": 2.0, "step": 2}],
     )
     assert broken_json.read("no JSON at all") is None
-    assert broken_json.read('{"a": 1}\n{"b": 2}') is None
     assert broken_json.read("[" * 100_000) is None
+
+
+def test_a_document_behind_another_is_named_and_the_first_one_is_read():
+    whole = json.dumps(evaluation())
+    document = broken_json.read(f"{whole}\n{whole}")
+    assert document is not None
+    assert (document.value, document.line, document.goes_on) == (json.loads(whole), 2, True)
+    assert document.why == "Extra data: nothing after it was read"
+
+
+def test_a_control_character_in_a_text_costs_nothing():
+    document = broken_json.read('{"completion": "a\tb\x01"}')
+    assert document == broken_json.Document({"completion": "a\tb\x01"})
 
 
 def reported(rows, seeds=()):
@@ -219,6 +231,12 @@ def test_entries_without_a_step_or_a_number_are_named():
     entries, remarks, _ = state({"loss": 1.0}, "words", {"step": 3}, {"loss": 2.0, "step": 4, "matrix": [1, 2]})
     assert [e.record.step for e in entries if e.record] == [4]
     assert [remark.split(":")[0] for remark in remarks] == [f"log_history[{i}]" for i in range(3)] + ["log_history[3]"]
+
+
+def test_a_step_may_be_a_text_and_a_loss_infinite():
+    entries, remarks, _ = state({"loss": "0.5", "step": "5"}, {"loss": float("inf"), "step": 10.0})
+    assert [(e.record.step, e.record.values["train/loss"]) for e in entries if e.record] == [(5, 0.5), (10, math.inf)]
+    assert remarks == []
 
 
 def test_a_history_that_goes_back_is_another_epoch():

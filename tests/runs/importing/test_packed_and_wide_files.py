@@ -1,0 +1,72 @@
+"""Files that were compressed by themselves, and texts of two bytes a character, are read as what is in them."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+from contextlib import ExitStack
+
+import pytest
+
+from runs.importing import of_upload
+from runs.importing.files import File, Refused
+from runs.importing.found import Told
+from runs.importing.reading import recognised
+from tests.runs.importing.logs import iteration
+from workers.records import Metric
+
+ROWS = "".join(iteration(i, total=2000, mean=f"-{i}.50") for i in range(1, 2001))
+LOG = ROWS.encode()
+WIDE = "\ufeff" + ROWS.replace("\n", "\r\n")
+PACKED = {
+    "a.log.1.gz": (gzip.compress(LOG), "a.log.1"),
+    "a.log.bz2": (bz2.compress(LOG), "a.log"),
+    "a.xz": (lzma.compress(LOG), "a"),
+    "two.log.gz": (gzip.compress(LOG[:999]) + gzip.compress(LOG[999:]), "two.log"),
+    "no-suffix": (gzip.compress(LOG), "no-suffix"),
+    "little.log": (WIDE.encode("utf-16-le"), "little.log"),
+    "big.log": (WIDE.encode("utf-16-be"), "big.log"),
+    "zeros.log": (b"\x00" * 9000 + LOG, "zeros.log"),
+}
+
+
+def brought(data: bytes, name: str) -> tuple[list[str], list[float], list[Refused]]:
+    """(names of sources, the means of their iterations, what was not read)."""
+    with ExitStack() as keep:
+        sources, refused = recognised(of_upload(io.BytesIO(data), len(data), name, keep))
+        records = [entry.record for source in sources for entry in source.entries(Told(), lambda *_: [])]
+    means = [record.values["train/reward/mean"] for record in records if isinstance(record, Metric)]
+    return [source.name for source in sources], means, refused
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_what_is_inside_is_read_under_its_own_name(name):
+    data, inside = PACKED[name]
+    assert brought(data, name) == ([inside], [-i - 0.5 for i in range(1, 2001)], [])
+
+
+def test_what_stands_before_a_break_is_read_and_the_break_is_told():
+    names, means, (refused,) = brought(gzip.compress(LOG)[:-12], "a.log.gz")
+    assert (names, means[0]) == (["a.log"], -1.5)
+    assert 1000 < len(means) <= 2000
+    assert refused.why.startswith("cannot be unpacked to its end: ")
+
+
+def test_nothing_inside_is_told():
+    assert brought(gzip.compress(b""), "a.gz") == ([], [], [Refused("a.gz", "is empty")])
+
+
+def test_a_bomb_is_not_unpacked_to_its_end(monkeypatch):
+    monkeypatch.setattr("runs.importing.compressed.FILE_AT_MOST", 1000)
+    _, _, refused = brought(gzip.compress(b"x" * 100_000), "a.gz")
+    assert "unpacks to more than 1000 bytes" in refused[-1].why
+
+
+def test_files_keep_what_their_folders_say():
+    data = gzip.compress(LOG)
+    with ExitStack() as keep:
+        (file,) = of_upload(io.BytesIO(data), len(data), "es/alpha0.1/a.log.gz", keep)
+        assert isinstance(file, File)
+        assert (file.name, file.named) == ("es/alpha0.1/a.log", "es/alpha0.1/a.log.gz")
