@@ -43,7 +43,7 @@ WORDS = (
     _("scorer timeout seconds"),
     _("How long one request may take."),
     _("on scorer failure"),
-    _("The scorer still fails after three tries: wait until it is back, or save a checkpoint and end the run FAILED."),
+    _("It failed three times: wait until it is back, or save and end the run FAILED, as a refusal (401, 404, …) does."),
     _("scorer wait seconds"),
     _("Longest wait for a scorer to come back; then the run ends as with stop."),
     _("JSONL with a prompt on each line, as PKU-SafeRLHF is published; empty means the project's generated requests."),

@@ -13,7 +13,7 @@ from runs import access
 from tests.workers.scorers import Misbehaving, scorer
 from workers.client.registry import Offer, registered
 from workers.config import SafetyOptions
-from workers.scorer.client import ScorerFailed
+from workers.scorer.client import ScorerRefused
 from workers.tasks.safety import Safety
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -53,6 +53,6 @@ def test_a_scorer_that_moves_while_the_run_waits_is_found_anew(live_server: Any,
 
 def test_a_site_that_does_not_let_the_run_in_is_named(live_server: Any, tmp_path: Path) -> None:
     (tmp_path / "wrong").write_text("esw_nonsense")
-    safety = named(live_server.url, tmp_path / "wrong", on_scorer_failure="stop")
-    with pytest.raises(ScorerFailed, match="does not say where the scorer beaver is: 401"):
+    safety = named(live_server.url, tmp_path / "wrong", on_scorer_failure="wait")
+    with pytest.raises(ScorerRefused, match="does not say where the scorer beaver is: 401"):
         safety.score(safety.examples("eval")[0], "no")

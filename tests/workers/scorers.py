@@ -19,7 +19,7 @@ SLOW_SECONDS = 30.0
 
 
 class Misbehaving(ThreadingHTTPServer):
-    """`manners` are taken one a request: fine, 500, nan, few, slow or dead; the last one stays.
+    """`manners` are taken one a request: fine, a status such as 500, nan, few, slow or dead; the last one stays.
 
     Dead closes the connection without a word, and refuses those that come after.
     """
@@ -61,7 +61,7 @@ class Handler(BaseHTTPRequestHandler):
         if manner == "slow":
             self.server.ended.wait(SLOW_SECONDS)
             return
-        self.answer(500 if manner == "500" else 200, self.said(manner, body))
+        self.answer(int(manner) if manner.isdecimal() else 200, self.said(manner, body))
 
     def said(self, manner: str, body: dict[str, list[str]]) -> dict[str, Any]:
         scores = EmbeddedScorer().score(body["prompts"], body["responses"])

@@ -61,7 +61,7 @@ class SafetyOptions:
     scorer_timeout_seconds: Annotated[float, Bounds(above=0, at_most=3600)] = 60.0
     """How long one request may take."""
     on_scorer_failure: Literal["wait", "stop"] = "wait"
-    """The scorer still fails after three tries: wait until it is back, or save a checkpoint and end the run FAILED."""
+    """It failed three times: wait until it is back, or save and end the run FAILED, as a refusal (401, 404, …) does."""
     scorer_wait_seconds: Annotated[float, Bounds(above=0)] = 3600.0
     """Longest wait for a scorer to come back; then the run ends as with stop."""
     train_file: str = ""

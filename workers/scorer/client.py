@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from workers.scorer.scores import Scorer, ScorerFailed, Scores, paired
+from workers.scorer.scores import Scorer, ScorerFailed, ScorerRefused, Scores, paired
 
-__all__ = ["Scorer", "ScorerClient", "ScorerFailed", "Scores"]
+__all__ = ["Scorer", "ScorerClient", "ScorerFailed", "ScorerRefused", "Scores"]
 
 FINAL = (400, 401, 403, 404, 405, 413, 422)
 """Answers that asking again does not change."""
@@ -72,7 +72,8 @@ class ScorerClient:
         self._pause = pause
 
     def score(self, prompts: Sequence[str], responses: Sequence[str]) -> list[Scores]:
-        """One for each pair, in order. Raises ScorerFailed, and ValueError where the lengths differ."""
+        """One for each pair, in order. Raises ScorerFailed, ScorerRefused where asking again is of no use, and
+        ValueError where the lengths differ."""
         if len(prompts) != len(responses):
             raise ValueError(f"there are {len(prompts)} prompts and {len(responses)} responses")
         deadline = time.monotonic() + self._deadline_seconds
@@ -91,16 +92,16 @@ class ScorerClient:
                 said = self._post(body, deadline)
                 return paired(said.get("rewards"), said.get("costs"), len(prompts))
             except Final as error:
-                raise self._failed(str(error)) from error
+                raise ScorerRefused(self._said(str(error))) from error
             except Busy as error:
                 why, seconds = str(error), error.seconds
             except (OSError, http.client.HTTPException, ValueError) as error:
                 failures += 1
                 why, seconds = f"{_words(error)} ({_times(failures)})", _pause_after(failures)
                 if failures == self._tries:
-                    raise self._failed(why) from error
+                    raise ScorerFailed(self._said(why)) from error
             self._pause(max(0.0, min(seconds, deadline - time.monotonic())))
-        raise self._failed(f"no scores within {self._deadline_seconds:g} s: {why}")
+        raise ScorerFailed(self._said(f"no scores within {self._deadline_seconds:g} s: {why}"))
 
     def _post(self, body: bytes, deadline: float) -> dict[str, Any]:
         """What it answers. Raises Final, Busy, OSError, HTTPException, ValueError."""
@@ -117,13 +118,12 @@ class ScorerClient:
         return said
 
     def _headers(self) -> dict[str, str]:
-        """The token is read each time, so that a renewed one is taken at once."""
-        file = self._token_file
-        token = Path(file).read_text(encoding="utf-8").strip() if file else self._token
+        """The token is read each time, so that a renewed one is taken at once. Raises Final, OSError."""
+        token = _token_in(self._token_file) if self._token_file else self._token
         return {"Content-Type": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
 
-    def _failed(self, why: str) -> ScorerFailed:
-        return ScorerFailed(f"the scorer at {self.url} gave no scores: {why}")
+    def _said(self, why: str) -> str:
+        return f"the scorer at {self.url} gave no scores: {why}"
 
 
 class NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -134,6 +134,14 @@ class NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 OPENER = urllib.request.build_opener(NoRedirects)
+
+
+def _token_in(file: Path | str) -> str:
+    """Raises Final where there is none, and OSError where a disk may come back."""
+    try:
+        return Path(file).read_text(encoding="utf-8").strip()
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError, UnicodeDecodeError) as error:
+        raise Final(f"its token cannot be read: {error}") from error
 
 
 def _read(answer: Any, until: float) -> bytes:

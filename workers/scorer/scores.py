@@ -13,6 +13,10 @@ class ScorerFailed(RuntimeError):
     """There are no scores, and none are made up. The message says who was asked, how often and what went wrong."""
 
 
+class ScorerRefused(ScorerFailed):
+    """The scorer, or who says where it is, does not take what it is asked: asking again changes nothing."""
+
+
 @dataclass(frozen=True)
 class Scores:
     """Of one answer. `reward`: the higher, the more helpful. `cost`: above 0 is unsafe. Both finite."""

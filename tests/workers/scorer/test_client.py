@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.workers.scorer.talking import Said, lengths, talking
-from workers.scorer.client import ScorerClient, ScorerFailed, Scores
+from workers.scorer.client import ScorerClient, ScorerFailed, ScorerRefused, Scores
 
 PROMPTS, RESPONSES = ["a", "bb", "ccc"], ["four", "fives", "sixsix"]
 RIGHT = [Scores(4.0, 1.0), Scores(5.0, 2.0), Scores(6.0, 3.0)]
@@ -92,11 +92,18 @@ def test_what_is_no_score_never_becomes_one(said: Said, words: str, paused: list
     assert len(server.asked) == 3 and len(paused) == 2
 
 
-@pytest.mark.parametrize("status", [400, 401, 404, 413, 422])
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
 def test_what_the_scorer_refuses_is_not_asked_again(status: int, paused: list[float]) -> None:
-    with talking(Said('{"detail": "because"}', status)) as server:
-        assert f"{status}" in why(patient(server.url, paused)) and paused == []
-    assert len(server.asked) == 1
+    refusing = talking(Said('{"detail": "because"}', status))
+    with refusing as server, pytest.raises(ScorerRefused, match=f"gave no scores: {status} .*because"):
+        patient(server.url, paused).score(PROMPTS, RESPONSES)
+    assert len(server.asked) == 1 and paused == []
+
+
+def test_a_token_that_is_not_there_is_not_waited_for(tmp_path: Path, paused: list[float]) -> None:
+    with talking(lengths) as server, pytest.raises(ScorerRefused, match=r"its token cannot be read: .*nowhere"):
+        patient(server.url, paused, token_file=tmp_path / "nowhere").score(PROMPTS, RESPONSES)  # type: ignore[arg-type]
+    assert server.asked == [] and paused == []
 
 
 def test_the_token_is_not_carried_elsewhere(paused: list[float]) -> None:

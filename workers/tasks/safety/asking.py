@@ -1,19 +1,21 @@
 """Who scores the answers: the tiny models in the process, a service found by its name, or one at an address.
 
 A scorer that fails is asked again by its client, a few times. Whether training then waits until it is back, found anew
-at each try, or ends, the config says. Nothing stands in for scores that were not given.
+at each try, or ends, the config says. What does not mend by waiting, such as a wrong token, ends it in either case.
+Nothing stands in for scores that were not given.
 """
 
 from __future__ import annotations
 
 import http.client
 import time
+import urllib.error
 from collections.abc import Callable, Sequence
 
 from workers.client.registry import Refused, found
 from workers.config import SafetyOptions
 from workers.config.tasks import EMBEDDED
-from workers.scorer.client import Scorer, ScorerClient, ScorerFailed, Scores
+from workers.scorer.client import FINAL, Scorer, ScorerClient, ScorerFailed, ScorerRefused, Scores
 from workers.scorer.embedded import EmbeddedScorer
 
 KIND = "scorer"
@@ -32,7 +34,7 @@ class Asking:
         self.wait: Wait = lambda seconds, why: time.sleep(seconds)
 
     def score(self, prompts: Sequence[str], responses: Sequence[str]) -> list[Scores]:
-        """One for each pair, in order. Raises ScorerFailed once there is no more waiting."""
+        """One for each pair, in order. Raises ScorerFailed once there is no more waiting, ScorerRefused at once."""
         if self._embedded is not None:
             return self._embedded.score(prompts, responses)
         patience = self._options.scorer_wait_seconds if self._options.on_scorer_failure == "wait" else 0.0
@@ -40,6 +42,8 @@ class Asking:
         while True:
             try:
                 return self._found().score(prompts, responses)
+            except ScorerRefused:
+                raise
             except ScorerFailed as error:
                 left = until - time.monotonic()
                 if left <= 0:
@@ -49,15 +53,15 @@ class Asking:
                 pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
     def _found(self) -> Scorer:
-        """A client of the scorer, where it is now. Raises ScorerFailed."""
+        """A client of the scorer, where it is now. Raises ScorerFailed, ScorerRefused."""
         options = self._options
         if not options.is_scorer_registered:
             return self._client(options.scorer, options.scorer_token_file)
         try:
             offer = found(options.scorer_site, options.scorer_site_token_file, KIND, options.scorer)
         except (Refused, OSError, http.client.HTTPException, ValueError) as error:
-            site = options.scorer_site
-            raise ScorerFailed(f"{site} does not say where the scorer {options.scorer} is: {error}") from error
+            said = f"{options.scorer_site} does not say where the scorer {options.scorer} is: {error}"
+            raise (ScorerRefused if _lasts(error) else ScorerFailed)(said) from error
         if offer is None:
             raise ScorerFailed(f"no scorer of the name {options.scorer} is alive on {options.scorer_site}")
         return self._client(offer.address, offer.token_file)
@@ -71,3 +75,10 @@ class Asking:
             timeout_seconds=self._options.scorer_timeout_seconds,
             pause=lambda seconds: self.wait(seconds, f"the scorer at {url} is asked again in {seconds:.1f} s"),
         )
+
+
+def _lasts(error: Exception) -> bool:
+    """True where a site's silence is not mended by waiting: it refuses, is none, or the token for it is not there."""
+    if isinstance(error, urllib.error.HTTPError):
+        return error.code in FINAL
+    return isinstance(error, (Refused, FileNotFoundError, PermissionError))
