@@ -22,12 +22,16 @@ from runs.views.compare_settings import Settings, settings_of
 from runs.views.parameters import SignedIn
 from runs.views.runs_table import cursors
 from runs.views.visible import visible_experiment
-from workers.analysis.constraint import Kept, Peak, kept, peak
+from workers.analysis.constraint import Kept, Peak, Stay, kept, peak, stay
+from workers.analysis.middles import Floats
 from workers.analysis.smoothing import Smoothing, smooth
+from workers.config import SafetyOptions
 
 CHART_PX = 800
 TABLE_PX = 60
 DRAWN_AT_MOST = 10
+LONG_POINTS = 10
+"""So many values of λ in a row on a limit are said."""
 
 Curves = dict[tuple[int, str], Curve]
 
@@ -41,6 +45,8 @@ class Outcome:
     kept: Kept | None
     peak: Peak | None
     last: float | None
+    stay: Stay | None = None
+    """On a limit for long: nothing that is measured moves λ then."""
 
 
 @require_safe
@@ -95,7 +101,18 @@ def _outcome(mark: Mark, curves: Curves, how: Smoothing) -> Outcome:
     of, bound = curves.get((mark.run.pk, LAMBDA)), curves.get((mark.run.pk, THRESHOLD))
     x, y = line(of) if of else (np.zeros(0), np.zeros(0))
     last = float(y[-1]) if len(y) else None
-    return Outcome(mark, _kept(j_c, bound, how) if j_c else None, peak(x, y), last)
+    return Outcome(mark, _kept(j_c, bound, how) if j_c else None, peak(x, y), last, _stay(mark.run, x, y))
+
+
+def _stay(run: Run, x: Floats, y: Floats) -> Stay | None:
+    """By the limits that its config says, or leaves as they are; of other runs' λ no limits are known."""
+    task = run.config.get("task", {})
+    if not isinstance(task, dict) or task.get("name") != "safety" or run.is_imported:
+        return None
+    said = task.get("options", {})
+    least, most = (float(said.get(name, getattr(SafetyOptions, name))) for name in ("lambda_min", "lambda_max"))
+    found = stay(x, y, least, most)
+    return found if found and found.points >= LONG_POINTS else None
 
 
 def _kept(j_c: Curve, bound: Curve | None, how: Smoothing) -> Kept | None:

@@ -65,6 +65,17 @@ def test_a_run_without_a_threshold_is_held_against_zero(ada_client, experiment, 
     assert (row.kept.violated, row.kept.settled_at) == (1, 1)
 
 
+@pytest.mark.parametrize(
+    ("last", "words_of_it"), [(1e-4, "at its lower limit since 5"), (5.0, "at its upper limit since 5")]
+)
+def test_a_lambda_that_sits_on_a_limit_for_long_is_said(ada_client, experiment, runs_dir, last, words_of_it):
+    run = make_run(experiment, "es-safety-tiny")
+    record(run, [Metric(step, {"lambda": last if step >= 5 else 1.0, "J_C": -1.0}) for step in range(14)])
+    assert words_of_it not in words(page(ada_client, experiment))
+    record(run, [Metric(14, {"lambda": last, "J_C": -1.0})])
+    assert words_of_it in words(page(ada_client, experiment))
+
+
 def test_without_a_lambda_it_is_said_what_would_show_it(ada_client, experiment, runs_dir):
     make_run(experiment)
     text = words(page(ada_client, experiment))

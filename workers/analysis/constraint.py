@@ -66,6 +66,28 @@ def kept(x: Floats, j_c: Floats, threshold: Floats | float = 0.0) -> Kept | None
     )
 
 
+@dataclass(frozen=True)
+class Stay:
+    """λ on one of its limits, at its last value and the `points` - 1 before; `since`: the x, counted from the start."""
+
+    is_most: bool
+    limit: float
+    since: float
+    points: int
+
+
+def stay(x: Floats, multiplier: Floats, least: float, most: float) -> Stay | None:
+    """Of λ, float64[n] like its x, that is clipped to [least, most]; None where its last value lies between them."""
+    good = np.isfinite(x) & np.isfinite(multiplier)
+    x, multiplier = x[good], multiplier[good]
+    for limit, is_most in ((least, False), (most, True)):
+        off = np.flatnonzero(~np.isclose(multiplier, limit, rtol=1e-9, atol=0.0))
+        first = int(off[-1]) + 1 if len(off) else 0
+        if first < len(x):
+            return Stay(is_most, limit, float(x[first] - x[0]), len(x) - first)
+    return None
+
+
 def peak(x: Floats, multiplier: Floats) -> Peak | None:
     """Of λ, float64[n] like its x; None where no point is finite. above_last is None where the last λ is 0."""
     good = np.isfinite(x) & np.isfinite(multiplier)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from workers.analysis.constraint import Kept, Peak, kept, peak
+from workers.analysis.constraint import Kept, Peak, Stay, kept, peak, stay
 
 X = np.array([10.0, 20.0, 30.0, 50.0, 60.0])
 
@@ -55,3 +55,23 @@ def test_of_no_points_nothing_is_said():
 def test_the_peak_of_lambda_is_told_against_the_last_one():
     assert peak(X, np.array([1.0, 3.0, 2.0, 2.0, 2.0])) == Peak(3, 0.5, 10)
     assert peak(X, np.array([1.0, 3.0, 2.0, 2.0, 0.0])) == Peak(3, None, 10)
+
+
+@pytest.mark.parametrize(
+    ("multiplier", "found"),
+    [
+        ((1, 2, 3, 2, 1), None),
+        ((1, 5, 5, 5, 5), Stay(True, 5, 10, 4)),
+        ((5, 5, 4, 5, 5), Stay(True, 5, 40, 2)),
+        ((0.5, 0.1, 0.1, 0.1, 0.1), Stay(False, 0.1, 10, 4)),
+        ((0.1, 0.1, 0.1, 0.1, 0.1), Stay(False, 0.1, 0, 5)),
+        ((0.1, 0.1, 0.1, 0.1, 0.2), None),
+        ((5, 5, 5, 5, np.nan), Stay(True, 5, 0, 4)),
+    ],
+)
+def test_lambda_stays_on_a_limit_from_where_it_left_it_no_more(multiplier, found):
+    assert stay(X, np.array(multiplier, float), 0.1, 5) == found
+
+
+def test_of_no_lambda_no_stay_is_told():
+    assert stay(X[:0], X[:0], 0.1, 5) is None

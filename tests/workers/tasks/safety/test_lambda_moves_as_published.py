@@ -71,6 +71,24 @@ def test_lambda_keeps_to_its_limits_however_far_it_is_pushed() -> None:
     assert trace(rule(**PUBLISHED | narrow | {"lambda_lr": 1.0}), [-1e6])[-1].value == 0.5
 
 
+def test_costs_that_stay_negative_bring_lambda_to_its_lower_limit_from_which_it_comes_back() -> None:
+    falling = PUBLISHED | {"lambda_lr": 1.0, "lambda_ema": 0.0, "lambda_positive_only": False}
+    found = trace(rule(**falling), [-3.0, -3.0, -3.0, -3.0, -3000.0, 2.0])
+    # e^-3, e^-6, e^-9, then the limit for e^-12 and for what underflows; at last the limit times e^2
+    assert [m.value for m in found] == pytest.approx(
+        [0.049787068367863944, 0.0024787521766663585, 1.2340980408667956e-4, 1e-4, 1e-4, 7.389056098930650e-4],
+        rel=1e-13,
+    )
+
+
+def test_the_average_that_brought_lambda_down_keeps_it_there_until_it_has_turned() -> None:
+    slow = PUBLISHED | {"lambda_lr": 1.0, "lambda_ema": 0.5, "lambda_positive_only": False}
+    found = trace(rule(**slow), [-16.0, 8.0, 8.0, 8.0])
+    # m: -16 | -4 | 2 | 5
+    assert [m.smoothed for m in found] == [-16.0, -4.0, 2.0, 5.0]
+    assert [m.value for m in found] == pytest.approx([1e-4, 1e-4, 7.389056098930650e-4, 0.10966331584284585], rel=1e-13)
+
+
 def test_taken_up_amid_a_trace_it_goes_on_with_the_same_bits() -> None:
     moving = rule(**PUBLISHED)
     whole = trace(moving, COSTS)
