@@ -12,6 +12,7 @@ from runs.charts.single import Spec, drawn
 from runs.models import Run
 from runs.series import Curve
 from workers.analysis.collapse import Measures
+from workers.analysis.collapse.languages import foreign, main_of
 
 SPECS = (
     Spec("collapse/shared", _("What answers share"), _("share of answers"),
@@ -23,9 +24,9 @@ SPECS = (
          _("Down towards 0: the same is said again and again.")),
     Spec("collapse/alike", _("How alike they are"), "",
          (("collapse/gzip", _("times that they compress")), ("collapse/self_bleu", _("self-BLEU")))),
-    Spec("collapse/manners", _("Leaks, cuts and refusals"), _("share of answers"),
+    Spec("collapse/manners", _("Leaks, cuts, refusals, languages"), _("share of answers"),
          (("collapse/leak", _("play the user too")), ("collapse/cut", _("cut off")),
-          ("collapse/refusal", _("refusals")))),
+          ("collapse/refusal", _("refusals")), ("collapse/language", _("in another language than at first")))),
 )  # fmt: skip
 
 
@@ -49,6 +50,9 @@ def _curve(run: Run, key: str, steps: Mapping[int, Measures]) -> Curve:
 def _value(name: str, found: Measures, steps: Mapping[int, Measures]) -> float | None:
     if name == "clusters":
         return found.clusters / found.answers
+    if name == "language":
+        first = next(one.languages for _step, one in sorted(steps.items()) if one.languages) if found.languages else {}
+        return sum(foreign(found.languages, main_of(first)).values()) / sum(found.languages.values()) if first else None
     if name not in ("distinct", "gzip"):
         value: float | None = getattr(found, name)
         return value

@@ -21,6 +21,7 @@ TITLES = {
     "gzip": _("Compression"),
     "self_bleu": _("Self-BLEU"),
     "leak": _("Plays the user too"),
+    "language": _("Another language"),
     "cut": _("Cut off"),
     "refusal": _("Refusals"),
 }
@@ -34,6 +35,10 @@ HELP = {
     "gzip": _("How many times smaller zlib makes the same amount of text."),
     "self_bleu": _("How well 200 answers foretell each other: the mean BLEU-4 of each against the others."),
     "leak": _("Share of the answers with a marker such as USER: in them."),
+    "language": _(
+        "Share of the answers in another language than most of the base model's: by their script, and of Latin "
+        "ones by their commonest words."
+    ),
     "cut": _("Share of the answers that met the limit of their length, or end within a sentence."),
     "refusal": _("Share of the answers that open as a refusal does, in English."),
 }
@@ -130,5 +135,5 @@ def _told(detector: Detector, finding: Finding, found: Measures) -> Told:
     name = detector.name
     return Told(
         name, gettext(TITLES[name]), gettext(HELP[name]), finding.value, finding.base, finding.limit,
-        detector.kind == "part", finding.fired, detector.is_alarm, found.examples.get(name),
+        detector.kind == "part", finding.fired, detector.is_alarm, found.examples.get(finding.example or name),
     )  # fmt: skip

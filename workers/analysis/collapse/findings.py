@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import TypeAlias
 
-from workers.analysis.collapse.measures import Measures
+from workers.analysis.collapse.languages import foreign, main_of
+from workers.analysis.collapse.measures import IN, Measures
 
 NEARLY_ALL = 0.9
 ERRORS = 3.0
@@ -24,7 +25,8 @@ FEWEST = 5
 @dataclass(frozen=True)
 class Finding:
     """value, base: of the model and of its base, base None where there is none. limit: beyond it, it fires; None where
-    nothing can be said. at: of so many words or bytes. fired: the value is beyond the limit."""
+    nothing can be said. at: of so many words or bytes. fired: the value is beyond the limit. example: the name of what
+    shows it, among the measures' examples."""
 
     name: str
     value: float | None
@@ -32,6 +34,7 @@ class Finding:
     limit: float | None
     fired: bool
     at: int | None = None
+    example: str = ""
 
     @property
     def is_judged(self) -> bool:
@@ -62,6 +65,7 @@ DETECTORS = (
     Detector("gzip", "times", 1.6),
     Detector("self_bleu", "rise", 0.25),
     Detector("leak", "share", 0.1),
+    Detector("language", "share", 0.1),
     Detector("cut", "share", 0.2, is_alarm=False),
     Detector("refusal", "share", 0.2, is_alarm=False),
 )
@@ -73,6 +77,8 @@ def findings(found: Measures, base: Measures | None) -> dict[str, Finding]:
 
 
 def _finding(detector: Detector, found: Measures, base: Measures | None) -> Finding:
+    if detector.name == "language":
+        return _of_language(detector, found, base)
     at, value, before = _values(detector.name, found, base)
     limit = _limit(detector, found, base, before)
     if value is None or limit is None or found.answers < FEWEST:
@@ -94,10 +100,29 @@ def _limit(detector: Detector, found: Measures, base: Measures | None, before: f
 
 
 def _noise(name: str, found: Measures, base: Measures) -> float:
+    return _by_chance(getattr(found, name), found.answers, getattr(base, name), base.answers)
+
+
+def _by_chance(share: float, n: int, other: float, m: int) -> float:
     """So far two shares of these many answers lie apart by chance: three standard errors, the shares pooled."""
-    n, m = found.answers, base.answers
-    pooled = (getattr(found, name) * n + getattr(base, name) * m) / (n + m)
+    pooled = (share * n + other * m) / (n + m)
     return ERRORS * sqrt(pooled * (1 - pooled) * (1 / n + 1 / m))
+
+
+def _of_language(detector: Detector, found: Measures, base: Measures | None) -> Finding:
+    """The share of answers in another language than most of the base model's, or else than most of its own."""
+    n, m = sum(found.languages.values()), sum(base.languages.values()) if base else 0
+    if not n:
+        return Finding(detector.name, None, None, None, False)
+    main = main_of(base.languages if base and m else found.languages)
+    others = foreign(found.languages, main)
+    shown = f"{IN}{max(others, key=lambda name: others[name])}" if others else ""
+    value = sum(others.values()) / n
+    if base is None or min(n, m) < FEWEST:
+        return Finding(detector.name, value, None, None, False, example=shown)
+    before = sum(foreign(base.languages, main).values()) / m
+    limit = before + max(detector.margin, _by_chance(value, n, before, m))
+    return Finding(detector.name, value, before, limit if limit < 1 else None, value > limit, example=shown)
 
 
 Values: TypeAlias = tuple[int | None, float | None, float | None]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, TypeAlias
 
 from workers.analysis.collapse.answers import Answer, one_a_prompt
 from workers.analysis.collapse.duplicates import clusters, effective_number
+from workers.analysis.collapse.languages import language_of
 from workers.analysis.collapse.manners import is_cut, leaks, refuses
 from workers.analysis.collapse.variety import distinct, gzip_ratio, self_bleu
 
@@ -21,6 +22,8 @@ ANSWERS_AT_MOST = 5000
 """More are not looked at: a sample of this size tells a share to within 1.4 points."""
 EXAMPLES_AT_MOST = 3
 QUOTED = 300
+IN = "in "
+"""Before a language, in the names of examples."""
 
 Groups: TypeAlias = Mapping[tuple[str, ...], Sequence[Answer]]
 
@@ -39,8 +42,9 @@ class Measures:
 
     Shares of the answers, 0 to 1. exact: another prompt was answered with the same words; near: in the largest cluster
     of nearly equal ones; opening, sentence: that have the most common first eight words, or sentence; leak, cut,
-    refusal: see `manners`. clusters: the effective number of clusters of nearly equal answers. self_bleu: of 200.
-    distinct: words -> share of different 1-, 2- and 3-grams in the first so many; gzip: bytes -> compression ratio.
+    refusal: see `manners`. languages: as `languages` names them -> how many answers are in each. clusters: the
+    effective number of clusters of nearly equal answers. self_bleu: of 200. distinct: words -> share of different 1-,
+    2- and 3-grams in the first so many; gzip: bytes -> compression ratio.
     None, or no entry, where there is too little text to tell.
     """
 
@@ -58,6 +62,8 @@ class Measures:
     distinct: Mapping[int, tuple[float, ...]]
     gzip: Mapping[int, float]
     examples: Mapping[str, Example]
+    languages: Mapping[str, int] = field(default_factory=dict)
+    """Empty where nobody looked: of answers that were measured before."""
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON."""
@@ -90,11 +96,13 @@ def measure(answers: Iterable[Answer]) -> Measures | None:
         "refusal": [answer for answer in kept if refuses(answer)],
     }
     shares = {name: len(found) / len(kept) for name, found in groups.items()}
+    spoken = _by_language(kept)
     return Measures(
         **shares | {"exact": _repeated(words)},
         answers=len(kept), of=len(whole), clusters=effective_number([len(members) for members in near]),
         self_bleu=self_bleu(words[:BLEU_ANSWERS]), distinct=_distinct(words), gzip=_gzip(kept),
-        examples={name: _example(name, found) for name, found in groups.items() if found},
+        examples={name: _example(name, found) for name, found in (groups | spoken).items() if found},
+        languages={name.removeprefix(IN): len(found) for name, found in spoken.items()},
     )  # fmt: skip
 
 
@@ -104,6 +112,15 @@ def _by(answers: Sequence[Answer], what: Callable[[Answer], Iterable[tuple[str, 
         for one in what(answer):
             found[one].append(answer)
     return found
+
+
+def _by_language(answers: Sequence[Answer]) -> dict[str, Sequence[Answer]]:
+    """Named as examples of it are: the answers in each language, those of the commonest first."""
+    found: dict[str, list[Answer]] = defaultdict(list)
+    for answer in answers:
+        if name := language_of(answer.text, answer.words):
+            found[f"{IN}{name}"].append(answer)
+    return dict(sorted(found.items(), key=lambda item: (-len(item[1]), item[0])))
 
 
 def _largest(groups: Groups) -> Sequence[Answer]:
