@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -12,6 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tests.chaos.residents import Resident, residents
+from tests.ports import unused_port
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = frozenset({"up", "web", "worker", "beat", "follow", "other"})
@@ -27,8 +27,7 @@ class House:
 
     def __init__(self, data: Path, env: Mapping[str, str]) -> None:
         self.data, self.console = data, data.with_suffix(".console")
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = int(free.getsockname()[1])
+        self.port = unused_port()
         self.env = {k: v for k, v in os.environ.items() if k not in OTHERS}
         self.env |= {"ESWEB_LOCAL_SLOTS": str(SLOTS), **env}
         self.up: subprocess.Popen[bytes] | None = None

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from tests.clusters.slurm.daemons import Daemons, soon
+from tests.ports import unused_port
 from workers.executors.base import NotBegun
 from workers.executors.openssh import Access, Address
 from workers.executors.openssh.connection import Connection
@@ -61,9 +62,7 @@ class Sshd:
             asked = ("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", str(self.root / name))
             subprocess.run(asked, check=True, capture_output=True)
         shutil.copy(self.root / "key.pub", self.root / "authorized_keys")
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = unused_port()
         host_key = " ".join((self.root / "host_key.pub").read_text().split()[:2])
         (self.root / "known_hosts").write_text(f"[127.0.0.1]:{self.port} {host_key}\n")
         (self.root / "sshd_config").write_text(CONFIG.format(root=self.root, port=self.port))

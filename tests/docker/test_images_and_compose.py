@@ -17,6 +17,7 @@ from django.core.management import get_commands
 from esweb.ask_health import ask
 from esweb.supervisor.parts import parts_of_esweb
 from tests.docker.files import COMPOSE, DOCKERFILE, ROOT, command_of, compose, lineage, newest, stages, variables
+from tests.ports import unused_port
 from tests.workers.attempts import until
 
 OURS = ("web", "beat", "follow", "migrate", "worker")
@@ -149,14 +150,11 @@ def test_the_health_check_tells_a_site_that_is_well_from_one_that_is_not(live_se
     assert ask(port) == ""
     monkeypatch.setattr("esweb.health._redis", lambda: "does not answer")
     assert ask(port).startswith("503") and "does not answer" in ask(port)
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        free = silent.getsockname()[1]
-    assert ask(free).startswith("no answer")
+    assert ask(unused_port()).startswith("no answer")
 
 
 def test_the_web_serves_at_an_address_of_its_own() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    port = unused_port()
     web = subprocess.Popen([sys.executable, "-m", "esweb.web", f"127.0.0.1:{port}"], cwd=ROOT)
     try:
         until(lambda: ask(port) == "", seconds=120)

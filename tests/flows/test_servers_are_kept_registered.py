@@ -15,6 +15,7 @@ from django.contrib.auth.models import User
 
 from runs import access
 from runs.models import Service
+from tests.ports import unused_port
 from tests.workers.attempts import ENV, PATIENCE_SECONDS, until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -31,8 +32,7 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Says).serve_forever()
 
 @pytest.fixture
 def port() -> int:
-    with create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
+    return unused_port()
 
 
 @pytest.fixture

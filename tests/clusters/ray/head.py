@@ -7,7 +7,6 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 from dataclasses import asdict
 from pathlib import Path
@@ -18,6 +17,7 @@ import httpx
 from tests.clusters.ray.installed import HERE, python
 from tests.clusters.ray.sessions import end_session
 from tests.clusters.slurm.daemons import Daemons, end_all_with, soon
+from tests.ports import unused_port
 from workers.attempt import Process, read_json, write_json
 
 CPUS, GPUS = 8, 2
@@ -192,17 +192,9 @@ class RayHead:
         }
 
     def _ports(self) -> dict[str, int]:
-        """Free when they were first looked for, and the same from then on."""
+        """Those of the first start, from then on."""
         kept = self.root / "ports.json"
         if (ports := read_json(kept)) is None:
-            ports = dict(zip(("gcs_server_port", "dashboard_port", "metrics"), _free(3), strict=True))
+            ports = {name: unused_port() for name in ("gcs_server_port", "dashboard_port", "metrics")}
             write_json(kept, ports)
         return ports
-
-
-def _free(how_many: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(how_many)]
-    numbers = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return numbers

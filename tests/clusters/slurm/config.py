@@ -7,12 +7,14 @@ import socket
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.ports import unused_port
+
 NODES, GPUS, CORES, MEMORY_MB = 3, 2, 4, 4000
 
 
 @dataclass(frozen=True)
 class Ports:
-    """Free when they were looked for."""
+    """Nobody listened at them when they were looked for."""
 
     controller: int
     accounting: int
@@ -20,14 +22,8 @@ class Ports:
 
     @classmethod
     def free(cls) -> Ports:
-        """Asks the kernel for ports that nobody listens at."""
-        sockets = [socket.socket() for _ in range(NODES + 2)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        numbers = [one.getsockname()[1] for one in sockets]
-        for one in sockets:
-            one.close()
-        return cls(numbers[0], numbers[1], tuple(numbers[2:]))
+        """Also for servers that a test kills and starts again."""
+        return cls(unused_port(), unused_port(), tuple(unused_port() for _ in range(NODES)))
 
 
 def slurm_conf(root: Path, ports: Ports, accounting: bool) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.ports import unused_port
 from workers.attempt import CLOSED_EPOCH, lease
 from workers.executors.base import Ambiguous, NotBegun, Rejected, Spec, Unreachable
 from workers.executors.ray import Ray, Site, jobs
@@ -131,9 +132,7 @@ def test_no_answer_of_rays_is_no_answer(far: Ray, dashboard: Dashboard, status: 
 
 
 def test_nobody_at_the_address_means_that_nothing_was_sent(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    far = Ray(Site(f"http://127.0.0.1:{port}"), tmp_path / "queue")
+    far = Ray(Site(f"http://127.0.0.1:{unused_port()}"), tmp_path / "queue")
     with pytest.raises(NotBegun, match="nobody answers at"):
         far.submit(Spec("k", tmp_path / "k", ("true",)))
 
