@@ -11,10 +11,12 @@ from collections.abc import Iterator
 from unittest import mock
 
 import pytest
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 from django.test import TransactionTestCase
 from psycopg import sql
+from psycopg.errors import DeadlockDetected
 
+DEADLOCKS = 5
 MADE_BY_MIGRATING = {"django_content_type", "auth_permission"}
 as_django_does = TransactionTestCase._fixture_teardown  # type: ignore[attr-defined]
 
@@ -32,9 +34,20 @@ def emptied(case: TransactionTestCase) -> None:
         cursor.execute("SHOW is_superuser")
         may = cursor.fetchone() == ("on",)
     if may:
-        delete_all()
+        delete_all_but_for(DEADLOCKS)
     else:
         as_django_does(case)
+
+
+def delete_all_but_for(deadlocks: int) -> None:
+    """Deletes all rows. A server may be writing for a request that outlasts its test: where it and we wait for each
+    other, PostgreSQL sends one of us away."""
+    try:
+        delete_all()
+    except OperationalError as error:
+        if not deadlocks or not isinstance(error.__cause__, DeadlockDetected):
+            raise
+        delete_all_but_for(deadlocks - 1)
 
 
 def delete_all() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Iterator
 from uuid import uuid4
 
 import pytest
@@ -17,6 +18,15 @@ from esweb import limits
 from tests.runs.calling import calls
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """On a busy machine Redis may be slower than a site waits for it, which then counts nothing."""
+    monkeypatch.setattr(limits, "ANSWER_SECONDS", 60.0)
+    limits._valkey.cache_clear()
+    yield
+    limits._valkey.cache_clear()
 
 
 def at(address: str = "", **headers: str) -> Client:
@@ -105,12 +115,9 @@ def test_a_name_cannot_be_tried_from_many_addresses(settings: Settings) -> None:
 
 
 def test_without_redis_calls_are_let_through_and_the_log_says_so(
-    ada: User, settings: Settings, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    ada: User, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings.REDIS_URL = "redis://127.0.0.1:1"
-    limits._valkey.cache_clear()
-    monkeypatch.setattr(limits, "ANSWER_SECONDS", 0.05)
     with caplog.at_level(logging.WARNING):
         assert calls(ada, "read").get("/api/v1/runs").status_code == 200
     assert "Calls are not counted" in caplog.text
-    limits._valkey.cache_clear()

@@ -18,7 +18,8 @@ def test_of_two_who_move_it_one_does(experiment: Experiment, local: Cluster) -> 
     assert launch.move(mine, State.SUBMITTING, "mine")
     assert not launch.move(yours, State.CANCELLED, "yours")
     assert attempt_of(run).state == mine.state == State.SUBMITTING.value and yours.state == State.CREATED.value
-    assert list(mine.events.values_list("from_state", "to_state", "why"))[1:] == [("created", "submitting", "mine")]
+    story = mine.events.order_by("pk").values_list("from_state", "to_state", "why")
+    assert list(story)[1:] == [("created", "submitting", "mine")]
 
 
 def test_the_run_is_in_the_state_of_its_newest_attempt(experiment: Experiment, local: Cluster) -> None:

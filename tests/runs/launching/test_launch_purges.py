@@ -15,6 +15,7 @@ from runs import jobs, launch
 from runs.launch import pinning, purging
 from runs.models import Attempt, Experiment, Run
 from tests.runs.clusters import Small, attempt_of, run_of
+from tests.workers.attempts import PATIENCE_SECONDS
 from workers.code import fingerprint, unpacked
 from workers.executors.states import State
 
@@ -71,7 +72,7 @@ def test_a_launch_that_chooses_code_at_this_moment_keeps_it(
 
     def slowly() -> dict[str, str]:
         chosen.set()
-        assert go_on.wait(20)
+        assert go_on.wait(PATIENCE_SECONDS)
         return {"sha256": GONE}
 
     monkeypatch.setattr(pinning, "_here", slowly)
@@ -79,13 +80,13 @@ def test_a_launch_that_chooses_code_at_this_moment_keeps_it(
         lambda: pinning.pin(attempt_of(run)), purging.purge_code,
     ))  # fmt: skip
     launching.start()
-    assert chosen.wait(20)
+    assert chosen.wait(PATIENCE_SECONDS)
     purging_it.start()
     purging_it.join(0.3)
     assert purging_it.is_alive()
     go_on.set()
     for thread in (launching, purging_it):
-        thread.join(20)
+        thread.join(PATIENCE_SECONDS)
     assert (root / GONE).is_dir() and not (root / RAN).exists()
 
 

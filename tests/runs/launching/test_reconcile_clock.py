@@ -32,7 +32,7 @@ def pass_unwatched(run: Run, time: timedelta) -> None:
 @pytest.fixture
 def running(experiment: Experiment, small: Small, local: Cluster) -> Iterator[Run]:
     """A run whose heart beats so seldom that the next ticks do not hear it."""
-    quicken(local, gone=5.0, beat_lost=60.0)
+    quicken(local, gone=60.0, beat_lost=60.0)
     small.program, small.beat_seconds = RUNS_LONG, 60.0
     run = run_of(experiment)
     tick_until(run, State.RUNNING.value)
@@ -71,7 +71,8 @@ def test_an_exit_record_may_still_be_on_its_way(
     assert ticked(running).state == State.RUNNING.value
 
 
-def test_an_absence_that_is_watched_is_an_end(running: Run, small: Small) -> None:
+def test_an_absence_that_is_watched_is_an_end(running: Run, small: Small, local: Cluster) -> None:
+    quicken(local, gone=5.0)
     shutil.rmtree(small.root)
     ticked(running)
     pass_unwatched(running, timedelta(hours=3))
