@@ -11,9 +11,12 @@ class JudgingConfig(AppConfig):
     name = "judging"
 
     def ready(self) -> None:
-        """From now on pages of runs show what judges said."""
+        """From now on pages of runs show what judges said, and the palette leads to judging."""
         # Models cannot be imported before all apps are there.
         from judging.shown import Judged
+        from judging.views.places import places
         from runs import viewer
+        from runs.views import palette
 
         viewer.tell(Judged())
+        palette.offer(places)

@@ -3,7 +3,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from runs.models import Experiment
-from runs.views.palette import OF_EACH, PAGES
+from runs.views.palette import FIRST_PAGES, OF_EACH, PAGES
 from tests.runs.pages import make_run
 
 pytestmark = pytest.mark.django_db
@@ -21,7 +21,26 @@ def test_pages_experiments_and_runs_are_found_by_every_word_of_their_names(ada_c
     assert run.get_absolute_url() in offered(ada_client, "seed TINY")
     assert run.get_absolute_url() in offered(ada_client, run.uid)
     assert run.get_absolute_url() not in offered(ada_client, "seed nosuch")
-    assert "/compare/" in offered(ada_client, "compare")
+
+
+@pytest.mark.parametrize(
+    ("words", "there"),
+    [("compare", "/compare/"), ("queue", "/queue/"), ("costs", "/costs/"), ("import", "/import/"), ("bin", "/bin/"),
+     ("views", "/views/"), ("tokens", "/settings/tokens/"), ("api", "/api/v1/docs")],
+)  # fmt: skip
+def test_every_page_of_the_site_is_found_by_its_name(ada_client, words, there):
+    assert f'href="{there}"' in offered(ada_client, words)
+
+
+def test_before_anything_is_typed_experiments_and_runs_are_not_buried_under_pages(ada_client, experiment):
+    before = offered(ada_client)
+    assert before.count('<span class="quiet">page</span>') == FIRST_PAGES
+    assert experiment.get_absolute_url() in before
+
+
+def test_pages_for_administrators_are_offered_to_them_alone(ada_client, admin_client):
+    assert "/settings/people/" not in offered(ada_client, "people")
+    assert "/settings/people/" in offered(admin_client, "people")
 
 
 def test_nothing_found_is_said(ada_client):
