@@ -1,9 +1,11 @@
 import pytest
+from django.conf import settings
 from django.urls import reverse
 
 from runs.forms import initial_from
 from runs.models import Run
 from workers.config import presets
+from workers.config.tasks import TASKS
 
 pytestmark = pytest.mark.django_db
 
@@ -32,6 +34,12 @@ def test_a_preset_fills_the_form(ada_client, address):
     page = ada_client.get(address, {"preset": "es-tiny-reckless"}).content.decode()
     assert 'name="es.sigma" value="0.03"' in page
     assert presets()["es-tiny-reckless"].why in page
+
+
+@pytest.mark.parametrize("task", sorted(TASKS))
+def test_a_tasks_own_options_are_shown_with_that_task_alone(task):
+    rules = (settings.BASE_DIR / "static" / "css" / "launch.css").read_text(encoding="utf-8")
+    assert f'.launch:not(:has([name="task.name"] > [value="{task}"]:checked)) [data-task="{task}"]' in rules
 
 
 def test_the_address_fills_single_fields(ada_client, address):
