@@ -36,6 +36,7 @@ class LiveChart extends HTMLElement {
     document.addEventListener("points", (event) => this.onPoints(event.detail), { signal });
     document.addEventListener("points-missed", () => this.spoil(0), { signal });
     document.addEventListener("theme-changed", () => this.onTheme(), { signal });
+    document.addEventListener("print-wanted", () => this.source && this.draw(), { signal });
     this.addEventListener("htmx:afterSwap", () => this.onFigure(), { signal });
     this.words.addEventListener("htmx:configRequest", ({ detail }) => Object.assign(detail.parameters, this.zoom), { signal });
     if (this.dataset.changed) document.body.addEventListener(this.dataset.changed, () => this.spoil(), { signal });

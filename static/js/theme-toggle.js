@@ -1,4 +1,5 @@
 // <theme-toggle>: system, light, dark. The choice lies in a cookie, so that the server renders it and no page flashes.
+// Paper is light.
 
 const THEMES = ["system", "light", "dark"];
 const SIGNS = { system: "◐", light: "☀", dark: "☾" };
@@ -12,11 +13,15 @@ class ThemeToggle extends HTMLElement {
     this.system = matchMedia("(prefers-color-scheme: dark)");
     this.onSystem = () => document.dispatchEvent(new CustomEvent("theme-changed"));
     this.system.addEventListener("change", this.onSystem);
+    this.stop = new AbortController();
+    addEventListener("beforeprint", () => this.lighten(), { signal: this.stop.signal });
+    addEventListener("afterprint", () => this.wear(this.worn), { signal: this.stop.signal });
     this.show();
   }
 
   disconnectedCallback() {
     this.system.removeEventListener("change", this.onSystem);
+    this.stop.abort();
   }
 
   get theme() {
@@ -28,11 +33,22 @@ class ThemeToggle extends HTMLElement {
   }
 
   choose(theme) {
+    document.cookie = `theme=${theme}; path=/; max-age=${YEAR_SECONDS}; samesite=lax`;
+    this.wear(theme);
+    this.show();
+  }
+
+  wear(theme) {
     if (theme === "system") delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = theme;
-    document.cookie = `theme=${theme}; path=/; max-age=${YEAR_SECONDS}; samesite=lax`;
-    this.show();
     document.dispatchEvent(new CustomEvent("theme-changed"));
+  }
+
+  /** Charts keep the colours that they were painted in: they are painted anew before the page is. */
+  lighten() {
+    this.worn = this.theme;
+    this.wear("light");
+    document.dispatchEvent(new CustomEvent("print-wanted"));
   }
 
   show() {
