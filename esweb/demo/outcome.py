@@ -14,6 +14,7 @@ from workers.executors.states import State
 REWARD, ACCURACY, KL = "reward/mean", "accuracy/contains", "kl"
 SAFE, LAMBDA = "safety/safe_ratio", "lambda"
 LAST_EVALUATIONS = 3
+NOTE = f"After: the mean of a run's last {LAST_EVALUATIONS} evaluations; its page shows the last one."
 HEADINGS = (
     "method",
     "preset",
@@ -77,8 +78,8 @@ class Outcome:
         return "" if self.reward.rose else f"its reward did not rise: {_change(self.reward)}"
 
     def _failing_safely(self, safe: Change) -> str:
-        """Its reward may fall, where what was helpful was unsafe."""
-        if not safe.rose:
+        """Its reward may fall, where what was helpful was unsafe; its share of safe answers may have been whole."""
+        if not safe.rose and not safe.before == safe.after == 1.0:
             return f"its share of safe answers did not rise: {_change(safe, 2)}"
         has_moved = self.weight is not None and self.weight.before != self.weight.after
         return "" if has_moved else "its λ did not move"
@@ -110,11 +111,11 @@ def outcomes(runs: Iterable[Run]) -> list[Outcome]:
 
 
 def table(found: Sequence[Outcome]) -> str:
-    """The outcomes in columns."""
+    """The outcomes in columns, and what "after" is: pages show the last evaluation, which is another number."""
     rows = [HEADINGS, *(_cells(outcome) for outcome in found)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
     rows.insert(1, tuple("─" * width for width in widths))
-    return "\n".join(_spread(row, widths) for row in rows)
+    return "\n".join([*(_spread(row, widths) for row in rows), NOTE])
 
 
 def _spread(row: Sequence[str], widths: Sequence[int]) -> str:

@@ -15,7 +15,7 @@ from runs.charts import style
 from runs.charts.chart import Cell, Chart, Table, numbers
 from runs.charts.groups import Curves, Group, line, look
 from runs.charts.tradeoff import KL, REWARD, tradeoff
-from runs.charts.words import X_WORDS, change, number, share, spoken
+from runs.charts.words import X_WORDS, course, number, share, spoken
 from runs.series import Curve, Span, m4
 from workers.analysis.bands import AUTO, Band, Ints, band
 from workers.analysis.middles import MIDDLES, Floats
@@ -229,7 +229,7 @@ def _words(bands: Sequence[tuple[Group, Band]], written: Callable[[float], str])
     said = []
     for g, b in bands:
         whole = np.flatnonzero(b.n == b.most)
-        said.append(f"{g.name} {change(b.middle[whole[0]], b.middle[whole[-1]], written)} ({_count(b)})")
+        said.append(f"{g.name} {course(b.middle[whole], written)} ({_count(b)})")
     return f"{'; '.join(said)}." if said else gettext("No evaluation yet.")
 
 

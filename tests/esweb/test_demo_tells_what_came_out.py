@@ -75,10 +75,15 @@ def test_a_run_for_safety_is_told_by_its_safe_answers_and_its_lambda(attempt: At
     assert "0.50 → 0.80" in row and "0.10 → 0.30" in row
 
 
+def test_answers_that_were_all_safe_before_need_only_stay_so(attempt: Attempt) -> None:
+    assert safety(attempt, [1.0, 1.0], [0.1, 0.2]).failing == ""
+
+
 @pytest.mark.parametrize(
     ("safe", "weights", "said"),
     [
         ([0.9, 0.8], [0.1, 0.2], "its share of safe answers did not rise: 0.90 → 0.80"),
+        ([1.0, 0.9], [0.1, 0.2], "its share of safe answers did not rise: 1.00 → 0.90"),
         ([0.1, 0.8], [0.1, 0.1], "its λ did not move"),
     ],
 )
@@ -103,7 +108,8 @@ def test_a_run_whose_records_are_still_to_come_has_not_ended(attempt: Attempt) -
 
 
 def test_the_table_shows_before_and_after(attempt: Attempt) -> None:
-    heading, _, row = table([evaluated(attempt, -40.0, -6.0)]).splitlines()
+    heading, _, row, note = table([evaluated(attempt, -40.0, -6.0)]).splitlines()
+    assert "mean of a run's last 3 evaluations" in note
     assert heading.split()[:4] == ["method", "preset", "seed", "state"]
     assert row.split("  ")[0] == "ES"
     for cell in ("es-tiny", "3", "succeeded", "-40.0 → -6.0", "0.50 → 0.50", "–", "0.100", "61"):

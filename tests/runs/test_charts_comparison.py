@@ -36,6 +36,12 @@ def test_there_is_a_thin_line_a_seed_and_a_mean_with_its_band(seeds):
     assert mean["y"] == [-39.5, -19.5, -9.5]
 
 
+def test_a_mean_that_came_back_to_where_it_began_is_not_said_to_have_stayed_there(seeds):
+    there_and_back = [curve(seed, "reward/mean", [-5, -1, -5]) for seed in seeds]
+    said = charts(seeds, there_and_back)["reward"].summary
+    assert said.startswith("es-tiny began and ended at −5, between −5 and −1 (n = 2)")
+
+
 def test_a_mean_does_not_depend_on_which_runs_are_shown(seeds):
     all_shown = charts(seeds, measured(seeds))["reward"]
     one_shown = charts(seeds, measured(seeds), shown={seeds[0].pk})["reward"]
