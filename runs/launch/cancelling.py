@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -14,12 +15,14 @@ from runs.launch.creating import forget_moves
 from runs.launch.restarting import call_off_restart
 from runs.models import Attempt, Job, Run
 from workers.executors.base import Unreachable
+from workers.executors.slurm import Slurm
 from workers.executors.states import State
 
 log = logging.getLogger(__name__)
 
 KILL_SECONDS = 5.0
 """The agent kills its program when the grace is over; so much later the executor kills them both."""
+HAS_A_PLACE = (State.STARTING.value, State.RUNNING.value, State.PAUSED.value, State.STOPPING.value)
 
 
 def request_cancel(run: Run, person: User | None = None) -> Attempt | None:
@@ -52,16 +55,31 @@ def end_what_is_left(job: Job) -> None:
         log.warning("%s cannot be asked to end %s, which is shut out: %s", job.cluster, job.key, error)
 
 
-def cancel(job: Job) -> bool:
-    """Asks the cluster to end the job, where that is wished and still needed. Safe to repeat.
+def cancel(*jobs: Job) -> bool:
+    """Asks the cluster of these jobs to end them, where that is wished and still needed. Safe to repeat.
 
-    False where the cluster did not answer.
+    Those that wait come first: they would start in the place of those that stop. False where the cluster did not
+    answer.
     """
-    if job.cancel_requested_at is None or State(job.state).is_final:
-        return True
+    wished = [job for job in jobs if job.cancel_requested_at is not None and not State(job.state).is_final]
+    wished.sort(key=lambda job: job.state in HAS_A_PLACE)
     try:
-        executor_for(job.cluster).cancel(job.key, waits_of(job.cluster).grace + KILL_SECONDS)
+        _cancel(wished)
     except Unreachable as error:
-        mark(job, reason=f"to be cancelled as soon as {job.cluster} answers: {error}")
+        for job in wished:
+            mark(job, reason=f"to be cancelled as soon as {job.cluster} answers: {error}")
         return False
     return True
+
+
+def _cancel(jobs: Sequence[Job]) -> None:
+    """Raises Unreachable."""
+    if not jobs:
+        return
+    cluster, keys = jobs[0].cluster, [job.key for job in jobs]
+    executor, grace_seconds = executor_for(cluster), waits_of(cluster).grace + KILL_SECONDS
+    if isinstance(executor, Slurm):
+        executor.cancel_together(keys, grace_seconds)
+    else:
+        for key in keys:
+            executor.cancel(key, grace_seconds)

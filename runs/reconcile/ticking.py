@@ -73,7 +73,7 @@ def _tick(cluster: Cluster) -> None:
     jobs = open_jobs(cluster)
     cluster.refresh_from_db(fields=["ticked_at"])
     _count_only_what_was_watched(jobs, cluster.ticked_at)
-    was_silent = not (launch.submit_together(cluster, jobs) and all(_passed_on(job) for job in jobs))
+    was_silent = not _passed_on(cluster, jobs)
     known = [j for j in jobs if j.state not in NOT_SUBMITTED and not State(j.state).is_final]
     executor = executor_for(cluster)
     asked = [job.key for job in known] + _still_to_be_brought(cluster)
@@ -89,10 +89,21 @@ def _tick(cluster: Cluster) -> None:
     settle(known, seen, executor.trust_running)
 
 
-def _passed_on(job: Job) -> bool:
-    """Submits and cancels what is to be. False where the cluster is silent: it takes half a minute to say so, and one
-    job that waits for that in a tick is enough."""
-    return (job.state not in NOT_SUBMITTED or submit(job)) and cancel(job)
+def _passed_on(cluster: Cluster, jobs: Sequence[Job]) -> bool:
+    """Cancels and submits what is to be, in this order: what is cancelled leaves its place, or does not take one.
+
+    False where the cluster is silent: it takes half a minute to say so, and one question that waits for that in a tick
+    is enough.
+    """
+    ending = [job for job in jobs if job.cancel_requested_at is not None]
+    others = [job for job in jobs if job.cancel_requested_at is None]
+    # Of one that may be there the submit knows; of one that is not, that it never will be.
+    is_heard = all(map(_submitted, ending)) and cancel(*ending)
+    return is_heard and launch.submit_together(cluster, others) and all(map(_submitted, others))
+
+
+def _submitted(job: Job) -> bool:
+    return job.state not in NOT_SUBMITTED or submit(job)
 
 
 def _still_to_be_brought(cluster: Cluster) -> list[str]:

@@ -1,4 +1,4 @@
-"""Five hundred attempts in the queue: Slurm is asked once a tick."""
+"""Five hundred attempts in the queue: Slurm is asked once a tick, and many are cancelled by a few commands."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from django.contrib.auth.models import User
+from django.utils import timezone
 
 from runs import reconcile
 from runs.models import Attempt, Cluster, Experiment, Origin, Run, key_of
@@ -15,7 +16,7 @@ from workers.config import RunConfig, preset
 from workers.executors.slurm.job import naming
 from workers.executors.states import State
 
-MANY = 500
+MANY, CANCELLED = 500, 50
 
 
 @pytest.fixture
@@ -54,3 +55,11 @@ def test_a_tick_over_five_hundred_asks_once(experiment: Experiment, ada: User, f
     assert waiting.count() == MANY and not waiting.filter(gone_since_at__isnull=False).exists()
     assert set(waiting.values_list("native_state", flat=True)) == {"PENDING"}
     assert waiting.filter(reason__startswith="waiting: ").count() == MANY
+    ending = Attempt.objects.filter(pk__in=waiting.order_by("pk").values("pk")[:CANCELLED])
+    ending.update(cancel_requested_at=timezone.now())
+    asked.clear()
+    reconcile.tick(cluster)
+    assert [argv[0] for argv in asked] == ["xargs", "xargs", "squeue"]
+    assert waiting.count() == MANY - CANCELLED
+    ended = Attempt.objects.filter(cluster=cluster, state=State.CANCELLED.value)
+    assert ended.count() == ended.filter(cancel_requested_at__isnull=False).count() == CANCELLED
