@@ -10,6 +10,8 @@ import pytest
 from django.test import Client
 
 from runs import launch
+from runs.launch.submitting import spec_of
+from runs.management.following import Follower
 from runs.models import Experiment, Origin, Run
 from tests.clusters.far import BUSY, Far, be_patient, breathe, far_until, run_far, started, there, tick_far
 from tests.clusters.slurm import SlurmCluster
@@ -19,6 +21,19 @@ from workers.attempt import Process, owner
 from workers.executors.slurm import Site
 from workers.executors.states import State
 
+SAVES = """
+import json, os, signal, sys, time
+def stop(number, frame):
+    os.makedirs('checkpoints/step-000005')
+    open('checkpoints/step-000005/model.safetensors', 'w').write('www')
+    said = {'kind': 'checkpoint', 'step': 5, 'path': 'checkpoints/step-000005', 'bytes': 3, 'sha256': 'ab' * 32}
+    open('records.0.jsonl', 'a').write(json.dumps({'seq': 0, 't': time.time(), **said}) + chr(10))
+    sys.exit(75)
+signal.signal(signal.SIGTERM, stop)
+open('started', 'a').write('x')
+time.sleep(300)
+"""
+"""Leaves a checkpoint of step 5 where it is told to stop, as a training does."""
 HERE = pytest.mark.parametrize("reached", ["here"], indirect=True)
 """For what follows from the node's files and Slurm's word, and takes long: the way there makes no difference."""
 
@@ -88,16 +103,23 @@ def test_an_agent_that_hears_nothing_is_ended_after_the_grace(
 
 
 def test_a_preempted_run_goes_on_and_its_budget_is_whole(experiment: Experiment, far: Far, slurm: SlurmCluster) -> None:
-    far.program = CHECKPOINTS
+    far.program = SAVES
     far.site = Site(partition="low")
     run = run_far(experiment, restarts=1)
     started(run)
     pushing = ("--exclusive", "-N3", "-p", "high", "-o", "/dev/null", "--wrap", "sleep 3")
     slurm.ask("sbatch", "--job-name=important", *pushing)
-    until(lambda: ((a := tick_far(run)).n == 2 and a) or breathe())
+    follower = Follower()
+
+    def has_gone_on() -> bool:
+        follower.look()
+        return tick_far(run).n == 2 or breathe()
+
+    until(has_gone_on)
     first, second = run.attempts.order_by("n")
     assert first.state == State.PREEMPTED.value and first.reason.startswith("preempted: Slurm gave its place")
-    assert (there(first) / "checkpoint").exists()
+    assert (second.resumed_attempt, second.resumed_step) == (1, 5)
+    assert spec_of(second).argv[-2:] == ("--resume", f"../{first.key}/checkpoints/step-000005")
     assert second.origin == Origin.PREEMPTION and launch.restarts_made(run) == 0
     assert started(run).n == 2
 
