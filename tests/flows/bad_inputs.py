@@ -117,7 +117,8 @@ CONFIGS = [
     BadConfig("no cores", {"compute": {"cores": 0}}, "compute.cores", ("at least 1",)),
 ]
 SHORT = {"es": {"iterations": 1, "population": 2, "prompts": 2, "max_new_tokens": 4}, "evaluation": {"prompts": 2}}
-OWN = {"name": "own", "reward_seconds": 0.5, "options": {"path": "bad_task:Task"}}
+OWN = {"name": "own", "reward_seconds": 60.0, "options": {"path": "bad_task:Task"}}
+IMPATIENT = OWN | {"reward_seconds": 1.0}
 
 
 def question_file(text: str) -> Callable[[Path], object]:
@@ -157,7 +158,7 @@ NODES = [
     BadNode("adapters on unknown layers", {"es": {"lora": {"targets": ["w1"]}}}, ("es.lora.targets", "q_proj"), 2),
     BadNode("a reward that is NaN", {"task": OWN}, ("What is", "finite"), reward="return float('nan')"),
     BadNode("a reward that raises", {"task": OWN}, ("What is", "ZeroDivisionError", "bad_task.py"), reward="1 / 0"),
-    BadNode("a reward that hangs", {"task": OWN}, ("What is", "0.5 s"), reward="time.sleep(60)"),
+    BadNode("a reward that hangs", {"task": IMPATIENT}, ("What is", "longer than 1 s"), reward="time.sleep(60)"),
     BadNode("a reward that kills its process", {"task": OWN}, ("What is", "exit code 3"), reward="os._exit(3)"),
     BadNode("a reward that prints 10 MB", {"task": OWN}, (), 0, reward="print('x' * 10_000_000)"),
     BadNode("a resume from nowhere", {}, ("--resume none", "no such folder"), 2, more=("--resume", "none")),
