@@ -6,6 +6,7 @@ import math
 import pytest
 from django.db import ProgrammingError, connection
 
+from runs.ingest.answers import SUPERSEDE
 from runs.ingest.scores import keep_scores
 from runs.models import Prompt, Response, Score
 from tests.runs.pages import end, make_run, record
@@ -110,3 +111,13 @@ def test_a_role_that_may_not_make_extensions_is_told_what_to_do():
         ProgrammingError, match=r"could not make .*Let an administrator .* CREATE EXTENSION pg_trgm; in"
     ):
         trigrams.database_forwards("runs", connection.schema_editor(), None, None)
+
+
+def test_answers_are_ranked_once_though_the_table_was_thought_empty(run):
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE runs_response")
+        kept(run)
+        cursor.execute(f"EXPLAIN {SUPERSEDE}", [run.pk, [0]])
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+    assert "InitPlan" in plan
+    assert "Join" not in plan.split("WindowAgg")[0]
