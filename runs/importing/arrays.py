@@ -38,7 +38,7 @@ def read(file: File) -> NDArray[Any]:
         raise BadArray(f"is no array that can be read: {error}"[:300]) from error
     if dtype.kind not in "fiuU" or dtype.hasobject:
         raise BadArray(f"holds {dtype}, and neither numbers nor texts")
-    if len(shape) != 1 or math.prod(shape) * dtype.itemsize != len(data) - rest:
+    if sum(size != 1 for size in shape) > 1 or not shape or math.prod(shape) * dtype.itemsize != len(data) - rest:
         raise BadArray(f"claims the shape {shape} of {dtype}, which is not one dimension, or not what it holds")
     return np.frombuffer(data, dtype, offset=rest)
 

@@ -45,12 +45,13 @@ def entries(openers: Sequence[Callable[[], BinaryIO]], name: str, told: Told) ->
     trl = [tag.replace("eval/", "eval_").removeprefix("train/") for tag in tags if tag.startswith(("train/", "eval/"))]
     guess = "es" if is_es else "grpo" if vocabulary.is_grpo(trl) else "other"
     found.method = str(found.settings.get("method") or guess)
-    passed: Counter[str] = Counter()
+    passed, unnamed = Counter[str](), Counter[str]()
     points, last = 0, 0
     for epoch, opener in enumerate(openers):
         for event in _events(opener, told):
             found.started_at = event.wall_time if found.started_at is None else found.started_at
             passed.update(event.others)
+            unnamed.update(tag for tag in event.values if not any(map(vocabulary.is_usable, _keys(tag, is_es))))
             if event.values:
                 points, last = points + 1, max(last, event.step)
                 at = event.wall_time - found.started_at
@@ -58,6 +59,8 @@ def entries(openers: Sequence[Callable[[], BinaryIO]], name: str, told: Told) ->
                 yield Entry(found, Metric(event.step, _named(event.values, is_es)), at, epoch)
     for tag, count in passed.most_common():
         told.remark(f"tag {tag[:100]}", f"holds no scalar: {count} event{'' if count == 1 else 's'} left out")
+    for tag, count in unnamed.most_common():
+        told.remark(f"tag {tag[:100]!r}", f"cannot be the name of a series: {count} left out")
     if points:
         found.reason = f"Its events end at step {last} and do not say how it ended"
         yield Entry(found)
@@ -157,6 +160,10 @@ def _unpacked(raw: bytes) -> list[int]:
     return [int.from_bytes(value, "little", signed=True) for _, _, value in fields(bytes(keyed))]
 
 
+def _keys(tag: str, is_es: bool) -> tuple[str, ...]:
+    return vocabulary.tag_keys(tag, is_es=is_es)
+
+
 def _named(values: dict[str, float], is_es: bool) -> dict[str, float]:
-    renamed = {key: value for tag, value in values.items() for key in vocabulary.tag_keys(tag, is_es=is_es)}
+    renamed = {key: value for tag, value in values.items() for key in _keys(tag, is_es)}
     return {key: value for key, value in renamed.items() if vocabulary.is_usable(key)}

@@ -23,6 +23,7 @@ from runs.importing.files import MB, File, Refused, natural
 from runs.importing.found import Entry, Told
 from runs.importing.log import Log
 from runs.importing.reports import Seeds
+from runs.importing.text import BOM
 
 HEAD = 4096
 PIECE = 256 * 1024
@@ -148,16 +149,18 @@ def _kind(file: File) -> tuple[str, str]:
         return "", f"is binary, and of no kind that is read here ({KINDS})"
     if scored_answers.is_points(_first_line(file, head)):
         return scored_answers.KIND, ""
-    start = head.removeprefix(b"\xef\xbb\xbf").split()
+    start = head.removeprefix(BOM).split()
     looks_json = bool(start) and (start[0][:2] in (b'{"', b"[{", b"[]", b"{}") or start[0] in (b"{", b"["))
     return _kind_of_document(file) if looks_json else (TEXT, "")
 
 
 def _first_line(file: File, head: bytes) -> bytes:
-    """Where the head is one of JSON lines, all of it, for an answer may be longer than the head; else the head."""
-    if b"\n" in head or not head.removeprefix(b"\xef\xbb\xbf").startswith(b"{"):
-        return head
+    """The first line that is not blank; one of JSON in full, for an answer may be longer than a head."""
+    line = head.removeprefix(BOM).lstrip()
+    if b"\n" in line or not line.startswith(b"{"):
+        return line.partition(b"\n")[0]
     with file.open() as opened:
+        opened.seek(len(head) - len(line))
         return opened.readline(MB)
 
 

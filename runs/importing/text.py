@@ -11,6 +11,7 @@ from runs.importing.found import Told
 
 PIECE = 1 << 20
 """Bytes held of a line. What is longer is progress drawn over and over, or no text."""
+BOM = b"\xef\xbb\xbf"
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-Z\\-_]")
 
 
@@ -26,8 +27,10 @@ class Line:
 
 def lines(file: BinaryIO, told: Told) -> Iterator[Line]:
     """Every line of a file; one that was drawn over with carriage returns comes as several of the same number."""
-    number, rest = 1, b""
+    number, rest, is_first = 1, b"", True
     while piece := file.readline(PIECE):
+        if is_first:
+            piece, is_first = piece.removeprefix(BOM), False
         ends = piece.endswith(b"\n")
         piece = rest + (piece.rstrip(b"\r\n") if ends else piece)
         *over, rest = piece.split(b"\r")

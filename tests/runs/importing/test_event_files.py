@@ -137,3 +137,9 @@ def test_each_file_of_a_folder_is_an_epoch_of_one_run():
     first = event(1, scalar("a", 1.0)) + event(2, scalar("a", 2.0))
     entries, _ = read(first, event(2, scalar("a", 20.0), at=1_700_000_100.0))
     assert points(entries, "a") == [(0, 1, 1.0), (0, 2, 2.0), (1, 2, 20.0)]
+
+
+def test_a_tag_that_can_name_no_series_is_told():
+    entries, remarks = read(event(1, scalar("a" * 300, 1.0), scalar("b", 2.0)))
+    assert points(entries, "b") == [(0, 1, 2.0)]
+    assert remarks == [f"tag {'a' * 100!r}: cannot be the name of a series: 1 left out"]
