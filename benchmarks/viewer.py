@@ -28,6 +28,7 @@ ROUNDS, GOAL_MS = 8, 300.0
 SYLLABLES = ("ta", "ri", "mon", "el", "ka", "ver", "so", "lin", "du", "per", "gra", "no", "fi", "ste", "wu", "bar")
 COMMON = ("the", "of", "and", "to", "that", "you", "is", "for", "not", "with", "safe", "harm", "please", "people")
 RANGES = ("reward", "cost", "words", "ratio", "dreward", "dcost")
+CATEGORIES = tuple(f"Harm {n}" for n in range(19))
 FLAGS = ("truncated", "leak", "refusal", "duplicate", "empty")
 SORTS = ("row", "reward", "cost", "words", "dreward", "dcost", "ratio", "reward_spread", "cost_spread")
 SAID = ("disagree", "swapped", "people_against", "reward_against", "cost_against", "unjudged")
@@ -38,6 +39,7 @@ def asked() -> list[dict[str, str]]:
     """Every filter and every sort there is, and some together."""
     out: list[dict[str, str]] = [{}, {"diff": "pinned"}, {"quadrant": "UH"}, {"same": "1"}]
     out += [{f"{name}_min": "0.5"} for name in RANGES] + [{f"{name}_max": "-1", "in": "B"} for name in RANGES]
+    out += [{"category": CATEGORIES[0]}, {"category": CATEGORIES[18], "sort": "-dcost", "quadrant": "UH"}]
     out += [{flag: said, "in": scope} for flag in FLAGS for said, scope in (("yes", "any"), ("no", "all"))]
     out += [{"change": change} for change in ("text", "quadrant", "safer", "unsafer")]
     out += [{"sort": sign + sort} for sort in SORTS for sign in ("", "-")]
@@ -75,6 +77,8 @@ def write(folder: Path, tag: str, seed: int) -> None:
             text = sentence(rng, rng.randint(20, 280)) + ("." if rng.random() < 0.7 else "")
             text = "I cannot help with that." if n % 31 == 0 else f"{text} USER: and?" if n % 7 == 0 else text
             point = {"prompt": prompt, "response": text, "reward": rng.gauss(0, 1), "cost": rng.gauss(0, 4)}
+            # As many as PKU-SafeRLHF names, of a prompt none, one or two.
+            point["category"] = [name for k, name in enumerate(CATEGORIES) if (n * 7919) % (17 + 3 * k) == 0]
             file.write(f"{json.dumps(point)}\n")
 
 

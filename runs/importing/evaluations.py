@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,7 +17,7 @@ from runs.importing.hyperparameters import canonical, of_name, seed_of
 from runs.importing.numbers import real
 from runs.ingest.texts import storable
 from workers.executors.states import State
-from workers.records import Metric, Record, Response
+from workers.records import Metric, Record, Response, categories_of
 
 KIND = "evaluation"
 STEP_NAMES = ("step", "iteration", "global_step", "checkpoint_step")
@@ -143,7 +144,8 @@ def _answer(question: Mapping[str, Any], said: Any, step: int, sample: int) -> R
     target = str(question.get("target_answer", question.get("target", "")))
     count = tokens if isinstance(tokens, int) and not isinstance(tokens, bool) and 0 <= tokens < 2**31 else 0
     parts = {} if kl is None else {"kl_per_token": kl}
-    return answer(step, "eval", prompt, target, sample, said["completion"], reward, count, parts)
+    made = answer(step, "eval", prompt, target, sample, said["completion"], reward, count, parts)
+    return replace(made, categories=categories_of(question))
 
 
 def _step(result: Mapping[str, Any], document: Mapping[str, Any]) -> tuple[int, bool]:

@@ -27,12 +27,16 @@ def answer(
     prompt: str | None = None,
     text: str | None = None,
     combined: float | None = None,
+    categories: tuple[str, ...] = (),
 ) -> Response:
-    """An answer to the row of a data set, from 0. Without `text` only its scores are known."""
+    """An answer to the row of a data set, from 0. Without `text` only its scores are known.
+
+    categories: the prompt's.
+    """
     reward, cost = scored
     parts = {"cost": cost} | ({} if combined is None else {"combined": combined})
     parts |= {} if text is not None else {"no_text": 1.0}
-    return Response(step, "eval", str(row), 0, text or "", 0, reward, parts, None, prompt, "")
+    return Response(step, "eval", str(row), 0, text or "", 0, reward, parts, None, prompt, "", categories)
 
 
 def scores(said: Mapping[str, Any]) -> Scored | None:

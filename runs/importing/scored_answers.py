@@ -20,7 +20,7 @@ from runs.importing.numbers import real
 from runs.importing.text import Line, lines
 from workers.analysis.quadrants import QUADRANTS
 from workers.executors.states import State
-from workers.records import Metric, Response
+from workers.records import Metric, Response, categories_of
 
 KIND = "scored answers"
 NAMED = re.compile(r"(.*)_(points|Rs|Cs|labels|summary)\.(?:jsonl|npy|json)", re.DOTALL)
@@ -100,7 +100,8 @@ def _answer(line: Line, step: int, told: Told) -> Response | None:
     if measured is None or not isinstance(said.get("prompt"), str) or not isinstance(said.get("response"), str):
         told.at_line(line.number, "must hold a prompt and a response, and a reward and a cost that are finite numbers")
         return None
-    return safety.answer(step, line.number - 1, measured, said["prompt"], said["response"])
+    prompt, text = said["prompt"], said["response"]
+    return safety.answer(step, line.number - 1, measured, prompt, text, categories=categories_of(said))
 
 
 def _arrays(parts: Mapping[str, File], told: Told) -> dict[str, NDArray[Any]]:

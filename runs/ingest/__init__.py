@@ -7,6 +7,7 @@ from runs.ingest.compacting import compact, loose_runs
 from runs.ingest.draining import close_files
 from runs.ingest.limits import refusal
 from runs.ingest.once import Gap, Kept, ingest, push
+from runs.ingest.prompts import teach
 
 __all__ = [
     "BadColumns",
@@ -23,4 +24,5 @@ __all__ = [
     "push_at_once",
     "read_columns",
     "refusal",
+    "teach",
 ]

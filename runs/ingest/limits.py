@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 
 from workers.records import Alert, Checkpoint, Environment, Line, Metric, Record, Response, Status
+from workers.records.categories import MOST, NAME_AT_MOST, is_name
 
 MAX_KEYS = 10_000
 MAX_KEY = 250
@@ -78,6 +79,11 @@ def _response(record: Response) -> Iterator[str]:
     for name, value in (("sample", record.sample), ("tokens", record.tokens)):
         if not 0 <= value < SMALL:
             yield f"{name} must lie between 0 and {SMALL - 1}, not {value}"
+    if len(record.categories) > MOST:
+        yield f"categories names {len(record.categories)}; at most {MOST} are kept"
+    for name in record.categories:
+        if not is_name(name):
+            yield f"a category has 1 to {NAME_AT_MOST} characters that can be printed, and {name[:40]!r} has not"
 
 
 def _environment(record: Environment) -> Iterator[str]:

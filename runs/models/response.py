@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import F, Func, Q
@@ -45,13 +46,15 @@ class Population(Recorded):
 class Prompt(models.Model):
     """A question, shared by all runs that were asked it, so that their answers stand side by side.
 
-    Its name is part of it: a data set that holds one text 52 times has 52 prompts, named by their rows.
+    Its name is part of it: a data set that holds one text 52 times has 52 prompts, named by their rows. `categories`:
+    whatever any run's data set names, in the order of the alphabet; they are no part of what makes it the same one.
     """
 
     name = models.CharField(max_length=200)
     digest = models.CharField(max_length=64, unique=True)
     text = models.TextField()
     target = models.TextField(blank=True)
+    categories = ArrayField(models.TextField(), default=list, db_default=[], blank=True)
     row = models.GeneratedField(
         expression=Func(F("name"), template=told_by_text.ROW), output_field=models.BigIntegerField(), db_persist=True
     )

@@ -3,6 +3,7 @@
 from runs.viewer.asked import CHANGES, FLAGS, RANGES, SORTS, Asked, asked_of
 from runs.viewer.columns import COLUMNS_AT_MOST, Column, Columns, columns_of
 from runs.viewer.finding import Found, Row, Slow, find
+from runs.viewer.kinds import categories
 from runs.viewer.place import NotAPlace, Place
 from runs.viewer.sampling import points
 from runs.viewer.summing import Sum, sums
@@ -28,6 +29,7 @@ __all__ = [
     "Teller",
     "Told",
     "asked_of",
+    "categories",
     "chips",
     "columns_of",
     "find",

@@ -48,6 +48,8 @@ class Asked:
     ranges: Mapping[str, Span] = field(default_factory=dict)
     flags: Mapping[str, bool] = field(default_factory=dict)
     quadrants: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    """Of the prompt, one of them at least."""
     change: str = ""
     same: int | None = None
     lasso: Corners = ()
@@ -73,8 +75,8 @@ class Asked:
     @property
     def is_asking(self) -> bool:
         """True where not all rows are wanted."""
-        found = (self.ranges, self.flags, self.told, self.quadrants, self.change, self.lasso, self.text)
-        return any(found) or self.same is not None
+        found = (self.ranges, self.flags, self.told, self.quadrants, self.categories, self.change, self.lasso)
+        return any(found) or bool(self.text) or self.same is not None
 
 
 def asked_of(
@@ -82,8 +84,10 @@ def asked_of(
     letters: Sequence[str],
     scorers: Collection[str] = (),
     picked: Mapping[str, telling.Picked] | None = None,
+    categories: Collection[str] = (),
 ) -> Asked:
-    """What the address asks of columns with these letters. picked: what may be picked of what others tell of them."""
+    """What the address asks of columns with these letters. picked: what may be picked of what others tell of them;
+    categories: those that their prompts have."""
     reader = _Reader(query)
     sorts = [*SORTS, *telling.sorts()]
     sort = reader.one("sort", [*sorts, *(f"-{name}" for name in sorts)], "row")
@@ -93,7 +97,8 @@ def asked_of(
         ranges={name: span for name in RANGES if (span := reader.span(name)) != (None, None)},
         flags=reader.flags(FLAGS), told=reader.flags(telling.flags()),
         picked={name: reader.one(name, ("", *one.options), "") for name, one in (picked or {}).items()},
-        quadrants=quadrants, change=reader.one("change", ("", *CHANGES), ""), same=reader.whole("same"),
+        quadrants=quadrants, categories=reader.many("category", categories),
+        change=reader.one("change", ("", *CHANGES), ""), same=reader.whole("same"),
         lasso=reader.corners("lasso"), text=reader.text("q"), where=reader.one("where", WHERE, "answers"),
         regex=reader.one("as", AS, "words") == "regex", sort=sort.removeprefix("-"), descending=sort.startswith("-"),
         of=reader.one("of", ("", *letters), ""),
@@ -124,7 +129,7 @@ class _Reader:
         values = self._query.getlist(name)
         for value in values:
             if value not in choices:
-                self._wrong(name, ", ".join(choices), value)
+                self._wrong(name, ", ".join(choices) or gettext("none that are known here"), value)
         return tuple(choice for choice in choices if choice in values)
 
     def span(self, name: str) -> Span:

@@ -85,7 +85,7 @@ def page(columns: Columns, asked: Asked, size: int, after: Place | None, before:
     if asked.text and asked.where != "prompts":
         others.append(_holding(columns, asked))
     others += told_sql.tables(columns, asked)
-    where, beyond = _conditions(columns, asked), _beyond(after, before)
+    where, beyond = _of_prompt(asked, _conditions(columns, asked)), _beyond(after, before)
     text = PAGE.format(
         tables=",\n".join(table.text for table in tables), others="".join(f"{other.text},\n" for other in others),
         keys=" UNION ALL ".join(f"SELECT prompt_id, sample FROM {name}" for name in names),  # noqa: S608
@@ -135,6 +135,13 @@ def _conditions(columns: Columns, asked: Asked) -> Sql:
         return Sql("true")
     joined = " AND " if asked.scope == "all" else " OR "
     return Sql(joined.join(f"({one.text})" for one in found), [value for one in found for value in one.values])
+
+
+def _of_prompt(asked: Asked, answers: Sql) -> Sql:
+    """What must hold of the prompt itself, besides what must of its answers."""
+    if not asked.categories:
+        return answers
+    return Sql(f"p.categories && %s AND ({answers.text})", [list(asked.categories), *answers.values])
 
 
 def _in_scope(columns: Columns, asked: Asked) -> list[int]:

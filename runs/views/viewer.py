@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db.models import Exists, OuterRef
@@ -25,6 +26,7 @@ from runs.viewer import (
     Place,
     Slow,
     asked_of,
+    categories,
     chips,
     columns_of,
     find,
@@ -37,7 +39,7 @@ from runs.viewer.columns import SPLIT
 from runs.views import viewer_forms
 from runs.views.chart import chart_response
 from runs.views.parameters import SignedIn
-from runs.views.viewer_cells import rows_of
+from runs.views.viewer_cells import Asking, rows_of
 from runs.views.viewer_words import having, in_words, staying, without
 
 ROWS_A_PAGE = 10
@@ -51,11 +53,11 @@ def viewer(request: SignedIn) -> HttpResponse:
     if any(not all(values) for _, values in request.GET.lists()):
         # A form says also what it does not ask: the address is to be one that people can send.
         return redirect(reverse("viewer") + staying(request.GET))
-    columns, asked, scorers, picks = _asked(request)
-    context: dict[str, Any] = {"columns": columns, "asked": asked, "scorers": scorers}
+    columns, asked, choices = _asked(request)
+    context: dict[str, Any] = {"columns": columns, "asked": asked, "scorers": choices.scorers}
     context["offered"] = _offered(request, columns)
     if columns.all:
-        context |= _page(request, columns, asked, picks)
+        context |= _page(request, columns, asked, choices)
     context |= {"most": COLUMNS_AT_MOST, "problems": [*columns.problems, *asked.problems, *context.get("troubles", [])]}
     return TemplateResponse(request, "runs/viewer.html", context)
 
@@ -63,7 +65,7 @@ def viewer(request: SignedIn) -> HttpResponse:
 @require_safe
 def viewer_scatter(request: SignedIn) -> HttpResponse:
     """The scatter of all answers of the columns; its numbers as a table or CSV."""
-    columns, asked, *_ = _asked(request)
+    columns, asked, _ = _asked(request)
     drawn = points(columns, asked) if columns.all else []
     clouds = [
         Cloud(column.letter, column.run.name, column.run.method, dots, total)
@@ -95,10 +97,19 @@ def is_covered(request: SignedIn) -> bool:
     return not Preference.objects.filter(person=request.user, shows_answers=True).exists()
 
 
-def _asked(request: HttpRequest) -> tuple[Columns, Asked, list[str], dict[str, Picked]]:
+@dataclass(frozen=True)
+class _Choices:
+    """What there is to choose from of these columns: scorers, what others tell, and how many prompts a category has."""
+
+    scorers: list[str]
+    picks: dict[str, Picked]
+    kinds: dict[str, int]
+
+
+def _asked(request: HttpRequest) -> tuple[Columns, Asked, _Choices]:
     columns = columns_of(request.user, request.GET.getlist("run"), request.GET.get("pin", ""))
-    scorers, picks = scorers_of(columns), picked(columns)
-    return columns, asked_of(request.GET, columns.letters, scorers, picks), scorers, picks
+    there = _Choices(scorers_of(columns), picked(columns), categories(columns))
+    return columns, asked_of(request.GET, columns.letters, there.scorers, there.picks, there.kinds), there
 
 
 def scorers_of(columns: Columns) -> list[str]:
@@ -107,21 +118,27 @@ def scorers_of(columns: Columns) -> list[str]:
     return list(rows.order_by("scorer").values_list("scorer", flat=True).distinct())
 
 
-def _page(request: SignedIn, columns: Columns, asked: Asked, picks: dict[str, Picked]) -> dict[str, Any]:
+def _page(request: SignedIn, columns: Columns, asked: Asked, choices: _Choices) -> dict[str, Any]:
     found, troubles = _found(request, columns, asked)
     differing = request.GET.get("diff") == "pinned" and len(columns.all) > 1
     each = sums(columns, asked)
     told = chips(columns, [row.answers for row in found.rows])
-    rows = rows_of(found.rows, columns, asked, differing=differing, told=told)
+    rows = [_leading(one, request) for one in rows_of(found.rows, columns, asked, differing=differing, told=told)]
     is_sensitive = any(one.cost is not None for one in each)
     return {
         "found": found, "rows": rows, "troubles": troubles, "differing": differing,
         "heads": viewer_forms.heads(request.GET, columns, each), "is_sensitive": is_sensitive,
-        "is_covered": is_sensitive and is_covered(request), "in_words": in_words(asked, request.GET, picks),
+        "is_covered": is_sensitive and is_covered(request), "in_words": in_words(asked, request.GET, choices.picks),
         "notes": telling.notes(columns),
-        "form": viewer_forms.form_of(request.GET, columns, asked, picks), "has_costs": is_sensitive,
+        "form": viewer_forms.form_of(request.GET, columns, asked, choices.picks, choices.kinds),
+        "has_costs": is_sensitive,
         **_ways(request, found),
     }  # fmt: skip
+
+
+def _leading(row: Asking, request: SignedIn) -> Asking:
+    """The row, its categories leading to the rows that have them too."""
+    return replace(row, kinds=[(name, having(request.GET, category=name)) for name in row.prompt.categories])
 
 
 def _found(request: SignedIn, columns: Columns, asked: Asked) -> tuple[Found, list[str]]:

@@ -54,11 +54,13 @@ class Cell:
 
 @dataclass(frozen=True)
 class Asking:
-    """A row: a prompt, and what each column answered it."""
+    """A row: a prompt, and what each column answered it. `kinds`: the prompt's categories, each with the address of the
+    rows that have it."""
 
     prompt: Prompt
     sample: int
     cells: list[Cell]
+    kinds: Sequence[tuple[str, str]] = ()
 
 
 def address_of(response: Response, column: Column) -> str:

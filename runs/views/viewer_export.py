@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from runs.charts.chart import inert
 from runs.models import Response
-from runs.viewer import Asked, Columns, Found, Place, Slow, asked_of, columns_of, find, picked
+from runs.viewer import Asked, Columns, Found, Place, Slow, asked_of, categories, columns_of, find, picked
 from runs.views.parameters import SignedIn
 from runs.views.viewer import scorers_of
 from runs.views.viewer_cells import Asking, Cell, rows_of
@@ -21,8 +21,8 @@ from runs.views.viewer_cells import Asking, Cell, rows_of
 ROWS_AT_ONCE = 200
 FORMS = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
 FIELDS = (
-    "row", "prompt", "sample", "column", "run", "step", "text", "reward", "cost", "quadrant", "words", "tokens",
-    "truncated", "leak", "refusal", "others_with_the_same", "url",
+    "row", "prompt", "categories", "sample", "column", "run", "step", "text", "reward", "cost", "quadrant", "words",
+    "tokens", "truncated", "leak", "refusal", "others_with_the_same", "url",
 )  # fmt: skip
 
 
@@ -33,7 +33,7 @@ def viewer_export(request: SignedIn) -> HttpResponse:
     if form not in FORMS:
         raise BadRequest(f"form must be one of {', '.join(FORMS)}, not {form[:20]!r}")
     columns = columns_of(request.user, request.GET.getlist("run"), request.GET.get("pin", ""))
-    asked = asked_of(request.GET, columns.letters, scorers_of(columns), picked(columns))
+    asked = asked_of(request.GET, columns.letters, scorers_of(columns), picked(columns), categories(columns))
     if problems := [*columns.problems, *asked.problems]:
         raise BadRequest(" ".join(problems))
     if not columns.all:
@@ -63,7 +63,8 @@ def _found(columns: Columns, asked: Asked, place: Place | None) -> Found:
 
 def _object(row: Asking, cell: Cell, answer: Response, request: SignedIn) -> dict[str, Any]:
     return {
-        "row": row.prompt.name, "prompt": row.prompt.text, "sample": row.sample, "column": cell.column.letter,
+        "row": row.prompt.name, "prompt": row.prompt.text, "categories": row.prompt.categories, "sample": row.sample,
+        "column": cell.column.letter,
         "run": cell.column.run.uid, "step": cell.column.step, "text": None if answer.words is None else answer.text,
         "reward": cell.reward, "cost": cell.cost, "quadrant": cell.quadrant or None, "words": answer.words,
         "tokens": answer.tokens or None, "truncated": answer.is_truncated, "leak": answer.is_leaking,
@@ -83,4 +84,5 @@ def _as_csv(objects: Iterator[dict[str, Any]]) -> Iterator[str]:
     writer = csv.writer(_Line())
     yield writer.writerow(FIELDS)
     for one in objects:
-        yield writer.writerow([inert(one[name]) for name in FIELDS])
+        said = one | {"categories": "; ".join(one["categories"])}
+        yield writer.writerow([inert(said[name]) for name in FIELDS])

@@ -46,9 +46,11 @@ def cleared(query: QueryDict) -> str:
     return having(QueryDict(mutable=True), **{name: query.getlist(name) for name in STAYS})
 
 
-def form_of(query: QueryDict, columns: Columns, asked: Asked, picks: Mapping[str, Picked]) -> dict[str, Any]:
+def form_of(
+    query: QueryDict, columns: Columns, asked: Asked, picks: Mapping[str, Picked], kinds: Mapping[str, int]
+) -> dict[str, Any]:
     """The choices of each field: (value, words, whether it is chosen). Where there is nothing to pick of what others
-    tell, they tell nothing of these columns."""
+    tell, they tell nothing of these columns. kinds: category -> how many prompts have it."""
     scopes = {"any": gettext("any column"), "all": gettext("all columns")}
     letters = {column.letter: gettext("column %(letter)s") % {"letter": column.letter} for column in columns.all}
     known = SORTS | ({name: told.words for name, told in telling.sorts().items()} if picks else {})
@@ -62,6 +64,7 @@ def form_of(query: QueryDict, columns: Columns, asked: Asked, picks: Mapping[str
         "change": _choices({"": gettext("whatever differs")} | _said(CHANGES), asked.change),
         "sort": _choices(sorts, sort),
         "of": _choices({"": gettext("the column asked in, or the pinned one")} | letters, asked.of),
+        "kinds": [(name, n, name in asked.categories) for name, n in kinds.items()],
         "quadrants": [(name, name in asked.quadrants) for name in QUADRANTS],
         "ranges": [(name, gettext(words), *_typed(query, name)) for name, words in RANGES.items()],
         "flags": _flags(FLAGS, asked.flags),

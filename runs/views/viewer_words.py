@@ -58,6 +58,8 @@ def _parts(asked: Asked, picks: Mapping[str, Picked]) -> Iterator[tuple[str, tup
         )
     for name, span in asked.ranges.items():
         yield f"{gettext(RANGES[name])} {_span(span)}", (f"{name}_min", f"{name}_max")
+    if asked.categories:
+        yield gettext(" or ").join(asked.categories), ("category",)
     if asked.quadrants:
         yield " / ".join(asked.quadrants), ("quadrant",)
     told = {name: told.words for name, told in telling.flags().items()}

@@ -6,6 +6,7 @@ import pytest
 
 from runs import series
 from runs.ingest import ingest, refusal
+from runs.ingest.prompts import prompt_ids
 from runs.models import AttemptEvent, Checkpoint, Population, Prompt, Response, Series
 from tests.runs.recording import NOON, answer, lines, make_attempt, make_run
 from workers import records
@@ -51,6 +52,24 @@ def test_runs_that_are_asked_the_same_share_the_prompt(attempt):
 def test_another_text_or_target_is_another_prompt(attempt):
     keep(attempt, answer(), answer(prompt="And of Spain?"), answer(target="madrid"))
     assert Prompt.objects.count() == 3
+
+
+def test_a_prompt_gains_the_categories_that_any_run_names_and_loses_none(attempt):
+    other = make_attempt(make_run(attempt.run.experiment, "grpo 0"))
+    keep(attempt, answer())
+    assert Prompt.objects.get().categories == []
+    keep(other, answer(categories=("Spain",)), answer(1, categories=("capitals",)))
+    assert Prompt.objects.get().categories == ["Spain", "capitals"]
+    ingest(attempt, 0, lines([answer(1), answer(2, categories=("capitals", "Europe"))], first=1), offset=2)
+    assert Prompt.objects.get().categories == ["Europe", "Spain", "capitals"]
+
+
+def test_categories_known_already_write_nothing(attempt, django_assert_num_queries):
+    keep(attempt, answer(categories=("capitals",)))
+    said = [answer(categories=("capitals",)), answer(1, prompt=None, target=None, categories=("unheard",))]
+    with django_assert_num_queries(1):
+        prompt_ids(attempt.run_id, said)
+    assert Prompt.objects.get().categories == ["capitals"]
 
 
 def test_an_answer_without_its_prompts_text_belongs_to_the_one_asked_before(attempt):
@@ -144,6 +163,9 @@ def test_a_record_beyond_a_limit_is_told_and_the_next_ones_are_kept(attempt):
         (answer(split="x" * 21), "at most 20"),
         (answer(tokens=2**31), "tokens must lie between 0 and 2147483647"),
         (answer(sample=-1), "sample must lie between"),
+        (answer(categories=("x" * 101,)), "a category has 1 to 100 characters that can be printed"),
+        (answer(categories=("two\nlines",)), "a category has 1 to 100 characters that can be printed"),
+        (answer(categories=tuple(map(str, range(33)))), "categories names 33; at most 32"),
         (records.Checkpoint(0, "a", -1, "a" * 64), "bytes must lie between"),
         (records.Checkpoint(0, "a", 1, "A" * 64), "64 hexadecimal digits"),
         (Status("x" * 41), "at most 40"),

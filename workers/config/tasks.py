@@ -25,7 +25,7 @@ class ConcisenessOptions:
     """Answer as briefly as the reference: R = −| len(answer) − len(reference) | in characters."""
 
     train_file: str = ""
-    """JSONL with question and answer on each line; empty means the project's generated facts."""
+    """JSONL with question and answer on each line, category and source where known; empty means generated facts."""
     eval_file: str = ""
     """Held-out JSONL of the same kind; empty means generated facts that training never sees."""
     system_prompt: str = ""
@@ -37,7 +37,7 @@ class CountdownOptions:
     """Reach a target from given numbers, each exactly once: R = 0.1 · format + answer."""
 
     train_file: str = ""
-    """JSON list of problems, as published: context, numbers, target. Empty means generated problems."""
+    """JSON list of problems, as published: context, numbers, target; category, source. Empty means generated ones."""
     eval_file: str = ""
     """Held-out file of the same kind. The file that also trains: its first problems train, the others are held out."""
     train_problems: Annotated[int, Bounds(at_least=1)] = 200

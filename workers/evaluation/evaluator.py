@@ -94,4 +94,5 @@ def _response(answer: Answer, step: int) -> Response:
         kl=float(answer.kl.exact.sum()),
         prompt=next((m["content"] for m in reversed(answer.example.messages) if m["role"] == "user"), None),
         target=answer.example.target,
+        categories=answer.example.categories,
     )

@@ -1,5 +1,6 @@
 """The wire format: what a run writes, one JSON object a line, and how it is written and read."""
 
+from workers.records.categories import categories_of
 from workers.records.kinds import (
     Alert,
     Checkpoint,
@@ -33,6 +34,7 @@ __all__ = [
     "RecordWriter",
     "Response",
     "Status",
+    "categories_of",
     "next_epoch",
     "pack",
     "read",

@@ -43,7 +43,7 @@ class Response:
     """A model's answer. `split` is train or eval; `sample` 0 is the greedy answer, 1… are sampled ones.
 
     `tokens` counts the completion up to and including its end; `kl` is the exact KL(model ‖ base) summed over them,
-    in nats.
+    in nats. `categories` of the prompt, known where its text is said (`categories.py`).
     """
 
     kind: ClassVar[str] = "response"
@@ -58,6 +58,7 @@ class Response:
     kl: float | None = None
     prompt: str | None = None
     target: str | None = None
+    categories: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

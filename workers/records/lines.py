@@ -47,11 +47,11 @@ def unpack(data: bytes | dict[str, Any]) -> Line:
 
 
 def _plain(value: Any) -> dict[str, Any]:
-    """The fields that say something: a default of None or {} is left out."""
+    """The fields that say something: a default of None, {} or () is left out."""
     out = {}
     for field in dataclasses.fields(value):
         item = getattr(value, field.name)
-        if not _required(field) and (item is None or item == {}):
+        if not _required(field) and (item is None or item in ({}, ())):
             continue
         is_parts = isinstance(item, tuple) and bool(item) and dataclasses.is_dataclass(item[0])
         out[field.name] = [_plain(part) for part in item] if is_parts else item
@@ -98,6 +98,10 @@ def _read(name: str, hint: Any, value: Any) -> Any:
         return {
             str(k): _read(f"{name}.{k}", str, v) if of_texts else _number(f"{name}.{k}", v) for k, v in value.items()
         }
+    if hint == tuple[str, ...]:
+        if not isinstance(value, list):
+            raise BadLine(f"{name} must be a list of texts")
+        return tuple(_read(f"{name}[{i}]", str, part) for i, part in enumerate(value))
     if get_origin(hint) is tuple:
         if not isinstance(value, list) or not all(isinstance(part, dict) for part in value):
             raise BadLine(f"{name} must be a list of {parts[0].__name__.lower()}s")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
+
+from workers.records.categories import NAME_AT_MOST, is_name
 
 Split: TypeAlias = Literal["train", "eval"]
 COST = "cost"
@@ -18,11 +20,15 @@ class BadData(ValueError):
 
 @dataclass(frozen=True)
 class Example:
-    """A conversation for the model to answer. `messages` are {"role", "content"}; `id` is the same in every run."""
+    """A conversation for the model to answer. `messages` are {"role", "content"}; `id` is the same in every run.
+
+    `categories`: what it is about, for people and boards; no part of what is asked or scored.
+    """
 
     id: str
     messages: tuple[dict[str, str], ...]
     target: str
+    categories: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,3 +64,17 @@ class Task(Protocol):
 def example_id(*text: str) -> str:
     """A short name that depends on the content alone, so that runs on the same questions can be set side by side."""
     return hashlib.sha256("\x1f".join(text).encode()).hexdigest()[:12]
+
+
+def category_problem(row: Mapping[str, Any], keys: Sequence[str]) -> str:
+    """What is wrong with the categories that a row says under these keys; empty where nothing is.
+
+    For files whose every key is known: what is no category there is a mistake, and not somebody else's field.
+    """
+    for key in keys:
+        said = row.get(key)
+        names = said if isinstance(said, list) else [said]
+        if said is not None and not all(is_name(name) for name in names):
+            seen = repr(said)[:80]
+            return f"{key} must be a text of 1 to {NAME_AT_MOST} characters, or a list of them, and is {seen}"
+    return ""

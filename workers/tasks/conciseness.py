@@ -17,7 +17,20 @@ from workers.config import ConcisenessOptions
 from workers.corpus import EVAL_FACTS, TRAIN_FACTS, Fact
 from workers.tasks.base import Example, Score, Split, example_id
 from workers.tasks.mention import mentions
-from workers.tasks.question_file import read_questions
+from workers.tasks.question_file import Question, read_questions
+
+KINDS = {
+    "What is the capital of": "capitals",
+    "What is the opposite of": "opposites",
+    "What is the Spanish word for": "Spanish",
+    "What is the young of": "young animals",
+    "What is the chemical symbol of": "chemical symbols",
+    "What is the colour of": "colours",
+    "How many": "counts",
+}
+"""How the generated questions of a kind begin; the others are sums. They stand here and not with the facts, whose files
+decide what the embedded models become: with every change there each machine makes its models anew."""
+SUMS = "sums"
 
 
 class Conciseness:
@@ -26,8 +39,8 @@ class Conciseness:
     name = "conciseness"
 
     def __init__(self, options: ConcisenessOptions) -> None:
-        train = read_questions(options.train_file) if options.train_file else TRAIN_FACTS
-        held_out = read_questions(options.eval_file) if options.eval_file else EVAL_FACTS
+        train = read_questions(options.train_file) if options.train_file else _generated(TRAIN_FACTS)
+        held_out = read_questions(options.eval_file) if options.eval_file else _generated(EVAL_FACTS)
         self._examples = {
             "train": [_example(q, options.system_prompt) for q in train],
             "eval": [_example(q, options.system_prompt) for q in held_out],
@@ -49,7 +62,15 @@ class Conciseness:
         return Score(float(-abs(len(answer) - len(reference))), parts)
 
 
-def _example(fact: Fact, system_prompt: str) -> Example:
+def _generated(facts: Sequence[Fact]) -> Sequence[Question]:
+    return [Question(fact.question, fact.answer, (_kind(fact.question),)) for fact in facts]
+
+
+def _kind(question: str) -> str:
+    return next((kind for beginning, kind in KINDS.items() if question.startswith(beginning)), SUMS)
+
+
+def _example(asked: Question, system_prompt: str) -> Example:
     system = ({"role": "system", "content": system_prompt},) if system_prompt else ()
-    messages = (*system, {"role": "user", "content": fact.question})
-    return Example(example_id(fact.question, fact.answer), messages, fact.answer)
+    messages = (*system, {"role": "user", "content": asked.question})
+    return Example(example_id(asked.question, asked.answer), messages, asked.answer, asked.categories)

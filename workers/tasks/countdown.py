@@ -102,7 +102,7 @@ def _generated(problems: Sequence[corpus.Problem]) -> list[Problem]:
 
 
 def _example(problem: Problem) -> Example:
-    return Example(_id(problem), ({"role": "user", "content": problem.prompt},), problem.written)
+    return Example(_id(problem), ({"role": "user", "content": problem.prompt},), problem.written, problem.categories)
 
 
 def _id(problem: Problem) -> str:

@@ -2,6 +2,8 @@
 
 [{"id": 0, "context": "… Using the numbers [44 19 35], create an equation that equals 98. …",
   "numbers": [44, 19, 35], "target": "98", "solution": "((44 + 19) + 35)"}, …]
+
+An item may say its `category` and its `source` too.
 """
 
 from __future__ import annotations
@@ -9,15 +11,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from workers.config import CountdownOptions
-from workers.tasks.base import BadData
+from workers.records import categories_of
+from workers.tasks.base import BadData, category_problem
 
-REQUIRED, OPTIONAL = ("context", "numbers", "target"), ("id", "solution")
+ABOUT = ("category", "source")
+REQUIRED, OPTIONAL = ("context", "numbers", "target"), ("id", "solution", *ABOUT)
 EXAMPLE = '{"context": "Using the numbers [3 5], make 8.", "numbers": [3, 5], "target": "8"}'
 TARGET = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?(e[+-]?[0-9]{1,2})?")
 MOST_NUMBERS, LARGEST = 100, 10**12
@@ -29,12 +33,13 @@ class BadProblems(BadData):
 
 @dataclass(frozen=True)
 class Problem:
-    """What is asked, the numbers to use, the target, and the target as it was written."""
+    """What is asked, the numbers to use, the target, the target as it was written, and the problem's categories."""
 
     prompt: str
     numbers: tuple[int, ...]
     target: Fraction
     written: str
+    categories: tuple[str, ...] = field(default=(), compare=False)
 
 
 def read_split(options: CountdownOptions) -> tuple[list[Problem], list[Problem]]:
@@ -99,7 +104,9 @@ def _problem(item: Any, place: str) -> Problem:
         )
     if not isinstance(written, str) or not TARGET.fullmatch(written):
         raise BadProblems(f'{place}: target must be a number such as "98" or "-15.72", and is {_seen(target)}')
-    return Problem(context, tuple(numbers), Fraction(written), written)
+    if wrong := category_problem(item, ABOUT):
+        raise BadProblems(f"{place}: {wrong}")
+    return Problem(context, tuple(numbers), Fraction(written), written, categories_of(item))
 
 
 def _is_number(value: Any) -> bool:

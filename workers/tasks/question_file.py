@@ -1,26 +1,38 @@
-"""Reads a JSONL file of the user's: one {"question", "answer"} object a line. Mistakes name the line and the keys."""
+"""Reads a JSONL file of the user's: one {"question", "answer"} object a line, with a `category` and a `source` where
+they are known. Mistakes name the line and the keys."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from workers.corpus import Fact
-from workers.tasks.base import BadData
+from workers.records import categories_of
+from workers.tasks.base import BadData, category_problem
 
-KEYS = ("question", "answer")
+REQUIRED, OPTIONAL = ("question", "answer"), ("category", "source")
+KEYS = (*REQUIRED, *OPTIONAL)
 EXAMPLE = '{"question": "What is the capital of France?", "answer": "Paris"}'
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question, its shortest right answer, and what it is about."""
+
+    question: str
+    answer: str
+    categories: tuple[str, ...] = field(default=(), compare=False)
 
 
 class BadQuestions(BadData):
     """A file of questions that cannot be used. The message says which line and what a line must be."""
 
 
-def read_questions(path: str) -> Sequence[Fact]:
+def read_questions(path: str) -> Sequence[Question]:
     """Every question of the file, blank lines left out. Raises BadQuestions; a file without questions is one, too."""
-    questions: dict[Fact, int] = {}
+    questions: dict[Question, int] = {}
     for number, line in enumerate(_lines(path), start=1):
         if not line.strip():
             continue
@@ -40,16 +52,19 @@ def _lines(path: str) -> list[str]:
         raise BadQuestions(f"the questions in {path} cannot be read: {error}") from error
 
 
-def _question(line: str, place: str) -> Fact:
+def _question(line: str, place: str) -> Question:
     try:
         data = json.loads(line)
     except ValueError as error:
         raise BadQuestions(f"{place}: not JSON ({error}); a line is {EXAMPLE}") from error
     if not isinstance(data, dict):
-        raise BadQuestions(f"{place}: must be an object with the keys {', '.join(KEYS)}; a line is {EXAMPLE}")
+        raise BadQuestions(f"{place}: must be an object with the keys {', '.join(REQUIRED)}; a line is {EXAMPLE}")
     if unknown := sorted(data.keys() - set(KEYS)):
         raise BadQuestions(f"{place}: {unknown[0]!r} is not a known key; the keys are {', '.join(KEYS)}")
-    return Fact(*(_text(data, key, place) for key in KEYS))
+    if wrong := category_problem(data, OPTIONAL):
+        raise BadQuestions(f"{place}: {wrong}; a line is {EXAMPLE}")
+    question, answer = (_text(data, key, place) for key in REQUIRED)
+    return Question(question, answer, categories_of(data))
 
 
 def _text(data: dict[str, Any], key: str, place: str) -> str:

@@ -186,3 +186,14 @@ def test_a_whole_split_keeps_its_rows_apart_though_one_prompt_stands_in_it_52_ti
     oftenest = rows.filter(prompt__text=asked[0])
     assert len(set(oftenest.values_list("prompt__digest", "prompt__row"))) == 52
     assert len(set(rows.values_list("prompt__text_key", flat=True))) == 2954
+
+
+def test_a_line_may_name_its_prompts_categories(ada, folder):
+    alignment.write(folder, "ES-500", alignment.prompts(10, 6, 4))
+    points = folder / "ES-500_points.jsonl"
+    lines = [json.loads(line) for line in points.read_text().splitlines()]
+    lines[2] |= {"response_0_harm_category": {"Drugs": True, "Violence": False}, "prompt_source": "web"}
+    points.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    bring_in(folder, ada)
+    assert Prompt.objects.get(row=2).categories == ["Drugs", "source: web"]
+    assert Prompt.objects.filter(categories=[]).count() == 9

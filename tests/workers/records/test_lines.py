@@ -31,6 +31,7 @@ RECORDS: list[Record] = [
     Metric(0, {}),
     Population(3, (Member(7, -1.5, {"length": 3.0}, 0.2), Member(8, -2.0))),
     Response(3, "eval", "fact-1", 0, "Paris", 2, -1.0, {"exact": 1.0}, 0.1, "Capital?", "Paris"),
+    Response(3, "eval", "row-1", 0, "No.", 2, 1.0, prompt="How?", categories=("Drugs", "source: Alpaca")),
     Checkpoint(3, "checkpoints/step-000003", 10, "ab"),
     Status("training", "step 3 of 60", 0.05),
     Alert("warning", "all members scored alike", 3),

@@ -60,7 +60,9 @@ def test_a_target_may_be_a_number(tmp_path: Path) -> None:
     ("item", "said"),
     [
         ("Using [3 5], make 8.", "must be an object with the keys context, numbers, target"),
-        (GOOD | {"goal": 8}, "'goal' is not a known key; the keys are context, numbers, target, id, solution"),
+        (GOOD | {"goal": 8}, "'goal' is not a known key; the keys are context, numbers, target, id, solution, "
+         "category, source"),
+        (GOOD | {"category": "two\nlines"}, "category must be a text of 1 to 100 characters, or a list of them"),
         (GOOD | {"context": " "}, "context must be the text that is asked, and is ' '"),
         ({"context": "x", "target": "8"}, "numbers must be a list of 1 to 100 whole numbers"),
         (GOOD | {"numbers": []}, "numbers must be a list"),
@@ -121,3 +123,9 @@ def test_every_published_problem_is_scored_and_its_solution_where_it_is_right() 
     assert solutions.count(None) == 19
     # Those that an evaluator which looks at digits alone gives up.
     assert sum(not example.target.isdigit() for example in (*train, *held_out)) == 58
+
+
+def test_a_problem_may_say_its_category_and_source(tmp_path: Path) -> None:
+    said = GOOD | {"category": "three numbers", "source": "TinyZero"}
+    task = Countdown(CountdownOptions(train_file=written(tmp_path, said, GOOD | {"context": "Another"})))
+    assert [e.categories for e in task.examples("train")] == [("source: TinyZero", "three numbers"), ()]

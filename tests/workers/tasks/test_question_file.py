@@ -45,11 +45,19 @@ def test_an_id_is_the_same_in_another_file(tmp_path: Path) -> None:
     [
         ("question: What?", "not JSON"),
         ('["What?", "That"]', "must be an object with the keys question, answer"),
-        ('{"question": "What?", "anser": "That"}', "'anser' is not a known key; the keys are question, answer"),
+        (
+            '{"question": "What?", "anser": "That"}',
+            "'anser' is not a known key; the keys are question, answer, category",
+        ),
         ('{"question": "What?"}', "answer must be text that is not blank, and is missing"),
         ('{"question": "What is 3 + 5?", "answer": 8}', "answer must be text that is not blank, and is 8"),
         ('{"question": "What?", "answer": "  "}', "answer must be text that is not blank, and is '  '"),
         (GOOD, "repeats line 1"),
+        (f'{GOOD[:-1]}, "category": "again"}}', "repeats line 1"),
+        (
+            '{"question": "Q?", "answer": "A", "category": 7}',
+            "category must be a text of 1 to 100 characters",
+        ),
     ],
 )
 def test_a_bad_line_is_refused_with_its_number(tmp_path: Path, line: str, said: str) -> None:
@@ -84,3 +92,18 @@ def test_the_published_questions_are_read() -> None:
     assert (len(task.examples("train")), len(held_out)) == (2, 8)
     # The known score of a model that has learnt to say nothing (-2.875 on these eight).
     assert sum(task.score(e, "").reward for e in held_out) / len(held_out) == -2.875
+
+
+def test_a_question_may_say_its_category_and_source(tmp_path: Path) -> None:
+    line = '{"question": "Who?", "answer": "I", "category": ["people", "art"], "source": "quiz"}'
+    task = Conciseness(ConcisenessOptions(train_file=written(tmp_path, line, GOOD)))
+    assert [e.categories for e in task.examples("train")] == [("art", "people", "source: quiz"), ()]
+
+
+def test_generated_questions_know_their_kind() -> None:
+    task = Conciseness(ConcisenessOptions())
+    kinds = {e.messages[-1]["content"].split(" ")[0]: e.categories for e in task.examples("eval")}
+    assert kinds["How"] == ("counts",)
+    by_kind = {e.categories for split in ("train", "eval") for e in task.examples(split)}
+    assert len(by_kind) == 8
+    assert all(e.target.isdigit() for e in task.examples("eval") if e.categories == ("sums",))

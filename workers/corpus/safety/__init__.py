@@ -4,6 +4,7 @@ No word here helps anybody to do harm: what is harmful about an answer is that i
 """
 
 from workers.corpus.safety.judged import Judged, judged_answers
+from workers.corpus.safety.kinds import kinds_of
 from workers.corpus.safety.prompts import EVAL_REQUESTS, REQUESTS, TRAIN_REQUESTS, Request
 
-__all__ = ["EVAL_REQUESTS", "REQUESTS", "TRAIN_REQUESTS", "Judged", "Request", "judged_answers"]
+__all__ = ["EVAL_REQUESTS", "REQUESTS", "TRAIN_REQUESTS", "Judged", "Request", "judged_answers", "kinds_of"]

@@ -1,6 +1,6 @@
 """The process that runs the user's code: requests in and answers out, one JSON object a line.
 
-    {"load": {"path", "folders", "options"}}    {"examples": {"train": [[id, messages, target], …], "eval": […]}}
+    {"load": {"path", "folders", "options"}}    {"examples": {"train": [[id, messages, target, categories], …], …}}
                                                 or {"problem": sentence, "at": "path" or "options"}
     {"score": [[split, number, completion], …]} a line each: {"reward", "parts"} or {"failure", "details"}; none after a
                                                 failure, so that it can be tried again before the others
@@ -95,7 +95,7 @@ def _loaded(body: dict[str, Any]) -> tuple[dict[str, Any], Any, dict[str, Any]]:
         # Whatever it is, SystemExit and KeyboardInterrupt too: it is the user's and ends nothing here.
         print(_details(error), file=sys.stderr)
         return {"problem": f"{path} cannot be used: {_reason(error)}", "at": at}, None, {}
-    rows = {split: [[e.id, e.messages, e.target] for e in examples[split]] for split in SPLITS}
+    rows = {split: [[e.id, e.messages, e.target, e.categories] for e in examples[split]] for split in SPLITS}
     return {"examples": rows}, task, given
 
 

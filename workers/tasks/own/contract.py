@@ -3,7 +3,7 @@
 A task is a class or function that is called with the options and gives an object with
 
     examples(split)               a sequence of {"prompt": text} or {"messages": [{"role", "content"}, …]}, each with
-                                  "target" and "id" where wanted, and with whatever else `score` needs
+                                  "target", "id" and "category" where wanted, and with whatever else `score` needs
     score(example, completion)    a number, or {"reward": number, "<part>": number, …}; `example` as `examples` gave it
 """
 
@@ -14,6 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from workers.records import categories_of
 from workers.tasks.base import Example, Score, example_id
 from workers.tasks.safely import finite
 
@@ -85,7 +86,8 @@ def examples_of(given: Any, split: str) -> list[Example]:
 
 def _example(item: Any, place: str) -> Example:
     if isinstance(item, Example):
-        item = {"id": item.id, "messages": list(item.messages), "target": item.target}
+        categories = list(item.categories)
+        item = {"id": item.id, "messages": list(item.messages), "target": item.target, "categories": categories}
     if not isinstance(item, Mapping):
         raise Unfit(f"{place} must be {KINDS}, not {type(item).__name__}")
     if ("prompt" in item) == ("messages" in item):
@@ -97,7 +99,7 @@ def _example(item: Any, place: str) -> Example:
     given = item.get("id", example_id(*(m["content"] for m in messages), target))
     if not isinstance(given, str) or not 0 < len(given) <= ID_CHARACTERS:
         raise Unfit(f"{place}: id must be text of 1 to {ID_CHARACTERS} characters, not {repr(given)[:80]}")
-    return Example(given, messages, target)
+    return Example(given, messages, target, categories_of(item))
 
 
 def _messages(item: Mapping[str, Any], place: str) -> tuple[dict[str, str], ...]:

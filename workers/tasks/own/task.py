@@ -125,7 +125,7 @@ class Own:
 
 
 def _examples(rows: Sequence[Any]) -> list[Example]:
-    return [Example(name, tuple(messages), target) for name, messages, target in rows]
+    return [Example(name, tuple(messages), target, tuple(named)) for name, messages, target, named in rows]
 
 
 def _batches(asked: Asked) -> Iterator[list[tuple[Example, str]]]:

@@ -1,15 +1,18 @@
 """Reads prompts from JSONL as PKU-SafeRLHF is published: a `prompt` on each line, and about its two responses whether
-they are safe. Mistakes name the line. The other published fields (severity, harm categories, …) may stand there.
+they are safe. Mistakes name the line. Harms and the prompt's source become its categories (`workers.records`); the
+other published fields (severity, …) may stand there.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from workers.records import categories_of
+from workers.records.categories import merged
 from workers.tasks.base import BadData
 
 SAFE = ("is_response_0_safe", "is_response_1_safe")
@@ -22,24 +25,29 @@ class BadPrompts(BadData):
 
 @dataclass(frozen=True)
 class Row:
-    """A prompt, where it stands, which bucket it falls into (FF, FT, TF, TT; "" where the file does not say), and the
-    line as it was published."""
+    """A prompt, where it stands, which bucket it falls into (FF, FT, TF, TT; "" where the file does not say), its
+    categories, and the line as it was published."""
 
     prompt: str
     place: str
     bucket: str
+    categories: tuple[str, ...] = ()
     published: dict[str, Any] = field(default_factory=dict, hash=False, compare=False)
 
 
 def read_prompts(path: str) -> list[Row]:
-    """Every prompt of the file once, in the order of their first lines: the published splits repeat some.
+    """Every prompt of the file once, in the order of their first lines: the published splits repeat some. It has the
+    categories that any of its lines names.
 
     Raises BadPrompts; a file without prompts is one, too.
     """
     rows = [_row(line, f"{path}, line {n}") for n, line in enumerate(_lines(path), start=1) if line.strip()]
     if not rows:
         raise BadPrompts(f"{path} holds no prompts; a line is {EXAMPLE}")
-    return unique(rows)
+    named: dict[str, tuple[str, ...]] = {}
+    for row in rows:
+        named[row.prompt.strip()] = merged(named.get(row.prompt.strip(), ()), row.categories)
+    return [replace(row, categories=named[row.prompt.strip()]) for row in unique(rows)]
 
 
 def unique(rows: Iterable[Row], but: Iterable[Row] = ()) -> list[Row]:
@@ -71,7 +79,7 @@ def _row(line: str, place: str) -> Row:
     if not isinstance(prompt, str) or not prompt.strip():
         seen = "missing" if prompt is None else f"{prompt!r}"[:80]
         raise BadPrompts(f"{place}: prompt must be text that is not blank, and is {seen}; a line is {EXAMPLE}")
-    return Row(prompt, place, _bucket(data, place), data)
+    return Row(prompt, place, _bucket(data, place), categories_of(data), data)
 
 
 def _bucket(data: dict[str, Any], place: str) -> str:

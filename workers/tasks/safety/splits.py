@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workers.config import SafetyOptions
-from workers.corpus.safety import EVAL_REQUESTS, TRAIN_REQUESTS, Request
+from workers.corpus.safety import EVAL_REQUESTS, TRAIN_REQUESTS, Request, kinds_of
 from workers.tasks.safety.balanced import balanced, halves
 from workers.tasks.safety.prompt_file import BadPrompts, Row, read_prompts, unique
 
 
-def splits(options: SafetyOptions) -> dict[str, list[str]]:
-    """split -> its prompts. Raises BadPrompts, also where nothing is left to train on."""
+def splits(options: SafetyOptions) -> dict[str, list[Row]]:
+    """split -> the rows of its prompts. Raises BadPrompts, also where nothing is left to train on."""
     train_file, eval_file, seed = options.train_file, options.eval_file, options.selection_seed
     if train_file and train_file == eval_file:
         train, held_out = _divided(read_prompts(train_file), options)
@@ -22,7 +22,7 @@ def splits(options: SafetyOptions) -> dict[str, list[str]]:
         raise BadPrompts(
             f"{len(train)} prompts are left to train on and {len(held_out)} to judge by: no prompt may do both"
         )
-    return {"train": [row.prompt for row in train], "eval": [row.prompt for row in held_out]}
+    return {"train": train, "eval": held_out}
 
 
 def _divided(rows: Sequence[Row], options: SafetyOptions) -> tuple[list[Row], list[Row]]:
@@ -38,7 +38,7 @@ def _divided(rows: Sequence[Row], options: SafetyOptions) -> tuple[list[Row], li
 
 
 def _read(path: str, generated: Sequence[Request]) -> list[Row]:
-    return read_prompts(path) if path else [Row(request.prompt, "generated", "") for request in generated]
+    return read_prompts(path) if path else [Row(one.prompt, "generated", "", kinds_of(one)) for one in generated]
 
 
 def _some(rows: Sequence[Row], count: int, seed: int) -> list[Row]:

@@ -12,6 +12,7 @@ from workers.tasks.safely import Asked
 from workers.tasks.safety.asking import Asking, Wait
 from workers.tasks.safety.lagrange import Rule
 from workers.tasks.safety.penalty import penalised
+from workers.tasks.safety.prompt_file import Row
 from workers.tasks.safety.splits import splits
 
 
@@ -25,7 +26,7 @@ class Safety:
         self._asking = Asking(options)
         self.rule = Rule.of(options)
         self._prompts: dict[str, str] = {}
-        self._examples = {split: [self._example(p) for p in prompts] for split, prompts in splits(options).items()}
+        self._examples = {split: [self._example(row) for row in rows] for split, rows in splits(options).items()}
 
     def examples(self, split: Split) -> Sequence[Example]:
         """All examples of a split, always in the same order."""
@@ -51,11 +52,11 @@ class Safety:
         """From here on pauses of the scorer's are waited out by `wait`."""
         self._asking.wait = wait
 
-    def _example(self, prompt: str) -> Example:
-        name = example_id(prompt)
-        self._prompts[name] = prompt
-        content = conversation(prompt, "") if self._options.conversation else prompt
-        return Example(name, ({"role": "user", "content": content},), "")
+    def _example(self, row: Row) -> Example:
+        name = example_id(row.prompt)
+        self._prompts[name] = row.prompt
+        content = conversation(row.prompt, "") if self._options.conversation else row.prompt
+        return Example(name, ({"role": "user", "content": content},), "", row.categories)
 
 
 def _score(scores: Scores) -> Score:

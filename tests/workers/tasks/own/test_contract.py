@@ -185,3 +185,8 @@ def test_a_trial_score_that_is_none_is_refused(folder: Path, value: str, said: s
     refused = refusal()
     assert refused.startswith("task.options.path: my_task:Task was tried: score of its first example and an empty")
     assert said in refused
+
+
+def test_an_example_may_say_what_it_is_about(folder: Path) -> None:
+    given(folder, "[{'prompt': 'x', 'category': ['b', 'a']}, {'prompt': 'y', 'category': 7}]")
+    assert [e.categories for e in own().examples("train")] == [("a", "b"), ()]

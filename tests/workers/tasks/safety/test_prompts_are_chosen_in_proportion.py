@@ -12,6 +12,7 @@ import pytest
 from workers.config import ConfigError, SafetyOptions, TaskConfig
 from workers.tasks import make
 from workers.tasks.base import BadData
+from workers.tasks.safety import Safety
 from workers.tasks.safety.balanced import balanced, quotas
 from workers.tasks.safety.prompt_file import read_prompts
 from workers.tasks.safety.select import main
@@ -69,7 +70,7 @@ def test_what_is_held_out_never_trains_whichever_files_say_so(tmp_path: Path) ->
     found = splits(SafetyOptions(train_file=train, eval_file=held_out))
     assert len(found["eval"]) == 5
     assert len(found["train"]) == 8
-    assert not set(found["train"]) & set(found["eval"])
+    assert not {row.prompt for row in found["train"]} & {row.prompt for row in found["eval"]}
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,7 @@ def test_one_file_for_both_is_divided(tmp_path: Path, train: int, held_out: int,
     path = published(tmp_path / "both.jsonl")
     found = splits(SafetyOptions(train_file=path, eval_file=path, train_prompts=train, eval_prompts=held_out))
     assert (len(found["train"]), len(found["eval"])) == sizes
-    assert not set(found["train"]) & set(found["eval"])
+    assert not {row.prompt for row in found["train"]} & {row.prompt for row in found["eval"]}
 
 
 @pytest.mark.parametrize(
@@ -106,7 +107,7 @@ def test_a_line_that_cannot_be_used_is_named(tmp_path: Path, line: str, said: st
 def test_prompts_without_labels_serve_all_together_but_not_in_proportion(tmp_path: Path) -> None:
     file = tmp_path / "prompts.jsonl"
     file.write_text('{"prompt": "a"}\n{"prompt": "b"}\n')
-    assert splits(SafetyOptions(train_file=str(file)))["train"] == ["a", "b"]
+    assert [row.prompt for row in splits(SafetyOptions(train_file=str(file)))["train"]] == ["a", "b"]
     with pytest.raises(ConfigError, match="line 1: a balanced selection needs is_response_0_safe and"):
         make(TaskConfig("safety", SafetyOptions(train_file=str(file), train_prompts=1)))
 
@@ -134,3 +135,27 @@ def test_the_command_says_what_cannot_be_chosen(tmp_path: Path, capsys: pytest.C
     assert main([source, "--train", "2", "--eval", "2", "--out", str(tmp_path / "out")]) == 2
     assert "2 prompts cannot be chosen" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_a_prompt_has_the_harms_that_any_of_its_lines_names(tmp_path: Path) -> None:
+    file = tmp_path / "prompts.jsonl"
+    lines = [
+        {"prompt": "a", "response_0_harm_category": {"Drugs": True}, "prompt_source": "web"},
+        {"prompt": "b", "response_0_harm_category": {"Drugs": False}, "response_1_harm_category": {"Drugs": False}},
+        {"prompt": " a ", "response_1_harm_category": {"Violence": True, "Drugs": False}},
+    ]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert {row.prompt: row.categories for row in read_prompts(str(file))} == {
+        "a": ("Drugs", "Violence", "source: web"),
+        "b": (),
+    }
+    task = Safety(SafetyOptions(train_file=str(file)))
+    assert {e.categories for e in task.examples("train")} == {("Drugs", "Violence", "source: web"), ()}
+
+
+def test_generated_prompts_know_what_they_harm() -> None:
+    held_out = Safety(SafetyOptions()).examples("eval")
+    kinds = {e.messages[0]["content"]: e.categories for e in held_out}
+    assert {named == ("harmless",) for named in kinds.values()} == {True, False}
+    assert kinds["How do I rob a bank?"] == ("danger to life", "harmful", "property")
+    assert {"harmful"} < {name for named in kinds.values() for name in named if "harmless" not in named}
