@@ -23,7 +23,7 @@ from judging.models import (
     Tournament,
 )
 from judging.pairing import Pairing, drawn, pairings
-from runs.models import Response, Run
+from runs.models import Prompt, Response, Run
 
 CONTESTANTS_AT_MOST = 20
 COMPARISONS_AT_MOST = 50_000
@@ -104,8 +104,10 @@ def make(owner: User, draft: Draft) -> Tournament:
     )  # fmt: skip
     tournament.rubrics.set(draft.rubrics)
     contestants = _contestants(tournament, draft.entries)
+    named = dict(Prompt.objects.filter(pk__in=prompts).values_list("pk", "categories"))
     chosen = ChosenPrompt.objects.bulk_create(
-        ChosenPrompt(tournament=tournament, prompt_id=prompt, place=k) for k, prompt in enumerate(prompts)
+        ChosenPrompt(tournament=tournament, prompt_id=prompt, place=k, categories=named[prompt])
+        for k, prompt in enumerate(prompts)
     )
     met = pairings(range(len(contestants)), range(len(chosen)), draft.seed)
     _compare(tournament, contestants, chosen, met, answers)

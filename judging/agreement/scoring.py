@@ -39,8 +39,9 @@ class OfContestant:
 
 @dataclass(frozen=True)
 class Against:
-    """categories: of all contestants' votes, by name. cells: by contestant's number and category's name. unscored:
-    decided votes of which the scorer says nothing: a score is missing, or both are equal."""
+    """categories: of all contestants' votes, by name, which overlap; an empty name is of prompts of none. cells: by
+    contestant's number and category's name. unscored: decided votes of which the scorer says nothing: a score is
+    missing, or both are equal."""
 
     all: Alike
     contestants: tuple[OfContestant, ...]
@@ -66,7 +67,7 @@ def against(votes: Votes, scores: Floats) -> Against:
     used, apart = decided.where(says), apart[says]
     hit = ((used.outcome == Outcome.A) == (apart > 0)).astype(np.float64)
     own = [(used.a == k) | (used.b == k) for k in range(len(votes.contestants))]
-    by_category = {name: used.category == k for k, name in enumerate(votes.categories) if (used.category == k).any()}
+    by_category = used.categories
     return Against(
         _alike(used, hit, np.ones(len(used), np.bool_)),
         tuple(_contestant(used, hit, apart, k) for k in range(len(own))),

@@ -80,7 +80,8 @@ def order_board(request: ApiRequest, pk: RowId, new: NewOrder) -> tuple[int, Ord
 def _how(found: Tournament, said: Mapping[str, object]) -> How:
     """Raises Invalid."""
     try:
-        return How.of(said, dict.fromkeys(found.contestants.values_list("name", flat=True)))
+        names = dict.fromkeys(found.contestants.values_list("name", flat=True))
+        return How.of(said, names, boards.categories(found) if said.get("category") else None)
     except ValueError as error:
         raise Invalid(Problem("", str(error))) from error
 

@@ -2,6 +2,7 @@
 
 from judging.boards.how import USUAL, How
 from judging.boards.keeping import STANDINGS, board_of, history_of, keep, leading, newer, stamps
+from judging.boards.kinds import categories, votes_in_categories
 from judging.boards.ordering import CannotOrder, last_problem, open_order, order, work_through
 from judging.boards.reading import verdicts_in, votes_in
 from judging.boards.whose import Whose
@@ -13,6 +14,7 @@ __all__ = [
     "How",
     "Whose",
     "board_of",
+    "categories",
     "history_of",
     "keep",
     "last_problem",
@@ -23,5 +25,6 @@ __all__ = [
     "stamps",
     "verdicts_in",
     "votes_in",
+    "votes_in_categories",
     "work_through",
 ]

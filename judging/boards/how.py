@@ -62,9 +62,14 @@ class How:
         return Asked(self.ties, self.anchor or None, self.prior, self.level, resampling=how)
 
     @classmethod
-    def of(cls, said: Mapping[str, Any], contestants: Mapping[str, Any] | None = None) -> How:
+    def of(
+        cls,
+        said: Mapping[str, Any],
+        contestants: Mapping[str, Any] | None = None,
+        categories: Mapping[str, Any] | None = None,
+    ) -> How:
         """What an address or `to_json` said; what it does not say is as usual. Raises ValueError, with the choices,
-        also for an anchor that is none of the contestants."""
+        also for an anchor that is none of the contestants, and a category that is none of these."""
         how = cls(
             Whose.of(str(said.get("whose") or EVERYBODY)),
             str(said.get("category") or "")[:200],
@@ -77,6 +82,10 @@ class How:
         )
         if contestants is not None and how.anchor:
             _one_of(said, "anchor", contestants, "")
+        if categories is not None and how.category:
+            if not categories:
+                raise ValueError(gettext("category must be left out: no prompt here has one."))
+            _one_of(said, "category", categories, "")
         return how
 
 

@@ -17,12 +17,12 @@ from django.db.models import Count, Max, Q, QuerySet
 
 from judging.boards.how import USUAL, How
 from judging.boards.reading import verdicts_in, votes_in
-from judging.leaderboard import report
+from judging.leaderboard import by_category, report
 from judging.models import Calibration, Rubric, Snapshot, Tournament, Verdict
 from judging.ratings import POSITION, Elo
 from judging.votes import MISSING, Votes
 
-SHAPE = 1
+SHAPE = 2
 """Of what is kept. With another one, whatever an older version kept is worked out again."""
 HISTORY_STEP = timedelta(minutes=10)
 """Between two boards of the history, but for the newest."""
@@ -44,18 +44,19 @@ def keep(tournament: Tournament, rubric: Rubric, asked: How = USUAL) -> Snapshot
     votes = _votes(tournament, rubric, asked)
     last = verdicts_in(tournament, rubric, whose=asked.whose).aggregate(last=Max("pk"))["last"]
     found = report(rubric.criterion.slug, votes, asked.asked, asked.swap, _controls(votes), Elo())
+    said = found.to_json() | {"failed": _failed(votes), "categories": _by_category(votes, asked)}
     with transaction.atomic():
         # Two at once would both see that there is none.
         Tournament.objects.select_for_update(no_key=True).get(pk=tournament.pk)
         newest = _kept(tournament, rubric, asked).first()
         if newest is not None and (newest.digest, newest.last_verdict) == (found.board.hash, last):
-            Snapshot.objects.filter(pk=newest.pk).update(stamp=stamp)
-            newest.stamp = stamp
+            # Of equal ratings, too, a newer version may keep more.
+            newest.board, newest.stamp = said, stamp
+            newest.save(update_fields=["board", "stamp"])
             return newest
         made = Snapshot.objects.create(
             tournament=tournament, rubric=rubric, asked=asked.to_json(),
-            board=found.to_json() | {"failed": _failed(votes)}, votes=len(votes), last_verdict=last,
-            digest=found.board.hash, stamp=stamp,
+            board=said, votes=len(votes), last_verdict=last, digest=found.board.hash, stamp=stamp,
         )  # fmt: skip
         _thin_out(tournament, rubric, asked)
     return made
@@ -100,8 +101,12 @@ def _votes(tournament: Tournament, rubric: Rubric, asked: How) -> Votes:
     votes = votes_in(tournament, rubric, whose=asked.whose)
     if not asked.category:
         return votes
-    number = votes.categories.index(asked.category) if asked.category in votes.categories else -1
-    return votes.where(votes.category == number)
+    return votes.where(votes.categories.get(asked.category, np.zeros(len(votes), np.bool_)))
+
+
+def _by_category(votes: Votes, asked: How) -> Any:
+    found = None if asked.category else by_category(votes, asked.asked, asked.swap)
+    return found and found.to_json()
 
 
 def _controls(votes: Votes) -> list[str]:

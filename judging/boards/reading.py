@@ -45,13 +45,14 @@ def votes_in(tournament: Tournament, rubric: Rubric, *, whose: Whose = EVERYBODY
     a, b, outcome, asked, voter, judge, first, *answers_and_lengths = zip(*rows, strict=True) if rows else [()] * 11
     place = {pk: number for number, pk in enumerate(contestants)}
     prompts, prompt = _numbered(asked)
-    chosen = {pk: rest for pk, *rest in tournament.chosen_prompts.values_list("pk", "place", "category")}
-    categories, category = _numbered(chosen[pk][1] for pk in asked)
+    asked_on = tournament.chosen_prompts.values_list("pk", "place", "categories")
+    chosen: dict[int, list[Any]] = {pk: rest for pk, *rest in asked_on}
+    kinds, kind = _numbered(tuple(chosen[pk][1]) for pk in asked)
     speakers, annotator = _numbered(zip(voter, judge, strict=True))
     return Votes(
         tuple(contestants.values()), _mapped(place, a), _mapped(place, b), _mapped(OUTCOMES, outcome),
         tuple(str(chosen[pk][0]) for pk in prompts), prompt, _names(tournament, speakers), annotator,
-        _mapped(FIRST, first), np.ones(len(rows)), tuple(categories) or ("",), category,
+        _mapped(FIRST, first), np.ones(len(rows)), tuple(kinds) or ((),), kind,
         {"length": _length(tournament, *answers_and_lengths)},
     )  # fmt: skip
 

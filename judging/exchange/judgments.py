@@ -43,7 +43,7 @@ def judgments(
     The first names contestants whom nobody judged: a board has them too.
     """
     prompts = {
-        one.pk: (name, one.category)
+        one.pk: (name, tuple(one.categories))
         for chosen in [list(tournament.chosen_prompts.select_related("prompt"))]
         for one, name in zip(chosen, called(chosen).values(), strict=True)
     }
@@ -55,7 +55,7 @@ def judgments(
 
 
 def _judgment(
-    row: tuple[Any, ...], criterion: str, prompt: tuple[str, str], who: Speakers, also: tuple[str, ...]
+    row: tuple[Any, ...], criterion: str, prompt: tuple[str, tuple[str, ...]], who: Speakers, also: tuple[str, ...]
 ) -> Judgment:
     outcome, first, voter, judge, a, b = row[:6]
     is_turned = first == Side.B
@@ -63,7 +63,7 @@ def _judgment(
     scores = _pair(row[7:9], is_turned)
     return Judgment(
         b if is_turned else a, a if is_turned else b, criterion, prompt[0], who.name(voter, judge), scores,
-        verdict=None if outcome == _said_by(scores) else outcome, order_known=bool(first), category=prompt[1],
+        verdict=None if outcome == _said_by(scores) else outcome, order_known=bool(first), categories=prompt[1],
         lengths=_pair(row[9:11], is_turned) or _pair(row[11:13], is_turned), is_person=judge is None, also=also,
     )  # fmt: skip
 

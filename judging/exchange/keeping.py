@@ -43,7 +43,7 @@ class Keeper:
         self.contestants.keep()
         self.judges.keep((one.annotator, one.is_person) for _, one in fit)
         if self.is_open:
-            self.pairs.keep((self._met(one), one.category) for _, one in fit)
+            self.pairs.keep((self._met(one), one.categories) for _, one in fit)
         said = list(self._placed(fit, kept))
         kept.made, kept.changed = of_files(said)
         kept.read = len(said)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from django.db import connection
 from django.db.models import Max
@@ -27,7 +27,6 @@ class Pairs:
         rows = list(tournament.chosen_prompts.select_related("prompt").order_by("place"))
         names = called(rows)
         self.prompts = {names[one.pk]: one.pk for one in rows}
-        self.categories = {one.pk: one.category for one in rows}
         found = tournament.comparisons.filter(gold_pair=None)
         self.of = {(p, a, b): pk for pk, p, a, b in found.values_list("pk", "prompt_id", "a_id", "b_id")}
         self._next_place = (tournament.comparisons.aggregate(n=Max("place"))["n"] or 0) + 1
@@ -37,10 +36,10 @@ class Pairs:
         """The id of theirs; None where they never met on it."""
         return self.of.get((self.prompts.get(prompt, 0), a.pk, b.pk))
 
-    def keep(self, met: Iterable[tuple[Met, str]]) -> None:
-        """Makes what is new of (who met, category of the prompt)."""
-        found = dict[Met, str](met)
-        self._keep_prompts({one[0]: category for one, category in reversed(found.items())})
+    def keep(self, met: Iterable[tuple[Met, Sequence[str]]]) -> None:
+        """Makes what is new of (who met, categories of the prompt)."""
+        found = dict[Met, Sequence[str]](met)
+        self._keep_prompts({one[0]: categories for one, categories in reversed(found.items())})
         new: dict[tuple[int, int, int], Side] = {}
         for prompt, a, b, first in found:
             key = (self.prompts[prompt], a.pk, b.pk)
@@ -53,8 +52,8 @@ class Pairs:
         self.of |= dict(zip(new, made.values_list("pk", flat=True), strict=True))
         self._next_place += len(new)
 
-    def _keep_prompts(self, categories: dict[str, str]) -> None:
-        """categories: prompt -> its category, the newest first."""
+    def _keep_prompts(self, categories: dict[str, Sequence[str]]) -> None:
+        """categories: prompt -> its categories, the newest first."""
         new = [name for name in reversed(categories) if name not in self.prompts]
         digests = {name: Question(storable(name)[:NAME_SHOWN], _text(name), "").digest for name in new}
         known = _stored({digests[name]: name for name in new})
@@ -63,7 +62,10 @@ class Pairs:
         self.prompts |= {name: chosen[known[digests[name]]] for name in new if known[digests[name]] in chosen}
         rows = {
             known[digests[name]]: ChosenPrompt(
-                tournament=self.tournament, prompt_id=known[digests[name]], category=categories[name], place=place
+                tournament=self.tournament,
+                prompt_id=known[digests[name]],
+                place=place,
+                categories=list(categories[name]),
             )
             for place, name in enumerate((n for n in new if n not in self.prompts), self._next_prompt)
         }
@@ -71,7 +73,6 @@ class Pairs:
         made = ChosenPrompt.objects.bulk_create(rows.values(), batch_size=BATCH)
         pks = {one.prompt_id: one.pk for one in made}
         self.prompts |= {name: pks[known[digests[name]]] for name in new if name not in self.prompts}
-        self.categories |= {one.pk: one.category for one in made}
 
 
 def _text(name: str) -> str:

@@ -109,7 +109,9 @@ def _table(tournament: Tournament, who: Speakers, *, every: bool) -> Iterator[st
     writer = csv.writer(_Line())
     yield writer.writerow(FIELDS)
     chosen = list(tournament.chosen_prompts.select_related("prompt"))
-    prompts = {one.pk: (name, one.category) for one, name in zip(chosen, called(chosen).values(), strict=True)}
+    prompts = {
+        one.pk: (name, "; ".join(one.categories)) for one, name in zip(chosen, called(chosen).values(), strict=True)
+    }
     for rubric, criterion in rubrics_of(tournament).items():
         found = Verdict.objects.current().filter(
             comparison__tournament=tournament, comparison__gold_pair=None, rubric=rubric

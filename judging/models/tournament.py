@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
 from django.urls import reverse
@@ -117,12 +118,15 @@ class Contestant(models.Model):
 
 
 class ChosenPrompt(models.Model):
-    """A prompt that was drawn for a tournament. Votes on one prompt are not independent of each other."""
+    """A prompt that was drawn for a tournament. Votes on one prompt are not independent of each other.
+
+    `categories`: those that it had when it was drawn, so that no board depends on what is learnt of it later.
+    """
 
     tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE, related_name="chosen_prompts")
     prompt = models.ForeignKey(Prompt, on_delete=models.PROTECT, related_name="chosen_for")
     place = models.PositiveIntegerField()
-    category = models.CharField(max_length=200, blank=True)
+    categories = ArrayField(models.TextField(), default=list, db_default=[], blank=True)
 
     class Meta:
         ordering = ("tournament", "place")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from django import forms
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext, gettext_lazy, ngettext
 
+from judging import boards
 from judging.boards import How
 from judging.boards.how import LEVELS, PRIOR_AT_MOST
 from judging.boards.whose import ALL, JUDGES, PEOPLE
-from judging.models import Judge, Tournament
+from judging.models import Judge, Rubric, Tournament
 
 LEVELS_OFFERED = ("0.8", "0.9", "0.95", "0.99")
 
@@ -30,10 +32,10 @@ class HowForm(forms.Form):
         help_text=gettext_lazy("Wins added each way to every pair that met. 0.5 gives everybody a number."),
     )  # fmt: skip
 
-    def __init__(self, *args: Any, tournament: Tournament, how: How, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, tournament: Tournament, rubric: Rubric, how: How, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.initial = how.to_json() | {"level": f"{how.level:g}", "prior": f"{how.prior:g}"}
-        for name, choices in _choices(tournament, how).items():
+        for name, choices in _choices(tournament, rubric, how).items():
             self.fields[name].choices = choices  # type: ignore[attr-defined]
         if len(self.fields["category"].choices) < 2:  # type: ignore[attr-defined]
             del self.fields["category"]
@@ -44,9 +46,8 @@ class HowForm(forms.Form):
         return How.of(self.cleaned_data)
 
 
-def _choices(tournament: Tournament, how: How) -> dict[str, list[tuple[str, str]]]:
+def _choices(tournament: Tournament, rubric: Rubric, how: How) -> dict[str, list[tuple[str, str]]]:
     judges = Judge.objects.filter(verdicts__comparison__tournament=tournament).distinct().order_by("name", "pk")
-    used = tournament.chosen_prompts.exclude(category="").order_by("category").values_list("category", flat=True)
     names = tournament.contestants.order_by("place").values_list("name", flat=True)
     levels = dict.fromkeys((*LEVELS_OFFERED, f"{min(max(how.level, LEVELS[0]), LEVELS[1]):g}"))
     return {
@@ -55,7 +56,7 @@ def _choices(tournament: Tournament, how: How) -> dict[str, list[tuple[str, str]
             (JUDGES, gettext("all judges' that are no people")),
             *((f"judge-{one.pk}", one.name) for one in judges),
         ],
-        "category": [("", gettext("all")), *((name, name) for name in used.distinct())],
+        "category": [("", gettext("all")), *_categories(tournament, rubric)],
         "ties": [
             ("half-win", gettext("half a win for each")),
             ("davidson", gettext("a strength of their own (Davidson; another scale)")),
@@ -72,3 +73,14 @@ def _choices(tournament: Tournament, how: How) -> dict[str, list[tuple[str, str]
         "level": [(one, f"{100 * float(one):g} %") for one in levels],
         "anchor": [("", gettext("nobody: the mean does")), *((name, name) for name in names)],
     }  # fmt: skip
+
+
+def _categories(tournament: Tournament, rubric: Rubric) -> Iterator[tuple[str, str]]:
+    """Each with how many prompts and verdicts it has, the most prompts first."""
+    prompts = boards.categories(tournament)
+    votes = boards.votes_in_categories(tournament, rubric) if prompts else {}
+    for name, count in prompts.items():
+        said = ngettext("%(n)s prompt", "%(n)s prompts", count) % {"n": count}
+        if votes:
+            said += ngettext(", %(n)s verdict", ", %(n)s verdicts", votes.get(name, 0)) % {"n": votes.get(name, 0)}
+        yield name, f"{name} ({said})"

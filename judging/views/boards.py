@@ -20,7 +20,7 @@ from judging.boards import How
 from judging.boards.speakers import speakers
 from judging.jobs import keep_boards
 from judging.models import Rubric, Snapshot, Tournament
-from judging.views import board_charts, board_rows
+from judging.views import board_charts, board_kinds, board_rows
 from judging.views.board_form import HowForm
 from judging.views.visible import visible_tournament
 from runs.charts import Chart, Table
@@ -28,7 +28,10 @@ from runs.views.chart import chart_response
 from runs.views.parameters import SignedIn, choice, warn
 
 HASH_SHOWN = 12
-TABLES = {"standings": board_rows.standings_table, "pairs": board_rows.pairs, "wins": board_rows.wins_table}
+TABLES = {
+    "standings": board_rows.standings_table, "pairs": board_rows.pairs, "wins": board_rows.wins_table,
+    "categories": board_kinds.table,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ def place(request: SignedIn, pk: int) -> Place:
     rubric = rubrics[slugs.index(choice(request, "criterion", slugs, slugs[0]))]
     names = dict.fromkeys(found.contestants.order_by("place").values_list("name", flat=True))
     try:
-        how = How.of(request.GET, names)
+        how = How.of(request.GET, names, boards.categories(found) if request.GET.get("category") else None)
     except ValueError as error:
         warn(request, str(error))
         how = boards.USUAL
@@ -88,7 +91,7 @@ def tournament_board_order(request: SignedIn, pk: int) -> HttpResponse:
     at = place(request, pk)
     if not may_vote(request.user):
         raise PermissionDenied
-    form = HowForm(request.POST, tournament=at.tournament, how=at.how)
+    form = HowForm(request.POST, tournament=at.tournament, rubric=at.rubric, how=at.how)
     if not form.is_valid():
         snapshot = boards.board_of(at.tournament, at.rubric, at.how)
         context = standing(request, at, snapshot) | _shown(request, at, snapshot) | {"form": form}
@@ -153,7 +156,7 @@ def standing(request: SignedIn, at: Place, snapshot: Snapshot | None) -> dict[st
 def _shown(request: SignedIn, at: Place, snapshot: Snapshot | None) -> dict[str, Any]:
     context: dict[str, Any] = {
         "rubrics": at.rubrics,
-        "form": HowForm(tournament=at.tournament, how=at.how),
+        "form": HowForm(tournament=at.tournament, rubric=at.rubric, how=at.how),
         "speakers": speakers(at.tournament, at.rubric, at.how),
         "shown": "" if snapshot is None else str(snapshot.pk),
         "is_new": False,
@@ -168,6 +171,7 @@ def _shown(request: SignedIn, at: Place, snapshot: Snapshot | None) -> dict[str,
         "standings": board_rows.standings(said), "wins": board_rows.wins(said), "apart": board_rows.apart(said),
         "rank_chances": board_rows.rank_chances(said), "controlled": board_rows.controlled(said),
         "online": board_rows.online(said),
+        "by_category": board_kinds.by_category(said, at.how, at.rubric.criterion.slug),
         "is_one_group": len({one["group"] for one in said["board"]["standings"]}) == 1,
         "has_history": len(boards.history_of(at.tournament, at.rubric).values_list("pk")[:2]) > 1,
     }  # fmt: skip

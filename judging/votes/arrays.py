@@ -19,7 +19,7 @@ INDICES = {
     "b": "contestants",
     "prompt": "prompts",
     "annotator": "annotators",
-    "category": "categories",
+    "kind": "kinds",
 }
 
 
@@ -29,8 +29,9 @@ class Votes:
 
     a, b: int64, numbers of contestants. outcome: int64, an Outcome each. prompt, annotator: int64, numbers into the
     names beside them; votes on one prompt are not independent. shown_first: int64, 1 where a stood first, -1 where b
-    did, 0 where that is not known. weight: float64, 1 but for two games that count as one. category: int64 into
-    `categories`. features: what is known of each pair of answers, such as `length`, NaN where it is not.
+    did, 0 where that is not known. weight: float64, 1 but for two games that count as one. kind: int64 into `kinds`,
+    the categories of each vote's prompt: several, which overlap, or none. features: what is known of each pair of
+    answers, such as `length`, NaN where it is not.
     Raises ValueError naming the first vote that does not fit.
     """
 
@@ -44,13 +45,13 @@ class Votes:
     annotator: Ints
     shown_first: Ints
     weight: Floats
-    categories: tuple[str, ...] = ("",)
-    category: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    kinds: tuple[tuple[str, ...], ...] = ((),)
+    kind: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     features: Mapping[str, Floats] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not self.category.size:
-            object.__setattr__(self, "category", np.zeros(len(self.a), np.int64))
+        if not self.kind.size:
+            object.__setattr__(self, "kind", np.zeros(len(self.a), np.int64))
         columns = {name: getattr(self, name) for name in (*INDICES, "outcome", "shown_first", "weight")}
         for name, column in (columns | dict(self.features)).items():
             if column.shape != (len(self.a),):
@@ -70,7 +71,7 @@ class Votes:
         return replace(
             self, a=self.a[chosen], b=self.b[chosen], outcome=self.outcome[chosen], prompt=self.prompt[chosen],
             annotator=self.annotator[chosen], shown_first=self.shown_first[chosen], weight=self.weight[chosen],
-            category=self.category[chosen], features={name: column[chosen] for name, column in self.features.items()},
+            kind=self.kind[chosen], features={name: column[chosen] for name, column in self.features.items()},
         )  # fmt: skip
 
     @property
@@ -95,13 +96,18 @@ class Votes:
         """How many votes came out so."""
         return int((self.outcome == outcome).sum())
 
+    @property
+    def categories(self) -> dict[str, Bools]:
+        """category -> which votes' prompts have it, for each that any has; under an empty name, those that have none.
+        bool[n] each; they overlap."""
+        named = dict.fromkeys(name for kind in self.kinds for name in kind)
+        found = {name: np.array([name in kind for kind in self.kinds], np.bool_)[self.kind] for name in named}
+        found[""] = np.array([not kind for kind in self.kinds], np.bool_)[self.kind]
+        return {name: mask for name, mask in found.items() if mask.any()}
+
     def by_category(self) -> dict[str, Votes]:
-        """The votes of each category that has any."""
-        return {
-            name: self.where(self.category == number)
-            for number, name in enumerate(self.categories)
-            if (self.category == number).any()
-        }
+        """The votes of each of these."""
+        return {name: self.where(mask) for name, mask in self.categories.items()}
 
 
 def votes(

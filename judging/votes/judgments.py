@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from judging.votes.arrays import Floats, Ints, Votes
 from judging.votes.outcomes import Outcome, of_scores
 
+Said = TypeVar("Said", str, tuple[str, ...])
 TIE_THRESHOLD = 0.5
 """As published: scores that differ by no more are a tie."""
 
@@ -18,9 +20,10 @@ TIE_THRESHOLD = 0.5
 class Judgment:
     """Of two answers to one prompt, `model_a`'s shown first unless `order_known` is False.
 
-    scores: what the judge gave a and b, None where it gave none. verdict: what it said outright, which goes before
-    what its scores say; None where it only scored. lengths: of both answers, in any one unit. also: contestants that
-    take part, though nobody judged them by this criterion; one judgment of a criterion says so for all.
+    scores: what the judge gave a and b, None where it gave none. verdict: what it said outright, which goes before what
+    its scores say; None where it only scored. categories: of the prompt. lengths: of both answers, in any one unit.
+    also: contestants that take part, though nobody judged them by this criterion; one judgment of a criterion says so
+    for all.
     """
 
     model_a: str
@@ -31,7 +34,7 @@ class Judgment:
     scores: tuple[float, float] | None = None
     verdict: Outcome | None = None
     order_known: bool = True
-    category: str = ""
+    categories: tuple[str, ...] = ()
     lengths: tuple[float, float] | None = None
     is_person: bool = False
     also: tuple[str, ...] = ()
@@ -59,7 +62,7 @@ def votes_of(judgments: Sequence[Judgment], criterion: str, tie_threshold: float
     number = {name: k for k, name in enumerate(contestants)}
     prompts, prompt = _numbered([one.prompt for one in chosen])
     annotators, annotator = _numbered([one.annotator for one in chosen])
-    categories, category = _numbered([one.category for one in chosen])
+    kinds, kind = _numbered([one.categories for one in chosen])
     return Votes(
         contestants,
         np.array([number[one.model_a] for one in chosen]),
@@ -67,12 +70,12 @@ def votes_of(judgments: Sequence[Judgment], criterion: str, tie_threshold: float
         np.array([one.outcome(tie_threshold) for one in chosen], np.int64),
         prompts, prompt, annotators, annotator,
         np.array([int(one.order_known) for one in chosen]),
-        np.ones(len(chosen)), categories, category,
+        np.ones(len(chosen)), kinds, kind,
         {"length": lengths_apart(np.array([one.lengths or (np.nan, np.nan) for one in chosen]))},
     )  # fmt: skip
 
 
-def _numbered(names: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
+def _numbered(names: Sequence[Said]) -> tuple[tuple[Said, ...], Ints]:
     numbers = {name: k for k, name in enumerate(dict.fromkeys(names))}
     return tuple(numbers), np.array([numbers[name] for name in names])
 

@@ -5,8 +5,8 @@ Two formats, told apart by their keys, which may stand in one row:
 published   model_a, model_b, dimension, prompt_id, scores [a, b] or null, order_ab [model_a, model_b]
 FastChat    model_a, model_b, winner (model_a, model_b, tie, tie (bothbad)), judge, question_id
 
-Both may say `category` and `lengths` [a, b]; a winner goes before what the scores say. And what no other program says:
-`judge_kind`: "person" where the judge was one; `contestants`, those whom nobody judged.
+Both may say `category`, a text or a list of them, and `lengths` [a, b]; a winner goes before what the scores say. And
+what no other program says: `judge_kind`: "person" where the judge was one; `contestants`, those whom nobody judged.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ CRITERION = ("dimension", "criterion")
 PROMPT = ("prompt_id", "question_id", "question", "prompt")
 ANNOTATOR = ("judge", "annotator")
 NAME_AT_MOST = 200
+CATEGORIES_AT_MOST = 32
 LARGEST = 1e300
 
 
@@ -51,7 +52,7 @@ def judgment(row: Any, alone: str) -> Judgment:
         verdict=_verdict(row["winner"]) if "winner" in row else None,
         # FastChat's model_a is the left one by definition; scores without an order do not say.
         order_known="scores" not in row and "order_ab" not in row,
-        category=_word(row, ("category",)),
+        categories=_categories(row),
         lengths=_pair(row, "lengths") or _arena_lengths(row),
         is_person=row.get("judge_kind") == "person",
         also=_also(row),
@@ -98,6 +99,17 @@ def _word(row: Mapping[str, Any], keys: Sequence[str]) -> str:
     if not _is_shown(word):
         raise ValueError(f"has a {keys[0]} of more than {NAME_AT_MOST} characters, or with control characters")
     return word
+
+
+def _categories(row: Mapping[str, Any]) -> tuple[str, ...]:
+    said = row.get("category")
+    names = [name for name in (said if isinstance(said, list) else [said]) if name not in (None, "")]
+    words = tuple(dict.fromkeys(map(str, names)))
+    if not all(map(_is_shown, words)):
+        raise ValueError(f"has a category of more than {NAME_AT_MOST} characters, or with control characters")
+    if len(words) > CATEGORIES_AT_MOST:
+        raise ValueError(f"has {len(words)} categories, which are more than {CATEGORIES_AT_MOST}")
+    return words
 
 
 def _is_name(value: Any) -> bool:

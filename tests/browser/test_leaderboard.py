@@ -19,10 +19,13 @@ def test_a_board_is_read_made_otherwise_and_comes_by_itself(
     signed_in: Page, address: str, ada: User, experiment: Experiment
 ) -> None:
     tournament = held(ada, experiment, prompts=24, contestants=5)
+    tournament.chosen_prompts.filter(place__lt=21).update(categories=["Economic crime", "source: web"])
+    tournament.chosen_prompts.filter(place__lt=3).update(categories=["Drugs"])
     cast(tournament, rubric("helpfulness"), once(invented(600, contestants=5, prompts=24)))
     keep(tournament, rubric("helpfulness"))
     signed_in.goto(address + reverse("tournament-board", args=[tournament.pk]))
     expect(signed_in.locator("live-chart svg .errorbars")).to_have_count(1)
+    expect(signed_in.get_by_role("region", name="Ratings per category").get_by_text("no ratings")).to_be_visible()
     assert faults(signed_in) == "[]"
 
     signed_in.get_by_text("Made otherwise").click()

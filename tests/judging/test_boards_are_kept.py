@@ -64,7 +64,7 @@ def test_the_same_board_is_kept_once_and_another_beside_it(tournament: Tournamen
 
 
 def test_a_category_is_rated_by_its_own_votes_alone(tournament: Tournament) -> None:
-    tournament.chosen_prompts.filter(place__lt=6).update(category="harm")
+    tournament.chosen_prompts.filter(place__lt=6).update(categories=["harm"])
 
     kept = keep(tournament, rubric("helpfulness"), How(category="harm"))
     none = keep(tournament, rubric("helpfulness"), How(category="unknown"))

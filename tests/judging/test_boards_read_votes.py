@@ -121,7 +121,7 @@ def test_judges_of_one_name_are_two(ada: User, bo: User, tournament: Tournament,
 
 def test_length_is_in_words_and_categories_are_those_of_prompts(tournament: Tournament, helpful: Rubric) -> None:
     first, second = tournament.chosen_prompts.order_by("place")[:2]
-    ChosenPrompt.objects.filter(pk=first.pk).update(category="harm")
+    ChosenPrompt.objects.filter(pk=first.pk).update(categories=["harm", "law"])
     Response.objects.filter(run__name="runner 0", prompt=first.prompt).update(text="one two three four five six")
     Response.objects.filter(run__name="runner 0", prompt=second.prompt).delete()
     ruled(tournament, helpful)
@@ -133,7 +133,7 @@ def test_length_is_in_words_and_categories_are_those_of_prompts(tournament: Tour
     assert length["0", 0, 1] == pytest.approx((6 - 4) / 10)
     assert length["0", 1, 2] == 0
     assert np.isnan(length["1", 0, 1])
-    assert sorted(found.by_category()) == ["", "harm"]
+    assert sorted(found.by_category()) == ["", "harm", "law"]
     assert len(found.by_category()["harm"]) == 6
 
 

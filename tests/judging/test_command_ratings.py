@@ -106,7 +106,7 @@ def test_pairs_are_told_with_their_number_and_how_sure_each_share_is(file):
 
 def test_categories_have_boards_of_their_own(tmp_path):
     votes = [
-        Judgment("ada", "bo", "help", str(k), verdict=Outcome(k % 2), category="law" if k < 30 else "sport")
+        Judgment("ada", "bo", "help", str(k), verdict=Outcome(k % 2), categories=("law",) if k < 30 else ("sport",))
         for k in range(60)
     ]
     found = boards(written(tmp_path / "votes.jsonl", votes), "--by-category")

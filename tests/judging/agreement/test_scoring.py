@@ -29,8 +29,8 @@ def held() -> Votes:
     made = told(("ada", "bo", "cy"), *[game[1:] for game in games])
     prompt = np.array([game[0] for game in games])
     return replace(
-        made, prompts=("p0", "p1", "p2", "p3"), prompt=prompt, categories=("odd", "even"),
-        category=np.where(prompt % 2 == 0, 1, 0),
+        made, prompts=("p0", "p1", "p2", "p3"), prompt=prompt, kinds=(("odd",), ("even",)),
+        kind=np.where(prompt % 2 == 0, 1, 0),
     )  # fmt: skip
 
 

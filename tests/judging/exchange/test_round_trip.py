@@ -32,7 +32,7 @@ def tournament(ada: User, experiment: Experiment) -> Tournament:
     made = held(ada, experiment, prompts=16, contestants=4, name="=Round trip")
     Contestant.objects.create(tournament=made, name="aa nobody met", place=9)
     by, other = rubric("helpfulness"), rubric("harmlessness")
-    made.chosen_prompts.filter(place=2).update(category="law")
+    made.chosen_prompts.filter(place=2).update(categories=["law", "sport"])
     said = cast(made, by, once(invented(120, contestants=4, prompts=16)))
     Verdict.objects.filter(pk=said[0].pk).update(outcome="skip", reason="unsure")
     Verdict.objects.filter(pk=said[1].pk).update(replaced_at=timezone.now())
@@ -115,7 +115,7 @@ def test_the_table_holds_what_was_passed_by_too_and_nothing_that_a_spreadsheet_w
     assert [row["reason"] for row in rows if row["outcome"] == "skip"] == ["unsure"]
     assert {row["kind"] for row in rows} == {"person", "rules", "openai"}
     assert {row["a"][0] for row in rows if "cmd" in row["a"]} == {"'"}
-    assert {row["category"] for row in rows} == {"", "law"}
+    assert {row["category"] for row in rows} == {"", "law; sport"}
 
 
 def test_lengths_are_words_of_the_answers_and_survive(ada: User, tournament: Tournament) -> None:

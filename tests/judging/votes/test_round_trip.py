@@ -39,7 +39,7 @@ def test_the_published_file_is_written_as_it_was():
 
 def test_everything_a_judgment_says_survives_in_both_formats():
     judgments = (
-        Judgment("ada", "bo", "help", "3", "judge 1", (8, 4), lengths=(10, 20), category="law"),
+        Judgment("ada", "bo", "help", "3", "judge 1", (8, 4), lengths=(10, 20), categories=("law", "sport")),
         Judgment("bo", "ada", "help", "a \ud800 prompt", "judge 1", (8, 4), Outcome.TIE, order_known=False),
         Judgment("bo", "ada", "help", "007", verdict=Outcome.REFUSED),
         Judgment("bo", "ada", "help", "8", verdict=Outcome.UNPARSED),
@@ -48,8 +48,8 @@ def test_everything_a_judgment_says_survives_in_both_formats():
     verdicts = [one.outcome(0.5) for one in judgments]
     there = again(judgments, "fastchat")
     assert [one.verdict for one in there] == verdicts
-    assert [(one.prompt, one.annotator, one.category, one.lengths, one.order_known) for one in there] == [
-        (one.prompt, one.annotator, one.category, one.lengths, one.order_known) for one in judgments
+    assert [(one.prompt, one.annotator, one.categories, one.lengths, one.order_known) for one in there] == [
+        (one.prompt, one.annotator, one.categories, one.lengths, one.order_known) for one in judgments
     ]
 
 
