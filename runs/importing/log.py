@@ -140,19 +140,19 @@ class Log:
 
     def _dictionary_line(self, line: Line, at: int) -> Iterator[Entry]:
         """A dictionary, or the next stretch of one that was wrapped."""
-        end = line.text.find("}", at)
+        text = "".join((*self._dictionary, line.text[at:]))
+        end = words.closing(text)
         if not self._dictionary:
             if end < 0 and not words.begins_trl(line.text[at:]):
                 yield from self._other(line)
                 return
             self._opened_at = line.number
             yield from self._other(Line(line.number, line.text[:at])) if at else ()
-        self._dictionary.append(line.text[at : end + 1] if end >= 0 else line.text[at:])
-        text = "".join(self._dictionary)
+        self._dictionary.append(line.text[at:])
         if end >= 0:
             self._dictionary = []
-            yield from self._trl(line, text)
-            yield from self._other(Line(line.number, line.text[end + 1 :]))
+            yield from self._trl(line, text[: end + 1])
+            yield from self._other(Line(line.number, text[end + 1 :]))
         elif len(text) > LONGEST_DICTIONARY:
             self._leave_out()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -24,6 +25,7 @@ LABEL = re.compile(r"([A-Za-z][\w /.()%-]{0,60}?)\s*[:=]\s*(?=\S)")
 MEMORY = re.compile(r"^GPU Memory:\s*(" + BARE + r")\s*MB allocated,\s*(" + BARE + r")\s*MB peak", re.IGNORECASE)
 BAR = re.compile(r"^\s*\d{1,3}%\|[^|]*\|\s*(\d{1,15})/(\d{1,15})\s*\[(?:(\d+):)?(\d+):(\d\d)<")
 ITEM = re.compile(r"""['"]([^'"]{1,250})['"]\s*:\s*(\[[^\]]*\]|['"][^'"]*['"]|[^,{}\[\]]+(?:\([^)]*\))?)""")
+NESTED, BRACE = re.compile(r"\{[^{}]*\}"), re.compile(r"[{}]")
 LONGEST_LINE, LONGEST_ROW = 8_192, 2_048
 """Characters of a line, and of an iteration in it. Patterns look for one thing among others, and must not be led along
 a line of megabytes."""
@@ -88,10 +90,28 @@ def _pairs(text: str) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
 
 def dictionary(text: str) -> dict[str, float] | None:
     """The numbers of a dictionary that TRL prints, `{'loss': 0.1, …}`; None where it is none of TRL's."""
-    items = {match[1]: number(match[2]) for match in ITEM.finditer(unwrapped(text))}
-    if not any(key in TRL_WORDS or key.startswith(("eval_", "rewards/", "completions/")) for key in items):
-        return None
-    return {key: value for key, value in items.items() if value is not None}
+    found = {key: value for key, said in _items(text) if (value := number(said)) is not None}
+    is_trl = any(key in TRL_WORDS or key.startswith(("eval_", "rewards/", "completions/")) for key in found)
+    return found if is_trl else None
+
+
+def _items(text: str) -> Iterator[tuple[str, str]]:
+    """Keys and values as printed; of a dictionary inside it, only that there is one."""
+    begin = text.find("{") + 1
+    inside, told = unwrapped(text[begin : text.rfind("}")]), ""
+    while inside != told:
+        inside, told = NESTED.sub("None", inside), inside
+    return ((match[1], match[2]) for match in ITEM.finditer(inside))
+
+
+def closing(text: str) -> int:
+    """Where the dictionary that the text begins with ends; -1 where it does not."""
+    depth = 0
+    for match in BRACE.finditer(text):
+        depth += 1 if match[0] == "{" else -1
+        if not depth:
+            return match.start()
+    return -1
 
 
 def opens_dictionary(text: str) -> int:
@@ -115,7 +135,7 @@ def apart(text: str) -> list[str]:
 
 def unread(text: str) -> list[str]:
     """Keys of a TRL dictionary whose values are no numbers."""
-    return [match[1] for match in ITEM.finditer(unwrapped(text)) if number(match[2]) is None]
+    return [key for key, said in _items(text) if number(said) is None]
 
 
 def setting(text: str, *, in_section: bool) -> tuple[str, Any] | None:

@@ -129,6 +129,14 @@ def test_a_log_of_two_methods_is_two_runs():
     assert [run.kind for run in log.runs] == ["TRL log", "ES log"]
 
 
+def test_a_dictionary_inside_another_costs_only_itself():
+    log = read("{'loss': 1.0, 'reward': 0.0, 'extra': {'mean': 3.0, 'deep': {'kl': 9.0}}, 'kl': 0.5, 'step': 5}\n")
+    assert log.points("train/kl") == [(0, 5, 0.5)]
+    assert log.values("train/mean") == []
+    assert log.remarks == ["line 1: extra is not a number"]
+    assert read("{'beta': 0.1, 'reward': 'length', 'seed_results': {'kl': 1.0}}\n").runs == []
+
+
 def test_other_dictionaries_are_none_of_trls():
     log = read(HEAD + "Updated tokens: {'bos_token_id': None, 'pad_token_id': 151643}.\n" + logged(5) + SUMMARY)
     assert log.points("train/loss") == [(0, 5, 0.125)]
