@@ -44,6 +44,8 @@ CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
 RAY_HOSTS = env.words("ESWEB_RAY_HOSTS", "localhost,127.0.0.1,[::1]")
 # Hosts that model judges may be asked at, and that their keys are sent to: judging/model_judge/hosts.py says how.
 JUDGE_HOSTS = env.words("ESWEB_JUDGE_HOSTS", "localhost,127.0.0.1,[::1]")
+# Hosts that scorers may be asked at which no admin has registered: runs/scoring/scorers.py.
+SCORER_HOSTS = env.words("ESWEB_SCORER_HOSTS", "localhost,127.0.0.1,[::1]")
 HTTPS = env.flag("ESWEB_HTTPS")
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_SSL_REDIRECT = HTTPS
@@ -195,6 +197,7 @@ CELERY_BEAT_SCHEDULE = {
     },
     "compact-series": {"task": "runs.jobs.compact_series", "schedule": 60.0, "options": {"expires": 60.0}},
     "measure-collapse": {"task": "runs.jobs.measure_collapse", "schedule": 15.0, "options": {"expires": 30.0}},
+    "score-answers": {"task": "runs.jobs.score_answers", "schedule": 2.0, "options": {"expires": 4.0}},
     "ask-judges": {"task": "judging.jobs.ask_judges", "schedule": 2.0, "options": {"expires": 4.0}},
     "keep-boards": {"task": "judging.jobs.keep_boards", "schedule": 10.0, "options": {"expires": 10.0}},
     "purge-tournaments": {"task": "judging.jobs.purge_bin", "schedule": 600.0, "options": {"expires": 600.0}},

@@ -14,7 +14,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from runs import ingest, launch, reconcile, shelving
+from runs import ingest, launch, reconcile, scoring, shelving
 from runs.launch.trying_clusters import advance_test, begin_test
 from runs.models import Attempt, Cluster, ClusterTest, Experiment, Job, Rebuild, Run, Sweep
 from workers.executors.states import OPEN_STATES, State
@@ -25,6 +25,7 @@ COMPACTING_SECONDS = 30
 """Of one job; what is left then is taken up by the next."""
 MEASURING_SECONDS = 20
 """As COMPACTING_SECONDS, of what answers have in common."""
+SCORING_SECONDS = 10
 TEST_SECONDS = 2
 short_job = partial(shared_task, acks_late=True, reject_on_worker_lost=True, soft_time_limit=60, time_limit=120)
 
@@ -92,6 +93,11 @@ def measure_collapse() -> None:
     until = time.monotonic() + MEASURING_SECONDS
     while time.monotonic() < until and ingest.measure_due():
         pass
+
+
+@short_job()  # type: ignore[untyped-decorator]
+def score_answers() -> None:
+    scoring.work_through(SCORING_SECONDS)
 
 
 @short_job()  # type: ignore[untyped-decorator]

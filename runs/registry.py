@@ -1,7 +1,7 @@
 """Services that register themselves: which there are, where they are, and whether they still live.
 
 A service holds its name for as long as it beats. It is looked up by kind, and by name where that matters, each time it
-is needed: an address is never copied by hand. The site itself calls no service.
+is needed: an address is never copied by hand. The site itself calls none but scorers (`runs.scoring`).
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ from runs.views.ran_on import attempt_code, attempt_packages
 from runs.views.responses import run_responses
 from runs.views.run import run, run_chart, run_curves, run_past, run_state
 from runs.views.saved_views import saved_view, saved_view_change, saved_views
+from runs.views.scores import run_scores, run_scoring_change
 from runs.views.services import services
 from runs.views.share import share
 from runs.views.shared import shared, shared_chart, shared_section
@@ -61,6 +62,8 @@ run_urls = [
     path("responses/", run_responses, name="run-responses"),
     path("collapse/", run_collapse, name="run-collapse"),
     path("collapse/chart/", run_collapse_chart, name="run-collapse-chart"),
+    path("scores/", run_scores, name="run-scores"),
+    path("scores/<int:pk>/", run_scoring_change, name="run-scoring-change"),
     path("responses/<int:step>/<slug:digest>/", viewer_response, name="viewer-response"),
     path("checkpoints/", run_checkpoints, name="run-checkpoints"),
     path("checkpoints/<int:step>/", run_checkpoint, name="run-checkpoint"),

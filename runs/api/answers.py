@@ -25,7 +25,7 @@ def read_responses(
 ) -> ResponsesOut:
     """The answers of a run, in the order written, at one step or of one split (train, eval) where asked."""
     wanted = {"step": step, "split": split}
-    found = Response.objects.filter(run=the_run(request.auth, uid)).select_related("prompt")
+    found = Response.objects.filter(run=the_run(request.auth, uid)).select_related("prompt").prefetch_related("scores")
     found = found.filter(**{name: value for name, value in wanted.items() if value is not None})
     items, following = page(found, cursor, limit, newest_first=False)
     return ResponsesOut(items=[_shown(answer) for answer in items], next=following)
@@ -62,4 +62,12 @@ def _shown(answer: Response) -> ResponseOut:
         reward=reward,
         parts=answer.parts,
         kl=None if answer.kl is None else kl,
+        scores=_scores(answer),
     )
+
+
+def _scores(answer: Response) -> dict[str, dict[str, float | str]]:
+    found: dict[str, dict[str, float | str]] = {}
+    for score in answer.scores.all():
+        found.setdefault(score.scorer, {})[score.key] = score.value
+    return found

@@ -14,6 +14,7 @@ from runs.models.preference import Preference
 from runs.models.rebuild import Rebuild
 from runs.models.response import Checkpoint, Population, Prompt, Response, Score
 from runs.models.saved_view import SavedView
+from runs.models.scoring import Scoring
 from runs.models.series import Batch, Chunk, RecordFile, Series
 from runs.models.service import Service
 from runs.models.sweep import Sweep
@@ -47,6 +48,7 @@ __all__ = [
     "Run",
     "SavedView",
     "Score",
+    "Scoring",
     "Series",
     "Service",
     "Sweep",

@@ -127,7 +127,7 @@ def _of_runs(ada: User, runs, compare: str) -> dict[str, str]:
         "compare, two": f"{compare}?run={first.uid}&run={others[0].uid}",
         "side by side": f"{reverse('viewer')}?run={first.uid}&run={first.uid}@0&diff=pinned&q=a&samples=all",
         "shared run": reverse("shared", args=[link_text(ada, Scope.RUN, [first.uid], "day")]),
-        "collapse": reverse("run-collapse", args=[first.uid]),
+        "collapse": reverse("run-collapse", args=[first.uid]), "scores": reverse("run-scores", args=[first.uid]),
         "time machine": f"{reverse('time-machine', args=[first.response_set.first().prompt.word])}?run={first.uid}",
     }  # fmt: skip
 

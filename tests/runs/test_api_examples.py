@@ -17,7 +17,7 @@ from runs import access, jobs, launch, registry
 from runs.api.seeing import EXAMPLE_UID
 from runs.api.services import EXAMPLE
 from runs.costs import set_limit
-from runs.models import ApiToken, Attempt, Cluster, Experiment, Limit, Run, SavedView, Sweep
+from runs.models import ApiToken, Attempt, Cluster, Experiment, Limit, Run, SavedView, Scoring, Sweep
 from tests.judging.meeting import count_from_one, meeting
 from tests.runs import checkpointing, pages
 from tests.runs.calling import calls
@@ -84,6 +84,16 @@ def rated(run: Run) -> None:
     boards.keep(found, found.rubrics.order_by("pk")[0])
 
 
+def scorer(run: Run) -> None:
+    """A scorer that has registered."""
+    registry.register(run.created_by, registry.Said("scorer", "beaver", "4f1c9a52e0b7", "http://127.0.0.1:9"))
+
+
+def scored(run: Run, state: str = "going") -> None:
+    """A scoring of number 1."""
+    Scoring.objects.create(id=1, run=run, scorer="beaver", asked_by=run.created_by, state=state)
+
+
 PREPARED = {
     **dict.fromkeys(
         (
@@ -106,6 +116,9 @@ PREPARED = {
     "hold": lambda run: Attempt.objects.filter(run=run).update(state="queued"),
     "release": held,
     "move": lambda run: Attempt.objects.filter(run=run).update(state="queued", cluster=elsewhere()),
+    "begin_scoring": scorer,
+    "cancel_scoring": scored,
+    "resume_scoring": lambda run: scored(run, "failed"),
     "beat_service": serving,
     "withdraw_service": serving,
     "resume": ended,
@@ -176,7 +189,7 @@ def test_an_example_is_answered_as_described(name: str, run: Run, ada: User) -> 
 
 
 def test_whatever_takes_a_body_shows_one() -> None:
-    assert len(BODIES) == 25
+    assert len(BODIES) == 26
     for name in BODIES:
         assert all("example" in content for content in OPERATIONS[name][2]["requestBody"]["content"].values()), name
 

@@ -19,7 +19,7 @@ def scorer(experiment: Experiment, local: Cluster) -> Run:
     return launch.create_run(experiment=experiment, person=experiment.owner, config=CONFIG)
 
 
-@pytest.mark.parametrize("name", ["run", "run-state", "run-curves", "run-checkpoints", "run-collapse"])
+@pytest.mark.parametrize("name", ["run", "run-state", "run-curves", "run-checkpoints", "run-collapse", "run-scores"])
 def test_its_pages_open(ada_client: Client, scorer: Run, name: str) -> None:
     assert ada_client.get(reverse(name, args=[scorer.uid])).status_code == 200
 

@@ -52,10 +52,9 @@ def test_every_answer_with_a_text_is_scored_once(run):
     assert set(Response.objects.values_list("reward", flat=True)) == {0.5, 0.1}
 
 
-def test_what_breaks_off_keeps_what_it_has_and_goes_on(run, monkeypatch):
-    monkeypatch.setattr(scoring, "AT_ONCE", 2)
+def test_what_breaks_off_keeps_what_it_has_and_goes_on(run):
     with pytest.raises(ScorerFailed):
-        list(scoring.score(scoring.unscored(run, "length"), ByLength(breaks_after=4), "length"))
+        list(scoring.score(scoring.unscored(run, "length"), ByLength(breaks_after=4), "length", at_once=2))
     assert Score.objects.filter(key="cost").count() == 4
     assert list(scoring.score(scoring.unscored(run, "length"), ByLength(), "length")) == [1]
 

@@ -17,10 +17,10 @@ from judging.models import Assignment, Criterion, Judge, Rubric, Tournament
 from judging.tournaments import Draft as Made
 from judging.tournaments import Entry
 from judging.tournaments import make as make_tournament
-from runs import launch, shelving
+from runs import launch, registry, shelving
 from runs.costs import set_limit
 from runs.forms import initial_from
-from runs.models import Experiment, Import, Limit, Run, SavedView, Sweep
+from runs.models import Experiment, Import, Limit, Run, SavedView, Scoring, Sweep
 from tests.runs import pages
 from tests.runs.recording import answer
 from workers.config import preset
@@ -132,6 +132,19 @@ def _put_to_work(things: Things) -> Write:
     return Write([made.pk], {"judge": _judge(things).pk, "rubrics": [things.rubric.pk], "cap": "1"})
 
 
+def _scored(things: Things) -> Write:
+    """By a scorer that has registered."""
+    owner = things.experiment.owner
+    registry.register(owner, registry.Said("scorer", "beaver", "4f1c9a52e0b7", "http://127.0.0.1:9"))
+    pages.record(things.stopped, [answer(1, "Madrid")])
+    return Write([things.stopped.uid], {"scorer": "beaver"})
+
+
+def _scoring(things: Things) -> Scoring:
+    owner = things.experiment.owner
+    return Scoring.objects.create(run=things.stopped, scorer="beaver", asked_by=owner)
+
+
 ITERATION = b"Iteration 1/1, Time: 1.00s, Mean: -1.00, Min: -2.00, Max: 0.00, Std: 0.50\n"
 A_LIMIT = {"person": "other", "experiment": "", "kind": "gpu", "hours": "5", "period": "all"}
 A_BOARD = {"whose": "all", "ties": "davidson", "swap": "as-is", "unit": "prompt", "level": "0.95", "prior": "0"}
@@ -160,6 +173,8 @@ WRITES: dict[str, Callable[[Things], Write]] = {
     "run-resume": lambda things: Write([things.stopped.uid]),
     "run-restore": lambda things: Write([things.binned.uid]),
     "run-checkpoints": lambda things: Write([things.going.uid], {"step": "5"}),
+    "run-scores": _scored,
+    "run-scoring-change": lambda things: Write([things.stopped.uid, _scoring(things).pk], {"do": "cancel"}),
     "run-rebuild-stop": lambda things: Write([things.going.uid, 3]),
     "import": lambda things: Write(form={"experiment": "New", "files": SimpleUploadedFile("a.log", ITERATION)}),
     "import-undo": _import_undo,

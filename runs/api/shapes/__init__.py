@@ -39,6 +39,7 @@ from runs.api.shapes.runs import (
     RunOut,
     RunsOut,
 )
+from runs.api.shapes.scorings import NewScoring, ScoringOut, ScoringsOut
 from runs.api.shapes.sweeps import (
     CellOut,
     HoursOut,
@@ -83,6 +84,7 @@ __all__ = [
     "NewLimit",
     "NewPlace",
     "NewRun",
+    "NewScoring",
     "NewSweep",
     "NewToken",
     "NewView",
@@ -97,6 +99,8 @@ __all__ = [
     "RunDetail",
     "RunOut",
     "RunsOut",
+    "ScoringOut",
+    "ScoringsOut",
     "SeriesOut",
     "ShareOut",
     "SweepDetail",

@@ -89,6 +89,8 @@ class ResponseOut(Schema):
     reward: Number
     parts: dict[str, Number]
     kl: Number | None
+    scores: dict[str, dict[str, Number]]
+    """scorer -> what it scored afterwards, reward and cost -> its score."""
 
 
 class ResponsesOut(Schema):

@@ -6,13 +6,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from runs import registry
-from runs.models import Run, Service
-from runs.scoring import score, unscored
-from workers.scorer.client import ScorerClient, ScorerFailed
+from runs.models import Run
+from runs.scoring import choices, score, scorer_of, unscored
+from workers.scorer.client import Scorer, ScorerClient, ScorerFailed, ScorerRefused
 
-KIND = "scorer"
 NAME_AT_MOST = 100
+TRIES, PATIENCE_SECONDS = 3, 300.0
 
 
 class Command(BaseCommand):
@@ -50,15 +49,14 @@ def _run(uid: str) -> Run:
     return found
 
 
-def _client(run: Run, name: str, url: str, token_file: str) -> ScorerClient:
+def _client(run: Run, name: str, url: str, token_file: str) -> Scorer:
     try:
         if url:
             return ScorerClient(url, token_file=token_file)
-        service = registry.find(run.created_by, KIND, name)
-        if service is not None:
-            return ScorerClient(service.address, token_file=service.token_file)
-    except ValueError as error:
+        return scorer_of(run.created_by, name, TRIES, PATIENCE_SECONDS)
+    except (ValueError, ScorerRefused) as error:
         raise CommandError(str(error)) from error
-    alive = Service.objects.visible_to(run.created_by).alive().filter(kind=KIND).order_by("name")
-    names = ", ".join(alive.values_list("name", flat=True)) or "none now"
-    raise CommandError(f"There is no living scorer {name!r} that {run.created_by} may use; there are: {names}")
+    except ScorerFailed as error:
+        names = ", ".join(choices(run.created_by, run)) or "none now"
+        said = f"There is no living scorer {name!r} that {run.created_by} may use; there are: {names}"
+        raise CommandError(said) from error

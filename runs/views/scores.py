@@ -1,0 +1,108 @@
+"""Scores that scorers gave a run's answers afterwards, beside the run's own; and scorers asked for more of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import Avg, Case, Count, F, FloatField, Q, Value, When
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext
+from django.views.decorators.http import require_http_methods, require_POST
+
+from runs import scoring
+from runs.access import may_change_run
+from runs.models import Response, Run, Score
+from runs.views.parameters import SignedIn, page_of
+from runs.views.visible import visible_run
+
+ROWS = 50
+SHOWN = 20
+"""Scorings, the newest first."""
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def run_scores(request: SignedIn, uid: str) -> HttpResponse:
+    """The page; for htmx what is under way and what came of it. A POST asks a scorer."""
+    run = visible_run(request, uid)
+    if request.method == "POST":
+        return _ask(request, run)
+    context = {"run": run, **_told(request, run)}
+    if request.htmx:
+        return TemplateResponse(request, "runs/scores.html#told", context)
+    return TemplateResponse(request, "runs/scores.html", context | _offered(request, run))
+
+
+@require_POST
+def run_scoring_change(request: SignedIn, uid: str, pk: int) -> HttpResponse:
+    """Cancels a scoring, or goes on with it."""
+    run = visible_run(request, uid)
+    if not may_change_run(request.user, run):
+        raise PermissionDenied
+    found = get_object_or_404(run.scorings.select_related("run"), pk=pk)
+    try:
+        if request.POST.get("do") == "cancel":
+            scoring.cancel(found)
+        else:
+            scoring.resume(found)
+    except scoring.CannotScore as error:
+        messages.error(request, str(error))
+    return redirect("run-scores", uid)
+
+
+def _ask(request: SignedIn, run: Run) -> HttpResponse:
+    if not may_change_run(request.user, run):
+        raise PermissionDenied
+    try:
+        step = _step(request.POST.get("step", ""))
+        scoring.begin(run, request.user, request.POST.get("scorer", ""), step, request.POST.get("split", ""))
+    except scoring.CannotScore as error:
+        messages.error(request, str(error))
+    return redirect("run-scores", run.uid)
+
+
+def _step(said: str) -> int | None:
+    if not said:
+        return None
+    if said.isascii() and said.isdecimal() and len(said) <= 18:
+        return int(said)
+    raise scoring.CannotScore(gettext("step must be a whole number, not %(said)r.") % {"said": said[:40]}, "step")
+
+
+def _told(request: SignedIn, run: Run) -> dict[str, Any]:
+    scorings = list(run.scorings.select_related("asked_by").order_by("-pk")[:SHOWN])
+    return {
+        "scorings": scorings, "is_going": any(one.is_going for one in scorings),
+        "page": page_of(request, _given(run), ROWS), "may_score": may_change_run(request.user, run),
+    }  # fmt: skip
+
+
+def _offered(request: SignedIn, run: Run) -> dict[str, Any]:
+    answers = Response.objects.filter(run=run, words__isnull=False).order_by()
+    return {
+        "scorers": scoring.choices(request.user, run),
+        "steps": sorted(answers.values_list("step", flat=True).distinct()),
+        "splits": sorted(answers.values_list("split", flat=True).distinct()),
+    }
+
+
+def _given(run: Run) -> Any:
+    """Of each scorer, split and step: how many answers it scored, its means, and the run's own of the same answers."""
+    rows = Score.objects.filter(response__run=run, response__is_superseded=False)
+    rewards, costs = Q(key="reward"), Q(key="cost")
+    found = rows.values("scorer", split=F("response__split"), step=F("response__step")).annotate(
+        n=Count("pk", filter=costs), reward=Avg("value", filter=rewards), cost=Avg("value", filter=costs),
+        safe=_share("value", costs), own_reward=Avg("response__reward", filter=costs),
+        own_cost=Avg("response__cost", filter=costs), own_safe=_share("response__cost", costs),
+    )  # fmt: skip
+    return found.order_by("scorer", "split", "-step")
+
+
+def _share(name: str, of: Q) -> Avg:
+    """How much of it is at most 0; None where it is not known."""
+    at_most = When(**{f"{name}__lte": 0}, then=Value(1.0))
+    above = When(**{f"{name}__gt": 0}, then=Value(0.0))
+    return Avg(Case(at_most, above, output_field=FloatField()), filter=of)

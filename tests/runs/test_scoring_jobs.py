@@ -1,0 +1,163 @@
+"""A scoring is gone on with by jobs: piece by piece, once though twice called, past scorers that fail, to its end."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.utils import timezone
+
+from runs import jobs, registry, scoring
+from runs.models import Score, Scoring
+from runs.registry import Said
+from runs.scoring import working
+from tests.runs.viewing import model, said
+from tests.workers.scorer.talking import Said as Answer
+from tests.workers.scorer.talking import lengths, talking
+
+ANSWERS = 5
+REFUSED = Answer('{"detail": "Not your token"}', 401)
+BROKEN = Answer('{"detail": "out of memory"}', 500)
+
+
+@pytest.fixture
+def run(experiment, runs_dir):
+    return model(experiment, "es", [said(n, f"answer {n}", 0.5, 1.0) for n in range(ANSWERS)])
+
+
+def begun(run, url, **what):
+    registry.register(
+        run.created_by, Said("scorer", "beaver", "0123456789", url, token_file=what.pop("token_file", ""))
+    )
+    return scoring.begin(run, run.created_by, "beaver", **what)
+
+
+def work(made):
+    jobs.score_answers()
+    made.refresh_from_db()
+    return made.state, made.done, made.total
+
+
+def test_a_job_scores_all_that_is_not_scored_and_says_so(run):
+    with talking(lengths) as server:
+        made = begun(run, server.url, step=500, split="eval")
+        assert (made.state, made.done, made.total) == ("going", 0, ANSWERS)
+        assert work(made) == ("done", ANSWERS, ANSWERS) and made.ended_at is not None
+        assert work(made) == ("done", ANSWERS, ANSWERS)
+    assert len(server.asked) == 1
+    assert Score.objects.filter(scorer="beaver", key="reward", value=8.0).count() == ANSWERS
+    with pytest.raises(scoring.CannotScore, match="beaver has scored all 5 answers of this"):
+        scoring.begin(run, run.created_by, "beaver")
+
+
+def test_what_breaks_off_waits_says_why_and_goes_on_where_it_stopped(run, monkeypatch):
+    monkeypatch.setattr(working, "PIECE", 2)
+    with talking(lengths, BROKEN, lengths) as server:
+        made = begun(run, server.url)
+        assert work(made) == ("going", 2, ANSWERS) and "gave no scores: 500" in made.reason
+        assert work(made) == ("done", ANSWERS, ANSWERS) and made.reason == ""
+    assert [len(asked.body["responses"]) for asked in server.asked] == [2, 2, 2, 1]
+
+
+def test_a_scorer_that_gives_too_few_scores_gives_none(run):
+    with talking(Answer(json.dumps({"rewards": [1.0], "costs": [1.0]}))) as server:
+        made = begun(run, server.url)
+        assert work(made) == ("going", 0, ANSWERS) and "rewards must be a list of 5 numbers" in made.reason
+    assert not Score.objects.exists()
+
+
+def test_after_ten_minutes_without_a_score_it_has_failed_and_may_be_resumed(run):
+    with talking(BROKEN) as server:
+        made = begun(run, server.url)
+        Scoring.objects.update(moved_at=timezone.now() - timedelta(minutes=11))
+        assert work(made)[0] == "failed" and made.reason.endswith("Nothing came for 10 minutes.")
+    with talking(lengths) as server:
+        registry.register(run.created_by, Said("scorer", "beaver", "0123456789", server.url))
+        assert scoring.resume(made).state == "going"
+        assert work(made) == ("done", ANSWERS, ANSWERS)
+    with pytest.raises(scoring.CannotScore, match="Only a scoring that failed or was cancelled"):
+        scoring.resume(made)
+
+
+def test_a_refusal_ends_it_at_once_with_what_the_scorer_said(run):
+    with talking(REFUSED) as server:
+        made = begun(run, server.url)
+        assert work(made)[0] == "failed" and "401" in made.reason and "Not your token" in made.reason
+    assert len(server.asked) == 1
+
+
+def test_cancelled_it_asks_no_more_and_keeps_what_it_has(run, monkeypatch):
+    monkeypatch.setattr(working, "PIECE", 2)
+    with talking(lambda asked: lengths(asked)) as server:
+        made = begun(run, server.url)
+        moved = working._going
+
+        def cancelled(of):
+            scoring.cancel(of)
+            return moved(of)
+
+        monkeypatch.setattr(working, "_going", cancelled)
+        assert work(made)[0] == "cancelled"
+    assert len(server.asked) == 1 and Score.objects.filter(key="cost").count() == 2
+
+
+def test_of_two_jobs_one_is_at_it(run):
+    with talking(lengths) as server, connection.copy().cursor() as elsewhere:
+        made = begun(run, server.url)
+        elsewhere.execute("SELECT pg_advisory_lock(%s::int, %s::int)", [working.HELD, made.pk])
+        assert work(made) == ("going", 0, ANSWERS) and server.asked == []
+        elsewhere.execute("SELECT pg_advisory_unlock(%s::int, %s::int)", [working.HELD, made.pk])
+        elsewhere.connection.close()
+        assert work(made)[0] == "done"
+
+
+def test_one_scorer_scores_a_run_once_at_a_time(run):
+    with talking(lengths) as server:
+        begun(run, server.url)
+        with pytest.raises(scoring.CannotScore, match="beaver is scoring this run already"):
+            scoring.begin(run, run.created_by, "beaver", step=500)
+
+
+@pytest.mark.parametrize(
+    ("what", "why"),
+    [
+        ({"scorer": "x"}, "The scorer must be one of beaver, not 'x'"),
+        ({"step": 7}, "step must be one of 500, not 7"),
+        ({"split": "train"}, "split must be one of eval, not 'train'"),
+    ],
+)
+def test_what_cannot_be_scored_is_said_with_what_can(run, what, why):
+    registry.register(run.created_by, Said("scorer", "beaver", "0123456789", "http://127.0.0.1:9"))
+    with pytest.raises(scoring.CannotScore, match=why):
+        scoring.begin(run, run.created_by, **{"scorer": "beaver", **what})
+
+
+def test_a_members_scorer_is_called_at_hosts_that_an_admin_named_and_gets_no_file(run, tmp_path, settings):
+    ada, secret = run.created_by, tmp_path / "secret"
+    secret.write_text("of the site\n")
+    registry.register(ada, Said("scorer", "inside", "0123456789", "http://169.254.169.254/latest"))
+    registry.register(ada, Said("scorer", "reader", "0123456789", "http://127.0.0.1:9", token_file=str(secret)))
+    assert scoring.choices(ada, run) == []
+    settings.SCORER_HOSTS = ["169.254.169.254"]
+    assert scoring.choices(ada, run) == ["inside"]
+    with talking(lengths) as server:
+        made = Scoring.objects.create(run=run, scorer="reader", asked_by=ada)
+        registry.register(ada, Said("scorer", "reader", "0123456789", server.url, token_file=str(secret)))
+        assert work(made)[0] == "failed" and "none of the hosts that this site calls scorers at" in made.reason
+        User.objects.filter(pk=ada.pk).update(is_superuser=True)
+        assert work(scoring.resume(Scoring.objects.get(pk=made.pk)))[0] == "done"
+    assert server.asked[0].headers["Authorization"] == "Bearer of the site"
+
+
+def test_the_tiny_models_are_offered_for_generated_requests_alone(run):
+    ada = run.created_by
+    assert scoring.choices(ada, run) == []
+    run.config = {**run.config, "task": {"name": "safety", "options": {}}}
+    assert scoring.choices(ada, run) == ["embedded"]
+    run.save()
+    assert work(scoring.begin(run, ada, "embedded"))[0] == "done"
+    run.config["task"]["options"]["train_file"] = "/data/train.jsonl"
+    assert scoring.choices(ada, run) == []
