@@ -16,6 +16,8 @@ from judging.models import Contestant, Tournament, Turn, Voter
 from runs.viewer import Columns
 from runs.viewer.columns import SPLIT
 
+NAME = "judging: met"
+
 
 @dataclass(frozen=True)
 class Met:
@@ -38,9 +40,14 @@ class Met:
 
 
 def met(columns: Columns) -> Met:
-    """Of the columns, as far as the person who looks may see. Two queries."""
-    if not columns.all:
-        return Met([], [], [], [], [])
+    """Of the columns, as far as the person who looks may see. Two queries the first time, none for the same columns."""
+    if NAME not in columns.known:
+        columns.known[NAME] = _met(columns) if columns.all else Met([], [], [], [], [])
+    found: Met = columns.known[NAME]
+    return found
+
+
+def _met(columns: Columns) -> Met:
     stands = [Q(run=column.run, step=column.step) for column in columns.all]
     seen = Tournament.objects.visible_to(columns.person)
     found = Contestant.objects.filter(reduce(or_, stands), split=SPLIT, tournament__in=seen)

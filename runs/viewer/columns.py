@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from string import ascii_uppercase
+from typing import Any
 
 from django.utils.translation import gettext
 
@@ -52,6 +53,8 @@ class Columns:
     all: list[Column]
     pin: int = 0
     problems: list[str] = field(default_factory=list)
+    known: dict[str, Any] = field(default_factory=dict, compare=False)
+    """What tellers have found out about these columns, each under a name of its own."""
 
     @property
     def pinned(self) -> Column:

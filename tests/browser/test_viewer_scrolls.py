@@ -1,0 +1,39 @@
+"""Long answers side by side scroll together or stand whole, by keys too, and the browser remembers which."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from runs.models import Experiment
+from tests.browser.test_accessibility import faults
+from tests.runs.viewing import address as viewer_address
+from tests.runs.viewing import model, said
+
+
+def test_long_answers_scroll_together_or_stand_whole_and_the_browser_remembers(
+    signed_in: Page, address: str, experiment: Experiment, runs_dir: Path
+) -> None:
+    long = [
+        model(experiment, name, [said(0, "\n".join(f"Line {n}" for n in range(lines)), 0.0, None)], seed=lines)
+        for name, lines in (("base", 60), ("tuned", 120))
+    ]
+    page = signed_in
+    page.goto(address + viewer_address(*long))
+    answers = page.locator(".answer-text")
+    page.keyboard.press("s")
+    expect(page.get_by_role("button", name="Scroll columns together")).to_have_attribute("aria-pressed", "true")
+    answers.nth(0).focus()
+    page.keyboard.press("End")
+    at_the_end = "e => Math.abs(e.scrollHeight - e.clientHeight - e.scrollTop) <= 1 && e.scrollTop > 0"
+    for answer in (answers.nth(0), answers.nth(1)):
+        expect(answer).to_be_visible()
+        page.wait_for_function(at_the_end, arg=answer.element_handle())
+    page.keyboard.press("x")
+    page.reload()
+    for name in ("Long answers whole", "Scroll columns together"):
+        expect(page.get_by_role("button", name=name)).to_have_attribute("aria-pressed", "true")
+    for answer in answers.all():
+        assert answer.evaluate("e => e.scrollHeight <= e.clientHeight + 1")
+    assert faults(page) == "[]"
