@@ -45,7 +45,7 @@ def entries(document: Mapping[str, Any], name: str, told: Told) -> Iterator[Entr
     """The records of each seed, in the order of the file."""
     settings = of_name(name) | _settings(document)
     for part, (seed, result) in enumerate(document["seed_results"].items()):
-        found = Found(part, KIND, settings=settings | {"seed": _whole(seed)}, suffix=", evaluated")
+        found = Found(part, KIND, settings=settings | {"seed": _seed_named(seed)}, suffix=", evaluated")
         found.method = vocabulary.slug(str(settings.get("method") or document.get("algorithm") or ""))[:20]
         found.seed, found.started_at = seed_of(found.settings), _moment(document.get("timestamp"))
         found.job_id = _job_id(document.get("slurm"))
@@ -54,8 +54,8 @@ def entries(document: Mapping[str, Any], name: str, told: Told) -> Iterator[Entr
 
 
 def _seed(found: Found, seed: str, result: Any, document: Mapping[str, Any], told: Told) -> Iterator[Entry]:
-    if not isinstance(result, dict) or "error" in result:
-        why = result.get("error") if isinstance(result, dict) else f"it is {type(result).__name__} and no object"
+    if not isinstance(result, dict) or _error(result):
+        why = _error(result) if isinstance(result, dict) else f"it is {type(result).__name__} and no object"
         found.state, found.reason = State.FAILED, f"Its evaluation failed: {why}"[:1000]
         told.remark(f"seed {seed}", f"was not evaluated: {why}"[:500])
         yield Entry(found)
@@ -164,7 +164,7 @@ def _check_aggregate(document: Mapping[str, Any], told: Told) -> None:
     if not isinstance(aggregate, dict):
         return
     whole = [
-        r["reward"] for r in results if isinstance(r, dict) and isinstance(r.get("reward"), dict) and "error" not in r
+        r["reward"] for r in results if isinstance(r, dict) and isinstance(r.get("reward"), dict) and not _error(r)
     ]
     means = [real(reward.get("mean")) for reward in whole]
     known = np.array([mean for mean in means if mean is not None])
@@ -177,6 +177,16 @@ def _check_aggregate(document: Mapping[str, Any], told: Told) -> None:
         told.facts.append(f"its aggregate is that of its {len(known)} seeds: reward {ours[0]:.6g} ± {ours[1]:.6g}")
     else:
         told.remark("aggregate", f"says {said[0]} ± {said[1]}; its {len(known)} seeds give {ours[0]} ± {ours[1]}")
+
+
+def _error(result: Mapping[str, Any]) -> Any:
+    """What went wrong with a seed; empty where nothing did."""
+    return result.get("error") or ("it does not say why" if result.keys() == {"error"} else "")
+
+
+def _seed_named(name: str) -> int | None:
+    """`3`, `seed_3` -> 3."""
+    return _whole(name.strip().lower().removeprefix("seed").lstrip(" _-"))
 
 
 def _whole(value: Any) -> int | None:

@@ -43,9 +43,11 @@ def tag_of(file: File) -> tuple[str, str]:
     return (match[1], match[2]) if match else ("", "")
 
 
-def is_points(head: bytes) -> bool:
-    """True for the first bytes of a file whose first line is a scored answer."""
-    return all(f'"{key}":'.encode() in head.partition(b"\n")[0] for key in ("prompt", "response", "reward", "cost"))
+def is_points(line: bytes) -> bool:
+    """True for the first line of a file that is a scored answer; of one that goes on for too long, what it begins with
+    must do."""
+    keys = ("prompt", "response", "reward", "cost") if line.rstrip().endswith(b"}") else ("prompt", "response")
+    return line.startswith(b"{") and all(re.search(rf'"{key}"\s*:'.encode(), line) for key in keys)
 
 
 def is_summary(value: Any) -> bool:
@@ -79,8 +81,9 @@ def entries(files: Sequence[File], told: Told) -> Iterator[Entry]:
 def _answers(points: File | None, held: Arrays, step: int, told: Told) -> Iterator[Response]:
     if points is not None:
         with points.open() as opened:
-            for line in lines(opened, told):
-                if line.text.strip() and (made := _answer(line, step, told)) is not None:
+            said = (line for line in lines(opened, told) if line.text.strip())
+            for row, line in enumerate(said):
+                if (made := _answer(line, row, step, told)) is not None:
                     yield made
     elif "Rs" in held and "Cs" in held:
         for row, (reward, cost) in enumerate(zip(held["Rs"].tolist(), held["Cs"].tolist(), strict=False)):
@@ -88,9 +91,11 @@ def _answers(points: File | None, held: Arrays, step: int, told: Told) -> Iterat
                 yield safety.answer(step, row, (reward, cost))
             else:
                 told.remark(f"row {row}", "has no reward and cost that are finite numbers: left out")
+    elif held:
+        told.remark("", f"holds {' and '.join(held)} alone: an answer takes Rs and Cs, or a line of points")
 
 
-def _answer(line: Line, step: int, told: Told) -> Response | None:
+def _answer(line: Line, row: int, step: int, told: Told) -> Response | None:
     try:
         said = json.loads(line.text)
     except (ValueError, RecursionError) as error:
@@ -101,7 +106,7 @@ def _answer(line: Line, step: int, told: Told) -> Response | None:
         told.at_line(line.number, "must hold a prompt and a response, and a reward and a cost that are finite numbers")
         return None
     prompt, text = said["prompt"], said["response"]
-    return safety.answer(step, line.number - 1, measured, prompt, text, categories=categories_of(said))
+    return safety.answer(step, row, measured, prompt, text, categories=categories_of(said))
 
 
 def _arrays(parts: Mapping[str, File], told: Told) -> dict[str, NDArray[Any]]:
@@ -171,6 +176,14 @@ def _check(
             told.remark("its summary", f"says {summary['counts']}; its answers give {counts}")
         else:
             told.facts.append(f"its quadrants are {', '.join(f'{name} {n}' for name, n in counts.items())}")
+    for name, ours in zip(("Rs", "Cs"), np.array(scored).T, strict=True):
+        if len(held.get(name, ours)) != len(ours):
+            # Rows that were left out are named already.
+            is_other = not told.remarks
+        else:
+            is_other = not np.allclose(held.get(name, ours), ours)
+        if is_other:
+            told.remark(f"its {name}", "are not those of its answers, which are kept")
     if len(held.get("labels", ())) == len(scored):
         labels = safety.labels(scored)
         wrong = int((held["labels"] != labels).sum())

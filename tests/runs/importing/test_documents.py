@@ -101,6 +101,13 @@ def test_a_seed_that_failed_says_why():
     assert remarks[0] == "seed 0: was not evaluated: checkpoint missing"
 
 
+def test_an_error_that_is_none_is_none_and_a_seed_may_be_called_so():
+    entries, remarks, _ = evaluated({"seed_results": {"seed_3": seed(error=None), "4": {"error": None}}})
+    assert [(entry.found.seed, entry.found.state) for entry in entries if entry.record is None] == [(4, "failed")]
+    assert {entry.found.seed for entry in entries} == {3, 4}
+    assert remarks == ["seed 4: was not evaluated: it does not say why"]
+
+
 def test_missing_and_added_keys_cost_only_themselves():
     result = {"reward": {"mean": -1.0}, "win_rate": 0.5, "format": {"rate": 0.25}, "completions": "none"}
     entries, remarks, _ = evaluated({"seed_results": {"7": result, "x": {}, "y": 3}})

@@ -197,3 +197,35 @@ def test_a_line_may_name_its_prompts_categories(ada, folder):
     bring_in(folder, ada)
     assert Prompt.objects.get(row=2).categories == ["Drugs", "source: web"]
     assert Prompt.objects.filter(categories=[]).count() == 9
+
+
+def test_rows_keep_their_places_whatever_stands_around_the_lines(ada, folder):
+    alignment.write(folder, "ES-500", alignment.prompts(10, 6, 4))
+    path = folder / "ES-500_points.jsonl"
+    first, *others = path.read_text().splitlines()
+    long = json.dumps(json.loads(first) | {"response": "x" * 10_000}).replace('": ', '" : ')
+    path.write_text("\ufeff\n" + "\r\n\r\n".join([long, *others]))
+    (run,) = bring_in(folder, ada).made
+    rows = Response.objects.filter(run=run).order_by("prompt__row")
+    assert list(rows.values_list("prompt__row", flat=True)) == list(range(10))
+    assert [row.reward for row in rows] == np.load(folder / "ES-500_Rs.npy").tolist()
+
+
+def test_arrays_that_are_not_those_of_the_answers_are_told(ada, folder):
+    alignment.write(folder, "ES-500", alignment.prompts(10, 6, 4))
+    np.save(folder / "ES-500_Rs.npy", np.zeros((10, 1), np.float32))
+    (outcome,) = bring_in(folder, ada).outcomes
+    assert [str(one) for one in outcome.told.remarks] == ["its Rs: are not those of its answers, which are kept"]
+
+
+def test_rewards_without_costs_are_told(ada, folder):
+    np.save(folder / "x_Rs.npy", np.zeros(3))
+    (outcome,) = bring_in(folder, ada).outcomes
+    assert str(outcome.told.remarks[0]).startswith("holds Rs alone")
+
+
+def test_a_final_evaluation_without_its_samples_keeps_its_means(ada, folder):
+    document = {"metrics": {"mean_reward": 1.5, "mean_cost": -1.0, "total_samples": 9}, "per_sample_results": []}
+    (folder / "final_eval_results.json").write_text(json.dumps(document))
+    (run,) = bring_in(folder, ada).made
+    assert latest(run) == {"reward/mean": 1.5, "cost/mean": -1.0, "eval/n": 9.0}
