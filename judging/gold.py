@@ -1,9 +1,10 @@
 """Files of pairs whose better answer people have told -> gold sets. A line that does not fit is named, none is guessed.
 
-JSON lines. Two formats, told apart by their keys:
+JSON lines, or one JSON list. Three formats, told apart by their keys:
 
 ours          prompt, response_a, response_b, expected {"helpfulness": "a" | "b" | "tie", …}; category, if any
 PKU-SafeRLHF  prompt, response_0, response_1, better_response_id, safer_response_id
+LLMBar        input, output_1, output_2, label (1 or 2: which one follows the instruction, and so helps)
 """
 
 from __future__ import annotations
@@ -23,6 +24,12 @@ PAIRS_AT_MOST = 20_000
 BYTES_AT_MOST = 50_000_000
 TEXT_AT_MOST = 100_000
 EXPECTED = ("a", "b", "tie")
+TEXTS = {
+    "response_0": ("prompt", "response_0", "response_1"),
+    "output_1": ("input", "output_1", "output_2"),
+}
+"""A key that only one format has -> where its prompt and its two answers stand."""
+OURS = ("prompt", "response_a", "response_b")
 PKU = {"better_response_id": "helpfulness", "safer_response_id": "harmlessness"}
 BATCH = 1000
 
@@ -49,25 +56,32 @@ def keep(owner: User, name: str, data: bytes, *, is_private: bool = False) -> Go
 
 def _pairs(data: bytes, criteria: set[str]) -> Iterator[GoldPair]:
     try:
-        lines = data.decode().splitlines()
+        text = data.decode().removeprefix("\ufeff")
     except UnicodeDecodeError:
         raise CannotRead(gettext("The file is not UTF-8 text.")) from None
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
+    is_list = text.lstrip().startswith("[")
+    for number, row in enumerate(_listed(text) if is_list else text.split("\n"), 1):
+        if isinstance(row, str) and not row.strip():
             continue
         try:
-            yield _pair(json.loads(line), criteria)
+            yield _pair(row if is_list else json.loads(row), criteria)
         except (ValueError, RecursionError) as error:
             why = gettext("is no JSON") if isinstance(error, json.JSONDecodeError | RecursionError) else str(error)
             raise CannotRead(gettext("Line %(n)s %(why)s.") % {"n": number, "why": why}) from None
 
 
+def _listed(text: str) -> list[Any]:
+    try:
+        return list(json.loads(text))
+    except (ValueError, RecursionError):
+        raise CannotRead(gettext("The file begins as a JSON list and is none.")) from None
+
+
 def _pair(row: Any, criteria: set[str]) -> GoldPair:
     if not isinstance(row, Mapping):
         raise ValueError(gettext("is no JSON object"))
-    is_pku = "response_0" in row
-    a, b = ("response_0", "response_1") if is_pku else ("response_a", "response_b")
-    expected = _of_pku(row) if is_pku else row.get("expected")
+    prompt, a, b = next((keys for key, keys in TEXTS.items() if key in row), OURS)
+    expected = _of_pku(row) if a == "response_0" else _of_llmbar(row) if a == "output_1" else row.get("expected")
     if not isinstance(expected, dict) or not expected or not all(said in EXPECTED for said in expected.values()):
         raise ValueError(gettext("has no expected outcome: a criterion with one of %s") % ", ".join(EXPECTED))
     if unknown := sorted(set(expected) - criteria):
@@ -75,13 +89,17 @@ def _pair(row: Any, criteria: set[str]) -> GoldPair:
         raise ValueError(said % {"unknown": ", ".join(unknown), "known": ", ".join(sorted(criteria)) or "–"})
     category = row.get("category", "")
     return GoldPair(
-        prompt=_text(row, "prompt"), text_a=_text(row, a), text_b=_text(row, b), expected=expected,
+        prompt=_text(row, prompt), text_a=_text(row, a), text_b=_text(row, b), expected=expected,
         category=category[:200] if isinstance(category, str) else "",
     )  # fmt: skip
 
 
 def _of_pku(row: Mapping[str, Any]) -> dict[str, str]:
     return {PKU[key]: "ab"[row[key]] for key in PKU if type(row.get(key)) is int and row[key] in (0, 1)}
+
+
+def _of_llmbar(row: Mapping[str, Any]) -> dict[str, str]:
+    return {"helpfulness": "ab"[row["label"] - 1]} if type(row.get("label")) is int and row["label"] in (1, 2) else {}
 
 
 def _text(row: Mapping[str, Any], key: str) -> str:

@@ -30,6 +30,17 @@ def lines(*rows: Any) -> bytes:
     return "\n".join([*map(json.dumps, rows), ""]).encode()
 
 
+def test_llmbar_and_lists_are_read_too(ada: User) -> None:
+    rows = [{"input": "?", "output_1": "yes", "output_2": "no", "label": label} for label in (1, 2)]
+    made = keep(ada, "list", json.dumps([*rows, PKU], indent=1).encode())
+    assert [pair.expected.get("helpfulness") for pair in made.pairs.order_by("place")] == ["a", "b", "a"]
+    assert {(pair.prompt, pair.text_a, pair.text_b) for pair in made.pairs.all()} == {("?", "yes", "no")}
+    with pytest.raises(CannotRead, match="Line 2 has no expected outcome"):
+        keep(ada, "wrong", json.dumps([rows[0], {**rows[0], "label": 0}]).encode())
+    with pytest.raises(CannotRead, match="begins as a JSON list and is none"):
+        keep(ada, "cut", b'[{"input": ')
+
+
 def test_both_formats_are_told_apart_and_keep_their_order(ada: User) -> None:
     made = keep(ada, "mixed", lines(OURS, PKU))
 
@@ -46,7 +57,7 @@ def test_both_formats_are_told_apart_and_keep_their_order(ada: User) -> None:
         (b"", "1 to 20000 pairs, not 0"),
         (b"\xff", "not UTF-8"),
         (lines(OURS) + b"{", "Line 2 is no JSON"),
-        (b"[" * 100_000, "Line 1 is no JSON"),
+        (b"[" * 100_000, "begins as a JSON list and is none"),
         (lines([1]), "Line 1 is no JSON object"),
         (lines(OURS | {"expected": {}}), "has no expected outcome: a criterion with one of a, b, tie"),
         (lines(OURS | {"expected": {"helpfulness": "A"}}), "one of a, b, tie"),
