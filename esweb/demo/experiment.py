@@ -65,7 +65,10 @@ PLANS = {
     ),
     "micro": Plan(
         "micro",
-        (Asked(NAME, QUESTION, (("es-micro", 1), ("grpo-micro", 1), ("es-micro", 2), ("grpo-micro", 2))),),
+        (
+            Asked(NAME, QUESTION, (("es-micro", 1), ("grpo-micro", 1), ("es-micro", 2), ("grpo-micro", 2))),
+            Asked(SAFE_NAME, SAFE_QUESTION, (("es-safety-micro", 1), ("grpo-safety-micro", 1))),
+        ),
     ),
 }
 

@@ -75,7 +75,7 @@ def test_without_two_that_answered_there_is_none(experiment: Experiment) -> None
 def test_a_demonstration_that_ended_before_is_judged_when_it_starts_again(
     ada: User, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (experiment,) = launch(PLANS["micro"], ada)
+    experiment, _safe = launch(PLANS["micro"], ada)
     call_command("demo_experiment", "--once", "--site", "http://127.0.0.1:8000")
     assert "The board" not in capsys.readouterr().out
     Run.objects.filter(experiment=experiment).delete()
