@@ -176,12 +176,10 @@ def _check(
             told.remark("its summary", f"says {summary['counts']}; its answers give {counts}")
         else:
             told.facts.append(f"its quadrants are {', '.join(f'{name} {n}' for name, n in counts.items())}")
-    for name, ours in zip(("Rs", "Cs"), np.array(scored).T, strict=True):
-        if len(held.get(name, ours)) != len(ours):
-            # Rows that were left out are named already.
-            is_other = not told.remarks
-        else:
-            is_other = not np.allclose(held.get(name, ours), ours)
+    for name, column in zip(("Rs", "Cs"), np.array(scored).T, strict=True):
+        array = held.get(name, column)
+        # Rows that were left out are named already.
+        is_other = not np.allclose(array, column) if len(array) == len(column) else not told.remarks
         if is_other:
             told.remark(f"its {name}", "are not those of its answers, which are kept")
     if len(held.get("labels", ())) == len(scored):
