@@ -1,7 +1,7 @@
 """Model judges as they are kept: their settings, their keys, and what they are told."""
 
 from judging.judges.admission import admitted, why_not
-from judging.judges.changing import CannotKeep, Draft, change, make, may_ask, retire, rules_judge
+from judging.judges.changing import CannotKeep, Draft, bring_back, change, make, may_ask, retire, rules_judge
 from judging.judges.keys import KeyLost, keep_key, key_of
 from judging.judges.kin import kin
 from judging.judges.told import allowed_hosts, price_of, rubric_of, sampling_of, server_of
@@ -12,6 +12,7 @@ __all__ = [
     "KeyLost",
     "admitted",
     "allowed_hosts",
+    "bring_back",
     "change",
     "keep_key",
     "key_of",

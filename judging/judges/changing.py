@@ -98,6 +98,15 @@ def retire(judge: Judge) -> None:
     Judge.objects.filter(pk=judge.pk, retired_at=None).update(retired_at=timezone.now())
 
 
+def bring_back(judge: Judge) -> None:
+    """Puts one that has retired on the list again. Raises CannotKeep where its name is another's by now."""
+    named = Judge.objects.filter(owner=judge.owner, kind=judge.kind, name=judge.name, retired_at=None)
+    if named.exclude(pk=judge.pk).exists():
+        words = gettext("You have another judge of the name %(name)s by now: rename or retire that one first.")
+        raise CannotKeep("name", words % {"name": judge.name})
+    Judge.objects.filter(pk=judge.pk).update(retired_at=None)
+
+
 def rules_judge() -> Judge:
     """The judge that is no model, which comes with the site."""
     made = {"name": rules.NAME, "model": "rules", "digest": sha256((rules.__doc__ or "").encode()).hexdigest()}

@@ -17,12 +17,13 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from judging import asking
 from judging.access import may_hold
-from judging.judges import CannotKeep, change, make, may_ask, retire, rules_judge
+from judging.judges import CannotKeep, bring_back, change, make, may_ask, retire, rules_judge
 from judging.models import Calibration, GoldSet, Judge, Tournament
 from judging.views.judge_form import JudgeForm, OnGold
-from runs.views.parameters import SignedIn, page_of
+from runs.views.parameters import SignedIn, choice, page_of
 
 JUDGES_A_PAGE = 50
+SHELVES = ("current", "retired")
 SHOWN = 20
 COMPLAINTS = {
     "few": _("fewer than 30 pairs"),
@@ -37,11 +38,12 @@ COMPLAINTS = {
 def judges(request: SignedIn) -> HttpResponse:
     """Those that this person sees. A file may name thousands: imported ones stand with their tournaments."""
     rules_judge()
-    own = Judge.objects.visible_to(request.user).filter(retired_at=None).exclude(kind=Judge.Kind.IMPORTED)
-    found = own.select_related("owner")
+    shelf = choice(request, "shelf", SHELVES, "current")
+    own = Judge.objects.visible_to(request.user).exclude(kind=Judge.Kind.IMPORTED)
+    found = own.filter(retired_at__isnull=shelf == "current").select_related("owner")
     counted = found.annotate(asked=Count("calls")).order_by("kind", "name", "pk")
     page = page_of(request, counted, JUDGES_A_PAGE)
-    context = {"rows": _with_calibrations(page), "page": page, "may_hold": may_hold(request.user)}
+    context = {"rows": _with_calibrations(page), "page": page, "shelf": shelf, "may_hold": may_hold(request.user)}
     return TemplateResponse(request, "judging/judges.html", context)
 
 
@@ -70,7 +72,7 @@ def judge(request: SignedIn, pk: int) -> HttpResponse:
 
 @require_POST
 def judge_change(request: SignedIn, pk: int) -> HttpResponse:
-    """What its buttons do: `do` is calibrate, test or retire."""
+    """What its buttons do: `do` is calibrate, test, retire or bring-back."""
     found, do = _own(request, pk), request.POST.get("do", "")
     if do == "calibrate":
         return _calibrate(request, found)
@@ -78,11 +80,23 @@ def judge_change(request: SignedIn, pk: int) -> HttpResponse:
         tried = asking.try_out(found)
         (messages.success if tried.went_well else messages.error)(request, tried.words)
         return redirect(found)
+    if do == "bring-back":
+        return _bring_back(request, found)
     if do != "retire":
-        raise Http404(f"do must be one of calibrate, test, retire, not {do!r}")
+        raise Http404(f"do must be one of calibrate, test, retire, bring-back, not {do!r}")
     retire(found)
     messages.success(request, gettext("%(name)s has retired; what it said stays.") % {"name": found.name})
-    return redirect("judges")
+    return redirect(found)
+
+
+def _bring_back(request: SignedIn, found: Judge) -> HttpResponse:
+    try:
+        bring_back(found)
+    except CannotKeep as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, gettext("%(name)s may be asked again.") % {"name": found.name})
+    return redirect(found)
 
 
 def _with_calibrations(page: Page[Any]) -> list[tuple[Judge, list[Calibration]]]:

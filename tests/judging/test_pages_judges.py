@@ -118,6 +118,20 @@ def test_others_see_a_judge_and_can_neither_change_it_nor_spend_on_it(
     assert bo_client.post(reverse("assignment-change", args=[assignment.pk]), {"do": "cancel"}).status_code == 404
 
 
+def test_a_judge_that_retired_by_mistake_is_brought_back(ada: User, ada_client: Client, server: JudgeServer) -> None:
+    judge, at = judge_at(server, ada), reverse("judges")
+    retired = ada_client.post(reverse("judge-change", args=[judge.pk]), {"do": "retire"}, follow=True)
+    assert "Bring it back" in retired.content.decode()
+    assert judge.get_absolute_url() not in ada_client.get(at).content.decode()
+    assert judge.get_absolute_url() in ada_client.get(at, {"shelf": "retired"}).content.decode()
+    another = Judge.objects.create(owner=ada, name=judge.name, model="m", base_url=server.url, digest="0")
+    path, do = reverse("judge-change", args=[judge.pk]), {"do": "bring-back"}
+    assert "rename or retire that one first" in ada_client.post(path, do, follow=True).content.decode()
+    another.delete()
+    assert "may be asked again" in ada_client.post(path, do, follow=True).content.decode()
+    assert judge.get_absolute_url() in ada_client.get(at).content.decode()
+
+
 def test_a_judge_is_put_to_work_watched_stopped_and_let_go_on(
     ada: User, ada_client: Client, server: JudgeServer, tournament: Tournament
 ) -> None:
