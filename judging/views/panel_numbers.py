@@ -6,6 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext
+
+from runs.charts.words import MINUS, THIN
+
 Said = Mapping[str, Any]
 """An estimate or a range, as plain values."""
 WIDTH = 100.0
@@ -23,6 +27,24 @@ class Shown:
     digits: int
     unit: str = ""
     signed: bool = False
+
+    @property
+    def words(self) -> str:
+        """The number with its unit; nothing where there is none."""
+        if self.value is None:
+            return ""
+        return f"{self._written(self.value)}{THIN}{self.unit}" if self.unit else self._written(self.value)
+
+    @property
+    def between(self) -> str:
+        """Its interval; nothing where there is none."""
+        if self.low is None or self.high is None:
+            return ""
+        return f"[{self._written(self.low)}, {self._written(self.high)}]"
+
+    def _written(self, number: float) -> str:
+        sign = "+" if self.signed and round(number, self.digits) > 0 else ""
+        return f"{sign}{number:.{self.digits}f}".replace("-", MINUS)
 
 
 @dataclass(frozen=True)
@@ -64,9 +86,9 @@ def share(said: Said) -> Shown:
 
 
 def points(said: Said) -> Shown:
-    """A difference of shares, in per cent of 1, with its sign."""
+    """A difference of shares, in percentage points, with its sign."""
     found = _scaled(said, 100.0, 1, "")
-    return Shown(found.value, found.low, found.high, found.why, found.digits, "", signed=True)
+    return Shown(found.value, found.low, found.high, found.why, found.digits, gettext("points"), signed=True)
 
 
 def coefficient(said: Said) -> Shown:

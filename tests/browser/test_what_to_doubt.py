@@ -21,7 +21,7 @@ def test_it_reads_on_a_phone_and_leads_to_the_answers(
     page = signed_in
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(address + tournament.get_absolute_url())
-    page.get_by_role("link", name="Position, ties, length").click()
+    page.get_by_role("link", name="What to doubt").click()
     expect(page.get_by_role("heading", name="Contested comparisons")).to_be_visible()
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
