@@ -47,7 +47,7 @@ def run_of(experiment: Experiment, person: User, demand: Demand, name: str, pres
     config = demand.config
     return Run(
         experiment=experiment,
-        name=name or f"{preset or config.method}, seed {config.seed}",
+        name=name or f"{preset or config.method} seed {config.seed}",
         preset=preset,
         method=config.method,
         seed=config.seed,

@@ -21,7 +21,7 @@ def test_a_run_comes_with_its_first_attempt(experiment: Experiment, ada: User, l
     attempt = attempt_of(run)
     assert (attempt.key, attempt.n, attempt.state) == (f"esweb-{run.uid}-a1", 1, State.CREATED.value)
     assert attempt.cluster == local
-    assert (run.name, run.method, run.seed, run.state) == ("es-micro, seed 0", "es", 0, "created")
+    assert (run.name, run.method, run.seed, run.state) == ("es-micro seed 0", "es", 0, "created")
     assert run.config == RunConfig.from_json(config).to_json()
     assert [event.why for event in attempt.events.all()] == ["created, to run on local"]
     assert not runs_dir.exists()
