@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
+from django.utils.translation import gettext
+
 from judging.boards import How
-from judging.leaderboard.by_category import is_narrow
+from judging.leaderboard.by_category import PROMPTS_AT_LEAST, is_narrow
 from judging.views.board_rows import order
 from judging.views.board_words import Said, count, elo, interval, percent
 from runs.charts import Table
@@ -47,13 +49,22 @@ def by_category(said: Said, how: How, criterion: str) -> dict[str, Any] | None:
     whole = {one["contestant"]: one for one in said["board"]["standings"]}
     names, shown = said["contestants"], found["shown"]
     rows = [(names[k], _cell(whole[names[k]]), [_cell(one["cells"][k]) for one in shown]) for k in order(said)]
-    return found | {"heads": [_head(one, how, criterion) for one in shown], "rows": rows}
+    heads = [_head(one, how, criterion) for one in shown]
+    return found | {"heads": heads, "rows": rows, "is_telling": any(one.why or one.sentences for one in heads)}
 
 
 def _head(one: Said, how: How, criterion: str) -> Head:
     query = "&".join([urlencode({"criterion": criterion}), replace(how, category=one["category"]).query])
     narrow = not one["why"] and is_narrow(one["prompts"])
-    return Head(one["category"], one["prompts"], one["votes"], query, narrow, one["why"], one["sentences"])
+    return Head(one["category"], one["prompts"], one["votes"], query, narrow, _why(one), one["sentences"])
+
+
+def _why(one: Said) -> Sequence[str]:
+    if one["prompts"] >= PROMPTS_AT_LEAST:
+        found: Sequence[str] = one["why"]
+        return found
+    words = gettext("fewer than %(least)s of its prompts were judged, which say nothing of how sure a rating is.")
+    return [words % {"least": PROMPTS_AT_LEAST}]
 
 
 def _cell(one: Said) -> Cell:

@@ -151,7 +151,7 @@ def test_the_page_shows_them_beside_the_whole_and_says_where_there_is_too_little
         assert f"n {cell['record']['votes']:g}" in said
     assert "4 have none" in said
     assert "8 prompts" in said and "few prompts" in said
-    assert "no ratings" in said and "It has 2 judged prompts" in said
+    assert "no ratings" in said and "Violence : fewer than 5 of its prompts were judged" in said
     assert re.search(r"– won \d+", said)
     assert f"?criterion=helpfulness&amp;category={BIG}" in panel
     assert f'<option value="{BIG}">{BIG} (8 prompts, {big["votes"]} verdicts)' in html

@@ -53,6 +53,7 @@ def test_every_answer_is_told_with_its_prompt_and_target(micro: Loaded, trained:
 
     examples = TASK.examples("eval")[:6]
     assert [(r.prompt_id, r.sample) for r in evaluation.responses] == [(e.id, s) for s in (0, 1, 2) for e in examples]
+    assert [r.categories for r in evaluation.responses[:6]] == [e.categories for e in examples] != [()] * 6
     first = evaluation.responses[0]
     assert (first.step, first.split, first.target) == (3, "eval", examples[0].target)
     assert first.prompt == examples[0].messages[-1]["content"]
