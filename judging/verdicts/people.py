@@ -1,25 +1,21 @@
-"""The only writer of verdicts: people's choices one by one, skips and take-backs, what model judges said, and files.
+"""What people say, one by one: choices, skips, take-backs, and that they saw whose answers they were.
 
-Every choice of a person carries a key of the browser's own. Sent twice, after a lost connection, it is kept once; so a
+Every choice carries a key of the browser's own. Sent twice, after a lost connection, it is kept once; so a
 browser may send again whatever it was not told of. What is replaced stays as history.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from django.db import connection, transaction
-from django.db.models import Q
+from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
 from judging.blinding import NAME
-from judging.models import SKIP, Comparison, Judge, Rubric, Side, Tournament, Turn, Verdict, Voter
-from judging.votes import Outcome
+from judging.models import SKIP, Comparison, Rubric, Side, Tournament, Turn, Verdict, Voter
 
 SIDES = ("left", "right")
 CHOICES = (*SIDES, "tie", "both_bad")
@@ -31,12 +27,6 @@ REASONS = {
     "broken": _("Something is wrong with the pair"),
 }
 SECONDS_AT_MOST = 24 * 3600.0
-BATCH = 2000
-COPY = """
-COPY judging_verdict (comparison_id, rubric_id, judge_id, voter_id, sample, outcome, score_a, score_b, length_a,
-length_b, first, reason, is_blind, key, at) FROM STDIN
-"""
-"""Ten times as quick as inserts, of which a file may need a hundred thousand."""
 
 
 class CannotVote(ValueError):
@@ -120,120 +110,6 @@ def reveal(voter: Voter, turn_id: int) -> Turn:
             turn.revealed_at = timezone.now()
             turn.save(update_fields=["revealed_at"])
     return turn
-
-
-@dataclass(frozen=True)
-class Judged:
-    """What a model judge said of a comparison, as it stood before it: A is who stood first.
-
-    scores: of who stood first and who stood second. call: None where nothing had to be asked, as by rules.
-    """
-
-    comparison: int
-    rubric: int
-    first: Side
-    outcome: Outcome
-    scores: tuple[float, float] | None = None
-    call: int | None = None
-    sample: int = 0
-
-    @property
-    def place(self) -> tuple[int, int, str, int]:
-        """One current verdict of a judge is here at most."""
-        return self.comparison, self.rubric, self.first.value, self.sample
-
-    @property
-    def from_a(self) -> tuple[str, float | None, float | None, int | None]:
-        """Outcome, a's score, b's score, call: from a's side, wherever a stood."""
-        first, second = self.scores or (None, None)
-        if self.first is Side.A:
-            return self.outcome.name.lower(), first, second, self.call
-        turned = {Outcome.A: Outcome.B, Outcome.B: Outcome.A}.get(self.outcome, self.outcome)
-        return turned.name.lower(), second, first, self.call
-
-
-def of_judge(judge: Judge, said: Sequence[Judged]) -> None:
-    """Keeps what a judge said in place of what it said before; the same said twice is kept once."""
-    with transaction.atomic():
-        places = {one.comparison for one in said}
-        list(Comparison.objects.select_for_update(no_key=True).filter(pk__in=places).order_by("pk").values_list("pk"))
-        current = {
-            (row.comparison_id, row.rubric_id, row.first, row.sample): row
-            for row in Verdict.objects.current().filter(judge=judge, comparison_id__in=places)
-        }
-        fresh = [one for one in said if not _is_kept(current.get(one.place), one)]
-        replaced = [current[one.place].pk for one in fresh if one.place in current]
-        Verdict.objects.filter(pk__in=replaced).update(replaced_at=timezone.now())
-        Verdict.objects.bulk_create([_of_judge(judge, one) for one in fresh], batch_size=BATCH)
-
-
-def _is_kept(row: Verdict | None, said: Judged) -> bool:
-    return row is not None and (row.outcome, row.score_a, row.score_b, row.call_id) == said.from_a
-
-
-def _of_judge(judge: Judge, said: Judged) -> Verdict:
-    outcome, score_a, score_b, call = said.from_a
-    return Verdict(
-        comparison_id=said.comparison, rubric_id=said.rubric, judge=judge, call_id=call, sample=said.sample,
-        outcome=outcome, score_a=score_a, score_b=score_b, first=said.first.value,
-    )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class OfFile:
-    """A judgment of a file, from a's side: by an imported judge, or by a person of whom only the name is known.
-
-    first: who stood first, "" where that is not known. sample: how many alike came before it in its file.
-    """
-
-    comparison: int
-    rubric: int
-    judge: int | None
-    voter: int | None
-    first: str
-    sample: int
-    outcome: Outcome
-    scores: tuple[float, float] | None = None
-    lengths: tuple[float, float] | None = None
-
-    @property
-    def place(self) -> tuple[int, int, int | None, int | None, str, int]:
-        """One current verdict is here at most; a person says it once, wherever the answers stood."""
-        return self.comparison, self.rubric, self.judge, self.voter, self.first if self.judge else "", self.sample
-
-    @property
-    def said(self) -> dict[str, Any]:
-        """What stands there."""
-        score_a, score_b = self.scores or (None, None)
-        length_a, length_b = self.lengths or (None, None)
-        return {
-            "outcome": self.outcome.name.lower(), "score_a": score_a, "score_b": score_b,
-            "length_a": length_a, "length_b": length_b, "first": self.first,
-        }  # fmt: skip
-
-
-def of_files(said: Sequence[OfFile]) -> tuple[int, int]:
-    """Keeps judgments of files, in their order, and tells (how many are new, how many took the place of others).
-
-    What is kept already stays as it is. No two of them have one place.
-    """
-    elsewhere = Q(judge__kind=Judge.Kind.IMPORTED) | Q(voter__imported_name__gt="")
-    rows = Verdict.objects.current().filter(elsewhere, comparison__in={one.comparison for one in said})
-    kept = {_place_of(row): row for row in rows}
-    fresh = [one for one in said if one.place not in kept or one.said.items() - vars(kept[one.place]).items()]
-    replaced = [kept[one.place].pk for one in fresh if one.place in kept]
-    Verdict.objects.filter(pk__in=replaced).update(replaced_at=timezone.now())
-    now = timezone.now()
-    with connection.cursor() as cursor, cursor.copy(COPY) as copy:
-        for one in fresh:
-            who = (one.comparison, one.rubric, one.judge, one.voter, one.sample)
-            copy.write_row((*who, *one.said.values(), "", True, "", now))
-    return len(fresh) - len(replaced), len(replaced)
-
-
-def _place_of(row: Verdict) -> tuple[int, int, int | None, int | None, str, int]:
-    first = row.first if row.judge_id else ""
-    return row.comparison_id, row.rubric_id, row.judge_id, row.voter_id, first, row.sample
 
 
 def _kept(voter: Voter, key: str) -> Verdict | None:
