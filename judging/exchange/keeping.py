@@ -10,7 +10,7 @@ from judging.exchange.pairs import Met, Pairs
 from judging.exchange.taking_part import NOT_NAMED, Contestants, Criteria, Judges
 from judging.models import Contestant, Side, Tournament
 from judging.verdicts import OfFile, of_files
-from judging.votes import TIE_THRESHOLD, Judgment, Outcome, Problem
+from judging.votes import TIE_THRESHOLD, Judgment, Outcome, Problem, is_alone
 
 TURNED = {Outcome.A: Outcome.B, Outcome.B: Outcome.A}
 ALIKE_AT_MOST = 30_000
@@ -80,7 +80,7 @@ class Keeper:
                 what = f"is one more judgment of {one.annotator!r} on the same pair than can be told apart"
                 kept.problems.append(Problem(place, what))
             else:
-                kept.alone += one.prompt == place
+                kept.alone += is_alone(one.prompt)
                 yield said
 
     def _met(self, one: Judgment) -> Met:

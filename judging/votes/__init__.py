@@ -1,5 +1,6 @@
 """Who was found better than whom: judgments of files, and the same as arrays. No Django below this line."""
 
+from judging.votes.alone import is_alone
 from judging.votes.arrays import Bools, Floats, Ints, Votes, votes
 from judging.votes.judgments import TIE_THRESHOLD, Judgment, criteria, lengths_apart, votes_of
 from judging.votes.outcomes import COUNTED, MISSING, Outcome, of_scores
@@ -22,6 +23,7 @@ __all__ = [
     "criteria",
     "each",
     "fastchat",
+    "is_alone",
     "lengths_apart",
     "listed",
     "of_scores",

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from judging.votes.alone import alone, is_alone
 from judging.votes.judgments import Judgment
 from judging.votes.rows import judgment
 
@@ -24,7 +27,8 @@ class Problem:
 
 @dataclass(frozen=True)
 class Judged:
-    """What files held, in their order. `without_prompt`: judgments that name no prompt; each counts as its own."""
+    """What files held, in their order. `without_prompt`: judgments that name no prompt; each counts as its own, which
+    is known again by what was judged (`judging.votes.alone`)."""
 
     judgments: tuple[Judgment, ...]
     problems: tuple[Problem, ...]
@@ -33,21 +37,21 @@ class Judged:
 
 def read(text: str, name: str) -> Judged:
     """The judgments of one file's text; every row that is none is a problem, and the others are kept."""
-    judgments, problems, alone = list[Judgment](), list[Problem](), 0
-    for place, one in each(_rows(text, name)):
+    judgments, problems = list[Judgment](), list[Problem]()
+    for _, one in each(_rows(text, name)):
         if isinstance(one, Problem):
             problems.append(one)
         else:
             judgments.append(one)
-            alone += one.prompt == place
-    return Judged(tuple(judgments), tuple(problems), alone)
+    return Judged(tuple(judgments), tuple(problems), sum(is_alone(one.prompt) for one in judgments))
 
 
 def each(rows: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Judgment | Problem]]:
-    """(place, what its row says) of (place, parsed row or why it cannot be parsed), one by one."""
+    """(place, what its row says) of (place, parsed row or why it cannot be parsed) of one file, one by one."""
+    before: Counter[bytes] = Counter()
     for place, row in rows:
         try:
-            yield place, row if isinstance(row, Problem) else judgment(row, alone=place)
+            yield place, row if isinstance(row, Problem) else judgment(row, partial(alone, row, before))
         except ValueError as error:
             yield place, Problem(place, str(error))
 

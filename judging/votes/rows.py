@@ -11,7 +11,7 @@ what no other program says: `judge_kind`: "person" where the judge was one; `con
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -36,7 +36,7 @@ CATEGORIES_AT_MOST = 32
 LARGEST = 1e300
 
 
-def judgment(row: Any, alone: str) -> Judgment:
+def judgment(row: Any, alone: Callable[[], str]) -> Judgment:
     """The judgment of a parsed row; `alone` names its prompt where the row names none. Raises ValueError."""
     if not isinstance(row, Mapping):
         raise ValueError("is not a JSON object")
@@ -46,7 +46,7 @@ def judgment(row: Any, alone: str) -> Judgment:
         _name(row, "model_a"),
         _name(row, "model_b"),
         criterion=_word(row, CRITERION),
-        prompt=_first(row, PROMPT) or alone,
+        prompt=_first(row, PROMPT) or alone(),
         annotator=_word(row, ANNOTATOR),
         scores=_pair(row, "scores"),
         verdict=_verdict(row["winner"]) if "winner" in row else None,

@@ -117,6 +117,16 @@ def test_one_json_list_is_read_as_arenas_publish_them(ada: User) -> None:
     assert set(Verdict.objects.values_list("outcome", flat=True)) == {"both_bad"} and Comparison.objects.count() == 3
 
 
+def test_judgments_without_prompts_are_counted_once_under_whatever_name_they_come(ada: User) -> None:
+    rows = [{"model_a": "ada", "model_b": "bo", "winner": "model_a", "judge": "eve"}] * 2
+    into = brought(ada, file(*rows, name="march.jsonl")).tournament
+
+    again = brought(ada, file(*rows, rows[0], name="copy of march.jsonl"), into=into)
+
+    assert again.sentence == "3 judgments read in march: 1 new; 2 known already."
+    assert Comparison.objects.count() == Verdict.objects.count() == 3
+
+
 def test_a_prompt_is_named_by_its_text_however_long_and_odd(ada: User) -> None:
     long = "why? \x00 " * 100
     rows = [ROW | {"prompt_id": long}, ROW | {"prompt_id": long + "!"}]

@@ -129,6 +129,22 @@ def test_who_names_no_prompt_is_counted_and_stands_alone():
     assert (found.without_prompt, len({made.prompt for made in found.judgments})) == (2, 2)
 
 
+def test_who_names_no_prompt_is_known_again_by_what_was_judged_under_whatever_name():
+    row = {key: value for key, value in ARENA.items() if key != "question_id"}
+    early, late = row | {"tstamp": 1}, row | {"tstamp": 2}
+
+    def prompts(*rows, name="x"):
+        return [made.prompt for made in read("\n".join(map(json.dumps, rows)), name).judgments]
+
+    first = prompts(row, early, row)
+    assert len(set(first)) == 3
+    assert prompts(row, early, row, late, name="renamed")[:3] == first, "it has gone on"
+    assert prompts(row | {"winner": "model_a"}, early, row) == first, "it says something else now"
+    assert prompts(late, row)[0] not in first
+    named = read(json.dumps(row | {"question_id": first[0]}), "again")
+    assert named.judgments[0].prompt == first[0] and named.without_prompt == 1
+
+
 WORDS = some.sampled_from(["", " ", "ada", "bo", "model_a", "tie", "\x1b[2J", "\ud800", "²", "x" * 300])
 PLAIN = some.none() | some.booleans() | some.integers() | some.floats() | WORDS
 ANYTHING = PLAIN | some.lists(PLAIN, max_size=3) | some.dictionaries(WORDS, PLAIN, max_size=2)
