@@ -1,17 +1,32 @@
 """Votes of several judges -> how far they agree, and whether standing first helped. No Django below this line."""
 
 from judging.agreement.contested import Contested, contested
-from judging.agreement.groups import Group, Without, among, between, without_each
+from judging.agreement.groups import NOT_FIXED, Group, Without, among, between, without_each
 from judging.agreement.labels import Labels, labels
-from judging.agreement.length import longer_share
-from judging.agreement.position import POLICIES, Swaps, by_policy, consistency, slot_share, swaps
-from judging.agreement.raters import All, Pair, pair, pairs, together
+from judging.agreement.length import NO_LENGTHS, longer_share
+from judging.agreement.position import (
+    NO_SIDES,
+    NOT_BOTH_WAYS,
+    POLICIES,
+    Swaps,
+    by_policy,
+    consistency,
+    slot_share,
+    swaps,
+)
+from judging.agreement.raters import NO_DECISION, NOTHING_SHARED, ONE_LABEL, All, Pair, pair, pairs, together
 from judging.agreement.resampling import Estimate
-from judging.agreement.scoring import Against, Alike, OfContestant, against
-from judging.agreement.ties import Ties, tie_rates
+from judging.agreement.scoring import NOTHING, Against, Alike, OfContestant, against
+from judging.agreement.ties import NEVER_MET, Ties, tie_rates
+
+UNDEFINED = (
+    ONE_LABEL, NOTHING_SHARED, NO_DECISION, NOT_FIXED, NO_LENGTHS, NO_SIDES, NOT_BOTH_WAYS, NOTHING, NEVER_MET,
+)  # fmt: skip
+"""Why an estimate may be none."""
 
 __all__ = [
     "POLICIES",
+    "UNDEFINED",
     "Against",
     "Alike",
     "All",

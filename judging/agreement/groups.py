@@ -10,18 +10,18 @@ import numpy as np
 from judging.agreement.alpha import alpha, coincidences
 from judging.agreement.kappa import cohen
 from judging.agreement.labels import TIE, Labels
-from judging.agreement.raters import NO_DECISION, NOTHING_SHARED, ONE_LABEL, raw
+from judging.agreement.raters import NO_DECISION, NOTHING_SHARED, ONE_LABEL, pair, raw
 from judging.agreement.resampling import Estimate, estimate
 from judging.votes import Floats, Ints
 
-OF_TWO = "n/a: κ is of two raters; of more there is α"
-TWO_KINDS = "n/a: α is of raters who stand for each other; two kinds of them do not"
+NOT_FIXED = "n/a: κ is of two raters, or of as many on every pair; of others there is α"
 
 
 @dataclass(frozen=True)
 class Group:
     """Two raters a time, one of each side, over all items that both judged. items: those that such two met on;
-    meetings: how often two met. kappa: Cohen's, of one side against the other; alpha: of raters of one kind."""
+    meetings: how often two met. kappa: Cohen's of two sides, Fleiss's of one where all items have as many raters.
+    alpha: Krippendorff's; between two sides, of coincidences of one label of each."""
 
     items: int
     meetings: int
@@ -48,22 +48,22 @@ def among(labels: Labels, raters: Sequence[int]) -> Group:
     """Raters of one kind against each other."""
     rated = only(labels, raters).rated()
     met = rated[:, :, None] * rated[:, None, :] - rated[:, :, None] * np.eye(labels.kinds)
-    together = coincidences(only(labels, raters))
     shared = rated.sum(axis=1) > 1
-    why, prompt = ONE_LABEL if shared.any() else NOTHING_SHARED, labels.prompt[shared]
-    nominal = estimate(together[shared], prompt, lambda drawn: alpha(drawn, "nominal"), why)
-    ordinal = estimate(together[shared], prompt, lambda drawn: alpha(drawn, "ordinal"), why)
+    kappa = _kappa(labels, raters, rated[shared], met[shared], labels.prompt[shared])
     # Every meeting stands in the table twice, once from each side.
-    return _group(met[shared] / 2, prompt, Estimate(None, why=OF_TWO), nominal, ordinal)
+    return _group(met[shared] / 2, labels.prompt[shared], kappa, coincidences(only(labels, raters))[shared])
 
 
 def between(labels: Labels, one: Sequence[int], other: Sequence[int]) -> Group:
     """Raters of one kind against those of another."""
-    met = only(labels, one).rated()[:, :, None] * only(labels, other).rated()[:, None, :]
+    left, right = (only(labels, side).rated() for side in (one, other))
+    met = left[:, :, None] * right[:, None, :]
     shared = met.any(axis=(1, 2))
-    why, prompt = ONE_LABEL if shared.any() else NOTHING_SHARED, labels.prompt[shared]
-    no_alpha = Estimate(None, why=TWO_KINDS)
-    return _group(met[shared], prompt, estimate(met[shared], prompt, cohen, why), no_alpha, no_alpha)
+    met, prompt = met[shared], labels.prompt[shared]
+    kappa = estimate(met, prompt, cohen, ONE_LABEL if shared.any() else NOTHING_SHARED)
+    # An item is worth as many labels as it has, as in coincidences of one kind: of one of each side they are the same.
+    weight = (left + right)[shared].sum(axis=1) / (2 * met.sum(axis=(1, 2)))
+    return _group(met, prompt, kappa, (met + met.transpose(0, 2, 1)) * weight[:, None, None])
 
 
 def without_each(labels: Labels) -> list[Without]:
@@ -80,8 +80,21 @@ def only(labels: Labels, raters: Sequence[int]) -> Labels:
     return replace(labels, rater=labels.rater[own], item=labels.item[own], label=labels.label[own])
 
 
-def _group(tables: Floats, prompt: Ints, kappa: Estimate, nominal: Estimate, ordinal: Estimate) -> Group:
-    """tables: float64[items, kinds, kinds]."""
+def _kappa(labels: Labels, raters: Sequence[int], rated: Floats, met: Floats, prompt: Ints) -> Estimate:
+    """Of raters of one kind; rated, met and prompt are of the items that they share."""
+    sides = [k for k in raters if (labels.rater == k).any()]
+    if len(sides) == 2:
+        return pair(labels, sides[0], sides[1]).kappa
+    if not len(rated):
+        return Estimate(None, why=NOTHING_SHARED)
+    number = rated.sum(axis=1)
+    # Where all items have as many raters, Cohen's formula on meetings told from both sides is Fleiss's.
+    return estimate(met, prompt, cohen, ONE_LABEL) if (number == number[0]).all() else Estimate(None, why=NOT_FIXED)
+
+
+def _group(tables: Floats, prompt: Ints, kappa: Estimate, together: Floats) -> Group:
+    """tables, together: what met, and how often by Krippendorff, float64[items, kinds, kinds]."""
+    why = ONE_LABEL if len(tables) else NOTHING_SHARED
     decided = np.delete(np.delete(tables, TIE, axis=1), TIE, axis=2)
     return Group(
         len(tables),
@@ -89,8 +102,8 @@ def _group(tables: Floats, prompt: Ints, kappa: Estimate, nominal: Estimate, ord
         estimate(tables, prompt, raw, NOTHING_SHARED),
         estimate(decided, prompt, raw, NO_DECISION),
         kappa,
-        nominal,
-        ordinal,
+        estimate(together, prompt, lambda drawn: alpha(drawn, "nominal"), why),
+        estimate(together, prompt, lambda drawn: alpha(drawn, "ordinal"), why),
     )
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from judging.agreement.resampling import Estimate, estimate, share
 from judging.votes import Outcome, Votes
 
+NO_LENGTHS = "n/a: no decided vote is on answers of known, unequal length"
 LENGTH = "length"
 """The feature: above 0 where a's answer is the longer one."""
 
@@ -19,4 +20,4 @@ def longer_share(votes: Votes) -> Estimate:
     chosen = votes.where(decided)
     longer_won = (chosen.outcome == Outcome.A) == (apart[decided] > 0)
     tables = np.stack([longer_won, np.ones(len(chosen))], axis=1).astype(np.float64)
-    return estimate(tables, chosen.prompt, share, "n/a: no decided vote is on answers of known, unequal length")
+    return estimate(tables, chosen.prompt, share, NO_LENGTHS)

@@ -10,6 +10,8 @@ from judging.agreement.labels import KINDS, TIE
 from judging.agreement.resampling import Estimate, estimate, share
 from judging.votes import Bools, Floats, Ints, Outcome, Votes
 
+NO_SIDES = "n/a: no decided vote says who stood first"
+NOT_BOTH_WAYS = "n/a: no pair was judged both ways round"
 POLICIES = {
     "as-is": "every game is a vote",
     "half": "two games of one pair are half a vote each",
@@ -44,7 +46,7 @@ def slot_share(votes: Votes) -> Estimate:
     decided = votes.where((votes.outcome <= Outcome.B) & (votes.shown_first != 0))
     first_won = (decided.outcome == Outcome.A) == (decided.shown_first == 1)
     tables = np.stack([first_won, np.ones(len(decided))], axis=1).astype(np.float64)
-    return estimate(tables, decided.prompt, share, "n/a: no decided vote says who stood first")
+    return estimate(tables, decided.prompt, share, NO_SIDES)
 
 
 def consistency(votes: Votes) -> Estimate:
@@ -52,7 +54,7 @@ def consistency(votes: Votes) -> Estimate:
     games, said = swaps(votes).games, toward(votes)
     alike = said[games[:, 0]] == said[games[:, 1]]
     tables = np.stack([alike, np.ones(len(games))], axis=1).astype(np.float64)
-    return estimate(tables, votes.prompt[games[:, 0]], share, "n/a: no pair was judged both ways round")
+    return estimate(tables, votes.prompt[games[:, 0]], share, NOT_BOTH_WAYS)
 
 
 def swaps(votes: Votes) -> Swaps:

@@ -3,7 +3,7 @@
 It hangs on the one router that runs' operations hang on, which so holds all of the API. `esweb.api` mounts it.
 """
 
-from judging.api import boards, files, invitations, judges, rubrics, tournaments
+from judging.api import boards, files, gold, invitations, judges, rubrics, tournaments
 from runs.api import router
 
-__all__ = ["boards", "files", "invitations", "judges", "router", "rubrics", "tournaments"]
+__all__ = ["boards", "files", "gold", "invitations", "judges", "router", "rubrics", "tournaments"]

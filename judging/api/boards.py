@@ -37,6 +37,11 @@ def read_board(
     level: Said = "",
     anchor: Said = "",
     prior: Said = "",
+    init: Said = "",
+    threshold: Said = "",
+    k: Said = "",
+    shuffle: Said = "",
+    failed: Said = "",
 ) -> BoardOut:
     """Ratings with intervals, differences and rank probabilities by one criterion, its first where none is named, as
     they were worked out last, with the board's hash. One asked for in another way than the usual is there once it was
@@ -44,11 +49,16 @@ def read_board(
     found = the_tournament(request.auth, pk)
     rubric = the_rubric(found, criterion)
     said = {"whose": whose, "category": category, "ties": ties, "swap": swap, "unit": unit, "level": level,
-            "anchor": anchor, "prior": prior}  # fmt: skip
+            "anchor": anchor, "prior": prior, "init": init, "threshold": threshold, "k": k, "shuffle": shuffle,
+            "failed": failed}  # fmt: skip
     how = _how(found, said)
     kept = boards.board_of(found, rubric, how)
     if kept is None:
-        raise Http404(f"This board has not been worked out yet: POST to /api/v1/tournaments/{pk}/board orders it")
+        problem = boards.last_problem(found, rubric, how)
+        raise Http404(
+            f"This board could not be worked out: {problem}" if problem
+            else f"This board has not been worked out yet: POST to /api/v1/tournaments/{pk}/board orders it"
+        )  # fmt: skip
     return BoardOut(
         criterion=_name(found, rubric), asked=kept.asked, hash=kept.digest, votes=kept.votes,
         newer=boards.newer(found, rubric, how, kept), at=kept.at, board=kept.board,

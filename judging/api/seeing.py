@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.http import Http404
 from ninja.errors import HttpError
 
@@ -14,17 +14,18 @@ from runs.api.problems import Invalid
 from workers.config import Problem
 
 
-def the_tournament(caller: Caller, pk: int) -> Tournament:
+def the_tournament(caller: Caller, pk: int, *, with_bin: bool = False) -> Tournament:
     """The tournament, its owner at hand. Raises Http404."""
-    found = Tournament.objects.visible_to(caller.person).select_related("owner").filter(pk=pk).first()
+    rows = Tournament.objects.permitted_to(caller.person) if with_bin else Tournament.objects.visible_to(caller.person)
+    found = rows.select_related("owner").filter(pk=pk).first()
     if found is None:
         raise Http404(f"There is no tournament {pk} that you may see")
     return found
 
 
-def own_tournament(caller: Caller, pk: int) -> Tournament:
+def own_tournament(caller: Caller, pk: int, *, with_bin: bool = False) -> Tournament:
     """One that the caller looks after. Raises Http404, HttpError."""
-    found = the_tournament(caller, pk)
+    found = the_tournament(caller, pk, with_bin=with_bin)
     if not may_look_after(caller.person, found):
         raise HttpError(403, f"Tournament {pk} belongs to {found.owner.get_username()}: take one of your own")
     return found
@@ -50,12 +51,32 @@ def the_judge(caller: Caller, pk: int) -> Judge:
     return found
 
 
+def judge_at(caller: Caller, pk: int) -> Judge:
+    """Any judge that the caller may see, by its address. Raises Http404."""
+    found = Judge.objects.visible_to(caller.person).select_related("owner", "key").filter(pk=pk).first()
+    if found is None:
+        raise Http404(f"There is no judge {pk} that you may see")
+    return found
+
+
+def the_gold_set(caller: Caller, pk: int) -> GoldSet:
+    """A gold set that the caller may see. Raises Invalid: it is named in a body."""
+    found = GoldSet.objects.visible_to(caller.person).filter(pk=pk).first()
+    if found is None:
+        raise Invalid(Problem("gold_set", f"there is no gold set {pk}: GET /api/v1/gold-sets lists them"))
+    return found
+
+
 def the_assignment(caller: Caller, pk: int) -> Assignment:
     """The assignment, its judge at hand. Raises Http404."""
-    judges, tournaments = Judge.objects.visible_to(caller.person), Tournament.objects.visible_to(caller.person)
-    seen = Q(gold_set__in=GoldSet.objects.visible_to(caller.person)) | Q(tournament__in=tournaments)
-    rows = Assignment.objects.filter(seen, judge__in=judges).select_related("judge__owner", "tournament")
-    found = rows.filter(pk=pk).first()
+    found = the_assignments(caller).filter(pk=pk).first()
     if found is None:
         raise Http404(f"There is no assignment {pk} that you may see")
     return found
+
+
+def the_assignments(caller: Caller) -> QuerySet[Assignment]:
+    """Those that the caller may see, their judges at hand."""
+    judges, tournaments = Judge.objects.visible_to(caller.person), Tournament.objects.visible_to(caller.person)
+    seen = Q(gold_set__in=GoldSet.objects.visible_to(caller.person)) | Q(tournament__in=tournaments)
+    return Assignment.objects.filter(seen, judge__in=judges).select_related("judge__owner", "tournament")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -11,7 +11,7 @@ from ninja.errors import HttpError
 
 from judging import asking, tournaments
 from judging.access import may_look_after
-from judging.api.seeing import own_tournament, the_rubric, the_tournament
+from judging.api.seeing import own_tournament, the_gold_set, the_rubric, the_tournament
 from judging.api.shapes import (
     AssignmentOut,
     ChangedTournament,
@@ -47,6 +47,7 @@ NEW = {
     "prompts": 1,
 }
 SHOWN = 100
+Shelf = QueryEx[Literal["current", "bin"], P(description="bin: deleted, and can be restored")]
 Criterion = QueryEx[
     str, P(max_length=250, pattern=r"^[^\x00]*$", description="by its name in the tournament; else its first one")
 ]
@@ -57,9 +58,12 @@ def _body(example: dict[str, Any]) -> dict[str, Any]:
 
 
 @router.get("/tournaments", response=TournamentsOut, auth=needs("read"), tags=["judging"], summary="List tournaments")
-def list_tournaments(request: ApiRequest, q: Words = "", cursor: Id = None, limit: Limit = 50) -> TournamentsOut:
-    """Tournaments that you may see, newest first, page by page."""
-    found = _with_imports(Tournament.objects.visible_to(request.auth.person))
+def list_tournaments(
+    request: ApiRequest, q: Words = "", shelf: Shelf = "current", cursor: Id = None, limit: Limit = 50
+) -> TournamentsOut:
+    """Tournaments that you may see, newest first, page by page; or those that lie in the bin."""
+    found = _with_imports(Tournament.objects.permitted_to(request.auth.person))
+    found = found.filter(deleted_at__isnull=shelf == "current")
     for word in q.split():
         found = found.filter(Q(name__icontains=word) | Q(question__icontains=word))
     items, following = page(found.select_related("owner"), cursor, limit)
@@ -80,8 +84,9 @@ def make_tournament(request: ApiRequest, new: NewTournament) -> tuple[int, Tourn
     of them answered. Needs scope launch."""
     make_standard()
     entries = [_entry(request.auth, n, one) for n, one in enumerate(new.contestants)]
-    said = new.dict(exclude={"contestants", "criteria"})
-    draft = tournaments.Draft(entries=entries, rubrics=_newest(request.auth, new.criteria), **said)
+    said = new.dict(exclude={"contestants", "criteria", "gold_set"})
+    gold = None if new.gold_set is None else the_gold_set(request.auth, new.gold_set)
+    draft = tournaments.Draft(entries=entries, rubrics=_newest(request.auth, new.criteria), gold_set=gold, **said)
     try:
         made = tournaments.make(request.auth.person, draft)
     except tournaments.CannotMake as error:
@@ -120,6 +125,30 @@ def change_tournament(request: ApiRequest, pk: RowId, new: ChangedTournament) ->
     return detail(request.auth, the_tournament(request.auth, pk))
 
 
+@router.delete(
+    "/tournaments/{pk}", response={204: None}, auth=needs("launch"), tags=["judging"], summary="Delete a tournament"
+)
+def delete_tournament(request: ApiRequest, pk: RowId) -> tuple[int, None]:
+    """Puts a tournament into the bin, from where it can be restored for 30 days; its links let nobody in meanwhile.
+    Needs scope launch, and that it is yours."""
+    tournaments.delete(own_tournament(request.auth, pk), request.auth.person)
+    return 204, None
+
+
+@router.post(
+    "/tournaments/{pk}/restore",
+    response=TournamentDetail,
+    auth=needs("launch"),
+    tags=["judging"],
+    summary="Restore a tournament",
+)
+def restore_tournament(request: ApiRequest, pk: RowId) -> TournamentDetail:
+    """Takes a tournament out of the bin, as it was. Needs scope launch, and that it is yours. Safe to repeat."""
+    found = own_tournament(request.auth, pk, with_bin=True)
+    tournaments.restore(found)
+    return detail(request.auth, found)
+
+
 @router.get(
     "/tournaments/{pk}/verdicts",
     response=VerdictsOut,
@@ -152,13 +181,21 @@ def list_verdicts(
 def detail(caller: Caller, found: Tournament) -> TournamentDetail:
     """All that is told of a tournament."""
     row = _with_imports(Tournament.objects.filter(pk=found.pk)).select_related("owner").get()
+    own = may_look_after(caller.person, row)
     at_work = list(row.assignments.select_related("judge").order_by("-pk")[:SHOWN])
-    invited = row.invitations.order_by("pk") if may_look_after(caller.person, row) else None
+    invited = row.invitations.order_by("pk") if own else None
     verdicts = Verdict.objects.rating().filter(comparison__tournament=row)
     return TournamentDetail(
         **TournamentOut.said(row),
         contestants=_contestants(caller, row),
         criteria=[CriterionOut(name=n, rubric=str(r), digest=r.digest) for r, n in rubrics_of(row).items()],
+        seed=row.seed,
+        overlap=row.overlap,
+        picks=row.picks,
+        reveals=row.reveals,
+        warns=row.warns,
+        gold_set=row.gold_set_id if own else None,
+        gold_every=row.gold_every if own and row.gold_set_id else None,
         prompts=row.chosen_prompts.count(),
         pairs=row.comparisons.filter(gold_pair=None).count(),
         judged=judged({row.pk: row})[row.pk],

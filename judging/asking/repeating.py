@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from django.db.models import F, OuterRef, QuerySet, Subquery
+from django.utils.translation import gettext_noop as _
 
 from judging.agreement import Estimate
 from judging.agreement.resampling import estimate, share
 from judging.models import Judge, Rubric, Tournament, Verdict
 from judging.votes import COUNTED
 
-NOT_TWICE = "n/a: nothing was judged twice"
+NOT_TWICE = _("n/a: nothing was judged twice")
 SAID = [outcome.name.lower() for outcome in COUNTED]
 
 

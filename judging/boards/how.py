@@ -11,18 +11,28 @@ from django.utils.translation import gettext
 
 from judging.agreement import POLICIES
 from judging.boards.whose import EVERYBODY, Whose
-from judging.ratings import TIES, UNITS, Asked, Resampling
+from judging.ratings import TIES, UNITS, Asked, Elo, Resampling
 
 LEVELS = (0.5, 0.999)
-PRIOR_AT_MOST = 100.0
+PRIORS = (0.0, 100.0)
+INITS = (0.0, 10_000.0)
+THRESHOLDS = (0.0, 100.0)
+KS = (0.1, 1000.0)
+AS_GIVEN = -1
+"""In place of a seed: the order of verdicts is not shuffled."""
+SEEDS = (AS_GIVEN, 2**31 - 1)
+FAILED = ("tie", "left-out")
+DIGITS = 9
+"""Of a number, as addresses say them."""
 
 
 @dataclass(frozen=True)
 class How:
     """Whose verdicts, on which prompts' category (all where it is empty), and how they become ratings.
 
-    ties, unit, level, anchor (empty: nobody, the mean stands at 1000) and prior as `judging.ratings` has them; swap is
-    one of agreement's POLICIES.
+    ties, unit, level, anchor (empty: nobody, the mean stands there), prior and init as `judging.ratings` has them; swap
+    is one of agreement's POLICIES. threshold: scores that differ by no more are a tie; None: as each verdict has it.
+    k, shuffle (AS_GIVEN: none) and failed, one of FAILED, are of online Elo alone.
     """
 
     whose: Whose = EVERYBODY
@@ -33,17 +43,23 @@ class How:
     level: float = 0.95
     anchor: str = ""
     prior: float = 0.0
+    init: float = 1000.0
+    threshold: float | None = None
+    k: float = 32.0
+    shuffle: int = 123
+    failed: str = FAILED[0]
 
     def to_json(self) -> dict[str, Any]:
-        """All of it, as snapshots keep it."""
-        return asdict(self) | {"whose": str(self.whose)}
+        """All of it that was said, as snapshots keep it."""
+        said = asdict(self) | {"whose": str(self.whose)}
+        return {name: value for name, value in said.items() if value is not None}
 
     @property
     def query(self) -> str:
         """What of it is not as usual, as an address says it."""
         said = self.to_json()
         other = {field.name: said[field.name] for field in fields(self) if getattr(self, field.name) != field.default}
-        return urlencode({name: f"{value:g}" if isinstance(value, float) else value for name, value in other.items()})
+        return urlencode({name: plain(value) if isinstance(value, float) else value for name, value in other.items()})
 
     @property
     def level_words(self) -> str:
@@ -59,7 +75,13 @@ class How:
     def asked(self) -> Asked:
         """Its share of it that `judging.ratings` asks for."""
         how = Resampling(unit=self.unit)
-        return Asked(self.ties, self.anchor or None, self.prior, self.level, resampling=how)
+        return Asked(self.ties, self.anchor or None, self.prior, self.level, self.init, how)
+
+    @property
+    def elo(self) -> Elo:
+        """Its share of online Elo."""
+        shuffle = None if self.shuffle == AS_GIVEN else self.shuffle
+        return Elo(self.k, init=self.init, shuffle=shuffle, missing_as_tie=self.failed == FAILED[0])
 
     @classmethod
     def of(
@@ -78,7 +100,12 @@ class How:
             _one_of(said, "unit", UNITS, cls.unit),
             _between(said, "level", *LEVELS, cls.level),
             str(said.get("anchor") or ""),
-            _between(said, "prior", 0.0, PRIOR_AT_MOST, cls.prior),
+            _between(said, "prior", *PRIORS, cls.prior),
+            _between(said, "init", *INITS, cls.init),
+            _between(said, "threshold", *THRESHOLDS, 0.0) if said.get("threshold") not in (None, "") else None,
+            _between(said, "k", *KS, cls.k),
+            _whole(said, "shuffle", *SEEDS, cls.shuffle),
+            _one_of(said, "failed", FAILED, cls.failed),
         )
         if contestants is not None and how.anchor:
             _one_of(said, "anchor", contestants, "")
@@ -90,6 +117,11 @@ class How:
 
 
 USUAL = How()
+
+
+def plain(number: float) -> str:
+    """A number as addresses and forms say it: 1000, 0.5."""
+    return f"{number:.{DIGITS}g}" if abs(number) < 10**DIGITS else f"{number:.0f}"
 
 
 def _one_of(said: Mapping[str, Any], name: str, choices: Any, usual: str) -> str:
@@ -107,6 +139,19 @@ def _between(said: Mapping[str, Any], name: str, low: float, high: float, usual:
     except ValueError:
         number = high + 1
     if not low <= number <= high:
-        words = gettext("%(name)s must be a number from %(low)g to %(high)g, not %(value)r.")
+        words = gettext("%(name)s must be a number from %(low)s to %(high)s, not %(value)r.")
+        ends = {"low": plain(low), "high": plain(high)}
+        raise ValueError(words % {"name": name, **ends, "value": str(value)[:40]})
+    return float(plain(number))
+
+
+def _whole(said: Mapping[str, Any], name: str, low: int, high: int, usual: int) -> int:
+    value = said.get(name)
+    try:
+        number = usual if value in (None, "") else int(str(value))
+    except ValueError:
+        number = high + 1
+    if not low <= number <= high:
+        words = gettext("%(name)s must be a whole number from %(low)s to %(high)s, not %(value)r.")
         raise ValueError(words % {"name": name, "low": low, "high": high, "value": str(value)[:40]})
     return number

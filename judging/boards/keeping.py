@@ -19,7 +19,7 @@ from judging.boards.how import USUAL, How
 from judging.boards.reading import verdicts_in, votes_in
 from judging.leaderboard import by_category, report
 from judging.models import Calibration, Rubric, Snapshot, Tournament, Verdict
-from judging.ratings import POSITION, Elo
+from judging.ratings import POSITION
 from judging.votes import MISSING, Votes
 
 SHAPE = 2
@@ -43,7 +43,7 @@ def keep(tournament: Tournament, rubric: Rubric, asked: How = USUAL) -> Snapshot
     stamp = stamps([tournament.pk]).get((tournament.pk, rubric.pk), "")
     votes = _votes(tournament, rubric, asked)
     last = verdicts_in(tournament, rubric, whose=asked.whose).aggregate(last=Max("pk"))["last"]
-    found = report(rubric.criterion.slug, votes, asked.asked, asked.swap, _controls(votes), Elo())
+    found = report(rubric.criterion.slug, votes, asked.asked, asked.swap, _controls(votes), asked.elo)
     said = found.to_json() | {"failed": _failed(votes), "categories": _by_category(votes, asked)}
     with transaction.atomic():
         # Two at once would both see that there is none.
@@ -98,7 +98,7 @@ def _kept(tournament: Tournament, rubric: Rubric, asked: How) -> QuerySet[Snapsh
 
 
 def _votes(tournament: Tournament, rubric: Rubric, asked: How) -> Votes:
-    votes = votes_in(tournament, rubric, whose=asked.whose)
+    votes = votes_in(tournament, rubric, whose=asked.whose, tie_threshold=asked.threshold)
     if not asked.category:
         return votes
     return votes.where(votes.categories.get(asked.category, np.zeros(len(votes), np.bool_)))

@@ -17,9 +17,11 @@ from runs.models import Response
 
 COLUMNS = (
     "comparison__a", "comparison__b", "outcome", "comparison__prompt", "voter", "judge", "first",
-    "comparison__response_a", "comparison__response_b", "length_a", "length_b",
+    "score_a", "score_b", "comparison__response_a", "comparison__response_b", "length_a", "length_b",
 )  # fmt: skip
 OUTCOMES = {outcome.name.lower(): outcome for outcome in Outcome}
+BY_SCORES = (Outcome.A, Outcome.B, Outcome.TIE)
+"""What two scores may say."""
 FIRST = {Side.A.value: 1, Side.B.value: -1, "": 0}
 
 
@@ -32,17 +34,20 @@ def verdicts_in(tournament: Tournament, rubric: Rubric, *, whose: Whose = EVERYB
     return admitted(whose.among(current).exclude(judge__kind=Judge.Kind.OPENAI, sample__gt=0))
 
 
-def votes_in(tournament: Tournament, rubric: Rubric, *, whose: Whose = EVERYBODY) -> Votes:
+def votes_in(
+    tournament: Tournament, rubric: Rubric, *, whose: Whose = EVERYBODY, tie_threshold: float | None = None
+) -> Votes:
     """The same as arrays, in the order in which they were given.
 
     Contestants are all of the tournament's, in the order of the alphabet. Prompts, annotators and categories are
     numbered as they come, as those of a file are: a file of these very votes gives the same board. A person is "person
     3", by their number in the tournament. `length` is how much longer a's answer is, in words or as a file said, NaN
-    where neither a text nor a file tells.
+    where neither a text nor a file tells. tie_threshold: as `judging.votes` has it, of verdicts with scores.
     """
     contestants = dict(sorted(tournament.contestants.values_list("pk", "name"), key=lambda one: one[1]))
     rows = list(verdicts_in(tournament, rubric, whose=whose).order_by("pk").values_list(*COLUMNS))
-    a, b, outcome, asked, voter, judge, first, *answers_and_lengths = zip(*rows, strict=True) if rows else [()] * 11
+    a, b, outcome, asked, voter, judge, first, *rest = zip(*rows, strict=True) if rows else [()] * len(COLUMNS)
+    scores, answers_and_lengths = rest[:2], rest[2:]
     place = {pk: number for number, pk in enumerate(contestants)}
     prompts, prompt = _numbered(asked)
     asked_on = tournament.chosen_prompts.values_list("pk", "place", "categories")
@@ -50,11 +55,22 @@ def votes_in(tournament: Tournament, rubric: Rubric, *, whose: Whose = EVERYBODY
     kinds, kind = _numbered(tuple(chosen[pk][1]) for pk in asked)
     speakers, annotator = _numbered(zip(voter, judge, strict=True))
     return Votes(
-        tuple(contestants.values()), _mapped(place, a), _mapped(place, b), _mapped(OUTCOMES, outcome),
+        tuple(contestants.values()), _mapped(place, a), _mapped(place, b),
+        _scored(_mapped(OUTCOMES, outcome), scores, tie_threshold),
         tuple(str(chosen[pk][0]) for pk in prompts), prompt, _names(tournament, speakers), annotator,
         _mapped(FIRST, first), np.ones(len(rows)), tuple(kinds) or ((),), kind,
         {"length": _length(tournament, *answers_and_lengths)},
     )  # fmt: skip
+
+
+def _scored(outcome: Ints, scores: Sequence[Sequence[float | None]], threshold: float | None) -> Ints:
+    """What came out by two scores, where both were given and no judge said more than them."""
+    if threshold is None:
+        return outcome
+    a, b = np.array(scores, np.float64)
+    says = np.isfinite(a) & np.isfinite(b) & np.isin(outcome, BY_SCORES)
+    decided = np.where(a > b, Outcome.A, Outcome.B)
+    return np.where(says, np.where(abs(a - b) <= threshold, Outcome.TIE, decided), outcome)
 
 
 def _numbered(said: Iterable[Any]) -> tuple[list[Any], Ints]:

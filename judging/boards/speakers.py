@@ -11,7 +11,7 @@ from django.utils.translation import gettext_noop as _
 
 from judging.boards.how import How
 from judging.boards.reading import verdicts_in
-from judging.judges import why_not
+from judging.judges import left_out
 from judging.models import Judge, Rubric, Tournament, Verdict
 
 KINDS = {
@@ -52,9 +52,7 @@ def speakers(tournament: Tournament, rubric: Rubric, asked: How) -> list[Speaker
     judges = Judge.objects.in_bulk(said)
     found = [counted[None]] if None in counted else []
     found += [Speaker(judges[pk], one.verdicts) for pk, one in counted.items() if pk is not None]
-    left_out = [
-        Speaker(judges[pk], count, why=why_not(judges[pk], rubric, tournament))
-        for pk, count in said.items()
-        if pk not in counted
-    ]
-    return sorted(found, key=lambda one: -one.verdicts) + sorted(left_out, key=lambda one: -one.verdicts)
+    others = {pk: count for pk, count in said.items() if pk not in counted}
+    why = left_out([judges[pk] for pk in others], [rubric], tournament)
+    out = [Speaker(judges[pk], count, why=why.get((pk, rubric.pk), "")) for pk, count in others.items()]
+    return sorted(found, key=lambda one: -one.verdicts) + sorted(out, key=lambda one: -one.verdicts)

@@ -6,6 +6,7 @@ from judging.exchange.judgments import rubrics_of
 from judging.exchange.place import Place
 from judging.exchange.prompts import called
 from judging.exchange.sending import send, sent
+from judging.exchange.setup import setup
 from judging.exchange.speakers import speakers
 from judging.exchange.written import (
     FORMS,
@@ -40,6 +41,7 @@ __all__ = [
     "rubrics_of",
     "send",
     "sent",
+    "setup",
     "speakers",
     "transcript_lines",
     "transcript_of",

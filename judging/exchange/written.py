@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+from django.db.models import OuterRef, Subquery
 from django.utils.text import slugify
 
 from judging import asking
 from judging.exchange.judgments import judgments, rated_in, rubrics_of
 from judging.exchange.prompts import called
 from judging.exchange.speakers import Speakers, speakers
-from judging.models import Assignment, Judge, Tournament, Verdict
+from judging.models import Assignment, Judge, Tournament, Turn, Verdict
 from judging.votes import COUNTED, FORMATS
 from runs.charts.chart import inert
 
@@ -32,13 +33,14 @@ NO_SCORES = (
 )
 FIELDS = (
     "criterion", "prompt", "category", "a", "b", "outcome", "first", "score_a", "score_b", "by", "kind", "sample",
-    "reason", "blind", "seconds", "at",
+    "reason", "blind", "seconds", "at", "chance",
 )  # fmt: skip
 ROW = (
     "comparison__prompt", "comparison__a__name", "comparison__b__name", "outcome", "first", "score_a", "score_b",
-    "voter", "judge", "judge__kind", "sample", "reason", "is_blind", "seconds", "at",
+    "voter", "judge", "judge__kind", "sample", "reason", "is_blind", "seconds", "at", "chance",
 )  # fmt: skip
 READ_AT_ONCE = 2000
+TURN = Turn.objects.filter(voter=OuterRef("voter"), comparison=OuterRef("comparison"))
 
 
 class CannotWrite(ValueError):
@@ -119,6 +121,7 @@ def _table(tournament: Tournament, who: Speakers, *, every: bool) -> Iterator[st
         if not every:
             skipped = found.filter(outcome="skip").values("pk")
             found = found.filter(pk__in=rated_in(tournament, rubric, every=False).values("pk").union(skipped, all=True))
+        found = found.annotate(chance=Subquery(TURN.values("chance")[:1]))
         for row in found.order_by("pk").values_list(*ROW).iterator(READ_AT_ONCE):
             yield writer.writerow([inert(cell) for cell in _cells(row, criterion, prompts[row[0]], who)])
 
@@ -126,4 +129,4 @@ def _table(tournament: Tournament, who: Speakers, *, every: bool) -> Iterator[st
 def _cells(row: tuple[Any, ...], criterion: str, prompt: tuple[str, str], who: Speakers) -> list[Any]:
     voter, judge, kind = row[7:10]
     said = "person" if judge is None else "rules" if kind == Judge.Kind.RULES else kind
-    return [criterion, *prompt, *row[1:7], who.name(voter, judge), said, *row[10:14], row[14].isoformat()]
+    return [criterion, *prompt, *row[1:7], who.name(voter, judge), said, *row[10:14], row[14].isoformat(), row[15]]

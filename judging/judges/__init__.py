@@ -1,6 +1,6 @@
 """Model judges as they are kept: their settings, their keys, and what they are told."""
 
-from judging.judges.admission import admitted, why_not
+from judging.judges.admission import admitted, left_out, why_not
 from judging.judges.changing import CannotKeep, Draft, bring_back, change, make, may_ask, retire, rules_judge
 from judging.judges.keys import KeyLost, keep_key, key_of
 from judging.judges.kin import kin
@@ -17,6 +17,7 @@ __all__ = [
     "keep_key",
     "key_of",
     "kin",
+    "left_out",
     "make",
     "may_ask",
     "price_of",

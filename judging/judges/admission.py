@@ -8,6 +8,7 @@ imported files, who are asked nothing here: boards name them as imported, not ca
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
@@ -38,20 +39,40 @@ def admitted(verdicts: QuerySet[Verdict]) -> QuerySet[Verdict]:
 
 def why_not(judge: Judge, rubric: Rubric, tournament: Tournament | None = None) -> str:
     """Why the judge's verdicts by the rubric, on a tournament, are in no board; empty where they are."""
-    if judge.kind in WITHOUT_GATE:
-        return ""
-    newest = judge.calibrations.filter(rubric=rubric).order_by("-at", "-pk").first()
+    return left_out([judge], [rubric], tournament).get((judge.pk, rubric.pk), "")
+
+
+def left_out(
+    judges: Collection[Judge], rubrics: Collection[Rubric], tournament: Tournament | None = None
+) -> dict[tuple[int, int], str]:
+    """Why verdicts of these judges by these rubrics, on a tournament, are in no board: (judge, rubric) -> a sentence,
+    for those alone that are in none, in their order. Two questions, however many they are."""
+    asked = [judge for judge in judges if judge.kind not in WITHOUT_GATE]
+    if not asked:
+        return {}
+    newest = Calibration.objects.filter(judge__in=asked, rubric__in=rubrics)
+    rows = newest.order_by("judge_id", "rubric_id", "-at", "-pk").distinct("judge_id", "rubric_id")
+    passed = {(judge, rubric): passes for judge, rubric, passes in rows.values_list("judge", "rubric", "passes")}
+    own = Verdict.objects.rating().filter(judge__in=asked, rubric__in=rubrics, comparison__tournament=tournament)
+    short = {(group["judge"], group["rubric"]): group for group in _given(own) if _is_short(group)}
+    found = {
+        (judge.pk, rubric.pk): _why(judge, rubric, passed.get((judge.pk, rubric.pk)), short)
+        for judge in asked
+        for rubric in rubrics
+    }
+    return {place: words for place, words in found.items() if words}
+
+
+def _why(judge: Judge, rubric: Rubric, passes: bool | None, short: Mapping[tuple[int, int], dict[str, Any]]) -> str:
     what = {"judge": judge.name, "rubric": rubric}
-    if newest is None:
+    if passes is None:
         return gettext("%(judge)s has not been held against people's verdicts by %(rubric)s.") % what
-    if not newest.passes:
+    if not passes:
         return gettext("%(judge)s did not agree well enough with people by %(rubric)s.") % what
-    own = Verdict.objects.rating().filter(judge=judge, rubric=rubric, comparison__tournament=tournament)
-    for group in _given(own):
-        if _is_short(group):
-            said = gettext("%(judge)s gave no verdict in %(missing)s of %(all)s by %(rubric)s: 2 in 100 may lack.")
-            return said % {**what, "missing": group["missing"], "all": group["all"]}
-    return ""
+    if (group := short.get((judge.pk, rubric.pk))) is None:
+        return ""
+    said = gettext("%(judge)s gave no verdict in %(missing)s of %(all)s by %(rubric)s: 2 in 100 may lack.")
+    return said % {**what, "missing": group["missing"], "all": group["all"]}
 
 
 def _given(verdicts: QuerySet[Verdict]) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from judging.ratings import sentences
 from judging.ratings.asking import Asked
 from judging.ratings.connectivity import Connectivity, NoEstimate, connectivity
 from judging.ratings.counts import counts
@@ -104,16 +105,16 @@ def _sentences(
     votes: Votes, asked: Asked, found: Connectivity, groups: list[Rated], refused: list[str]
 ) -> tuple[str, ...]:
     if not len(votes.counted):
-        return ("There is no vote that counts, so there are no ratings.",)
+        return (sentences.NO_VOTE,)
     said = [*found.sentences(votes.contestants), *refused]
     said += [sentence for group in groups for sentence in group.sentences]
     anchor = asked.anchor_in(votes.contestants)
     if groups and anchor is not None and not all(anchor in group.members for group in groups):
-        said.append(f"{asked.anchor} is not comparable with everybody: who is not has no anchored rating.")
+        said.append(sentences.NOT_COMPARABLE.format(anchor=asked.anchor))
     if asked.prior:
-        said.append(f"Every pair that met was given {asked.prior:g} wins each way: ratings are drawn together by that.")
-    if sum(votes.number(one) for one in MISSING):
-        said.append(f"{len(votes) - len(votes.counted)} of {len(votes)} judgments failed; they count for nobody.")
+        said.append(sentences.PRIOR.format(prior=f"{asked.prior:g}"))
+    if failed := sum(votes.number(one) for one in MISSING):
+        said.append(sentences.FAILED.format(failed=failed, all=len(votes)))
     return tuple(said)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from judging.ratings.counts import Counts
+from judging.ratings.sentences import UNBEATEN, UNCONNECTED, UNSEEN, WINLESS, WITHIN
 from judging.votes import Bools, Ints
 
 
@@ -39,22 +40,13 @@ class Connectivity:
 
     def sentences(self, names: Sequence[str]) -> tuple[str, ...]:
         """What is wrong, in plain words; nothing where all is well."""
-        said = [f"{names[k]} was in no comparison that counts: it has no rating." for k in self.unseen]
-        said += [
-            f"{names[k]} won every comparison: its rating has no upper bound, so it has none." for k in self.unbeaten
-        ]
-        said += [
-            f"{names[k]} lost every comparison: its rating has no lower bound, so it has none." for k in self.winless
-        ]
+        alone = ((UNSEEN, self.unseen), (UNBEATEN, self.unbeaten), (WINLESS, self.winless))
+        said = [sentence.format(who=names[k]) for sentence, whose in alone for k in whose]
         if len(self.unconnected) > 1:
-            sets = "; ".join(_listed(names, group) for group in self.unconnected)
-            said.append(f"No comparison joins these, so nothing says which is better: {sets}.")
+            said.append(UNCONNECTED.format(sets=_sets_of(names, self.unconnected)))
         rated = [group for group in self.groups if len(group) > 1]
         if rated and not self.holds:
-            within = "; ".join(_listed(names, group) for group in rated)
-            said.append(
-                f"Ratings hold only within each of these groups, and are not comparable between them: {within}."
-            )
+            said.append(WITHIN.format(sets=_sets_of(names, rated)))
         return tuple(said)
 
 
@@ -109,5 +101,5 @@ def _sets(equivalent: Bools, order: Ints | None = None) -> tuple[tuple[int, ...]
     return tuple(sets if order is None else sorted(sets, key=lambda group: int(order[group[0]])))
 
 
-def _listed(names: Sequence[str], group: Sequence[int]) -> str:
-    return ", ".join(names[k] for k in group)
+def _sets_of(names: Sequence[str], groups: Sequence[Sequence[int]]) -> str:
+    return "; ".join(", ".join(names[k] for k in group) for group in groups)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from judging.ratings import sentences
 from judging.ratings.connectivity import NoEstimate, connectivity
 from judging.ratings.counts import counts
 from judging.ratings.intervals import standard_errors
@@ -60,7 +61,7 @@ def adjusted(votes: Votes, controls: Sequence[str]) -> Adjusted:
     used, columns = counted.where(said), columns[said]
     found = connectivity(counts(used))
     if not found.holds:
-        raise NoEstimate(" ".join(found.sentences(votes.contestants)) or "No vote says what the controls ask for.")
+        raise NoEstimate(" ".join(found.sentences(votes.contestants)) or sentences.NOT_SAID)
     columns = columns / _scales(columns, controls)
     n = len(votes.contestants)
     fitted = regress(np.hstack([_design(used, n), columns]), used.score, used.weight, used.prompt)
@@ -77,7 +78,7 @@ def _scales(columns: Floats, controls: Sequence[str]) -> Floats:
     spread = columns.std(axis=0)
     for name, column, own in zip(controls, columns.T, spread, strict=True):
         if not column.any() or (name != POSITION and own == 0):
-            raise NoEstimate(f"{name} is the same in every comparison: it explains nothing")
+            raise NoEstimate(sentences.ALL_ALIKE.format(name=name))
     return np.where([name == POSITION for name in controls], 1.0, spread)
 
 

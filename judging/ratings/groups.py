@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from judging.ratings import sentences
 from judging.ratings.asking import Asked
 from judging.ratings.bootstrap import FEW, UNITS, Draws, bootstrap
 from judging.ratings.connectivity import NoEstimate
@@ -46,13 +47,10 @@ def rate(votes: Votes, members: tuple[int, ...], asked: Asked) -> Rated:
     own = votes.among(members)
     found = fit(counts(own), asked.ties, asked.prior)
     if found.failed:
-        raise NoEstimate(
-            f"Wins and ties of {', '.join(own.contestants)} leave {asked.ties} ratings without bounds: they have none. "
-            "Ties as half-wins, or more votes, give some."
-        )
+        raise NoEstimate(sentences.UNBOUNDED.format(names=", ".join(own.contestants), ties=asked.ties))
     anchor = asked.anchor_in(votes.contestants)
     local = members.index(anchor) if anchor in members else None
-    draws, sentences = _drawn(own, asked)
+    draws, said = _drawn(own, asked)
     theta = None if draws is None else draws.theta
 
     def of(draws: Floats | None) -> Interval | None:
@@ -65,7 +63,7 @@ def rate(votes: Votes, members: tuple[int, ...], asked: Asked) -> Rated:
         None if local is None or theta is None else of(anchored(theta, local, asked.init)),
         differences(found.theta), None if theta is None else _differences(theta, asked.level),
         None if theta is None else rank_probabilities(theta),
-        None if whole is None else rank_intervals(whole.low, whole.high), sentences,
+        None if whole is None else rank_intervals(whole.low, whole.high), said,
     )  # fmt: skip
 
 
@@ -74,21 +72,18 @@ def _drawn(votes: Votes, asked: Asked) -> tuple[Draws | None, tuple[str, ...]]:
     how, units = asked.resampling, UNITS[asked.resampling.unit]
     draws = bootstrap(votes, how, asked.ties, asked.prior)
     if draws.clusters < 2:
-        return None, (f"All votes come from one cluster ({units} are drawn): nothing says how sure the ratings are.",)
+        return None, (sentences.ONE_CLUSTER.format(units=units),)
     said = []
     if draws.clusters < FEW:
-        said.append(f"Intervals over {draws.clusters} clusters ({units} are drawn) are too narrow: take {FEW} or more.")
+        said.append(sentences.FEW_CLUSTERS.format(clusters=draws.clusters, units=units, few=FEW))
     if not draws.failed:
         return draws, tuple(said)
     # A resample without ratings lies beyond any bound; where too many do, so does the interval.
     beyond = draws.failed / how.resamples > (1 - asked.level) / 2
-    end = f"at {asked.level:.0%} there are no intervals. More votes or a prior give some."
-    said = [
-        *([] if beyond else said),
-        f"In {draws.failed} of {how.resamples} resamples there are no ratings, as where somebody is unbeaten, winless "
-        f"or unconnected: {end if beyond else 'intervals leave them out.'}",
-    ]
-    return None if beyond else draws, tuple(said)
+    counted = {"failed": draws.failed, "all": how.resamples}
+    if beyond:
+        return None, (sentences.NO_INTERVALS.format(**counted, level=f"{asked.level:.0%}"),)
+    return draws, (*said, sentences.LEFT_OUT.format(**counted))
 
 
 def _differences(theta: Floats, level: float) -> Interval:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from judging.ratings import sentences
 from judging.ratings.connectivity import NoEstimate
 from judging.ratings.counts import summed
 from judging.votes import Floats, Ints
@@ -34,10 +35,10 @@ def regress(x: Floats, y: Floats, weight: Floats, cluster: Ints) -> Regression:
     """
     rows, width = x.shape
     if np.linalg.matrix_rank(x) < width:
-        raise NoEstimate("one of the controls follows from the others and from who met whom: it cannot be told apart")
+        raise NoEstimate(sentences.FOLLOWS)
     names, cluster = np.unique(cluster, return_inverse=True)
     if len(names) < 2 or rows <= width:
-        raise NoEstimate(f"{rows} votes in {len(names)} clusters are too few for {width} effects")
+        raise NoEstimate(sentences.TOO_FEW.format(votes=rows, clusters=len(names), effects=width))
     beta = _newton(x, y, weight)
     chance = _chance(x @ beta)
     inverse = np.asarray(np.linalg.inv(_curve(x, chance, weight)), np.float64)
@@ -60,9 +61,7 @@ def _newton(x: Floats, y: Floats, weight: Floats) -> Floats:
             break
         if float(abs(step).max()) < CLOSE:
             return beta
-    raise NoEstimate(
-        "who met whom and the controls together tell winners from losers without exception: no finite effect fits"
-    )
+    raise NoEstimate(sentences.NO_FINITE)
 
 
 def _chance(eta: Floats) -> Floats:

@@ -55,7 +55,7 @@ def single_pass(votes: Votes, elo: Elo, anchor: int | None = None) -> Floats:
     order = list(range(len(votes)))
     if elo.shuffle is not None:
         random.Random(elo.shuffle).shuffle(order)
-    ratings = [elo.init] * len(votes.contestants)
+    ratings = [float(elo.init)] * len(votes.contestants)
     a, b, score = votes.a.tolist(), votes.b.tolist(), _score(votes).tolist()
     for vote in order:
         one, other = a[vote], b[vote]
@@ -89,7 +89,7 @@ def _orders(rng: np.random.Generator, votes: int, orders: int) -> NDArray[np.int
 def _passes(votes: Votes, elo: Elo, orders: NDArray[np.int32]) -> Floats:
     """float64[orders, n]: all orders go one vote further in each step."""
     lines, n = orders.shape[1], len(votes.contestants)
-    ratings = np.full(lines * n, elo.init)
+    ratings = np.full(lines * n, float(elo.init))
     score, first = _score(votes), np.arange(lines) * n
     a, b, steep = votes.a, votes.b, -math.log(elo.base) / elo.scale
     for vote in orders:

@@ -6,15 +6,26 @@ from collections.abc import Iterator
 from typing import Any
 
 from django import forms
+from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from judging import boards
 from judging.boards import How
-from judging.boards.how import LEVELS, PRIOR_AT_MOST
+from judging.boards.how import FAILED, INITS, KS, PRIORS, SEEDS, THRESHOLDS, plain
 from judging.boards.whose import ALL, JUDGES, PEOPLE
 from judging.models import Judge, Rubric, Tournament
 
 LEVELS_OFFERED = ("0.8", "0.9", "0.95", "0.99")
+RANGE = gettext_lazy("From {low} to {high}.")
+
+
+def _of(words: Any, low: float, high: float) -> Any:
+    """Help that ends with what is valid."""
+    return format_lazy("{words} {range}", words=words, range=format_lazy(RANGE, low=plain(low), high=plain(high)))
+
+
+def _number(label: Any, words: Any, low: float, high: float, **more: Any) -> forms.FloatField:
+    return forms.FloatField(min_value=low, max_value=high, label=label, help_text=_of(words, low, high), **more)
 
 
 class HowForm(forms.Form):
@@ -26,15 +37,38 @@ class HowForm(forms.Form):
     swap = forms.ChoiceField(label=gettext_lazy("Two games of a pair, sides swapped"))
     unit = forms.ChoiceField(label=gettext_lazy("Intervals resample"))
     level = forms.TypedChoiceField(coerce=float, label=gettext_lazy("Level of intervals"))
-    anchor = forms.ChoiceField(required=False, label=gettext_lazy("Who stands at 1000"))
-    prior = forms.FloatField(
-        min_value=0, max_value=PRIOR_AT_MOST, label=gettext_lazy("Prior"),
-        help_text=gettext_lazy("Wins added each way to every pair that met. 0.5 gives everybody a number."),
-    )  # fmt: skip
+    anchor = forms.ChoiceField(required=False, label=gettext_lazy("Who stands at the initial rating"))
+    prior = _number(
+        gettext_lazy("Prior"),
+        gettext_lazy("Wins added each way to every pair that met. 0.5 gives everybody a number."),
+        *PRIORS,
+    )
+    init = _number(
+        gettext_lazy("Initial rating"), gettext_lazy("The mean stands there, and online Elo begins."), *INITS
+    )
+    threshold = _number(
+        gettext_lazy("Tie threshold"),
+        gettext_lazy("Scores that differ by no more are a tie. Empty: as each judge or file had it."),
+        *THRESHOLDS,
+        required=False,
+    )
+    k = _number(
+        gettext_lazy("K of online Elo"),
+        gettext_lazy("Points that one verdict can move. Published tables take 32, or 4."),
+        *KS,
+    )
+    shuffle = forms.IntegerField(
+        min_value=SEEDS[0],
+        max_value=SEEDS[1],
+        label=gettext_lazy("Seed of online Elo"),
+        help_text=_of(gettext_lazy("Shuffles the verdicts. −1 takes them in the order they were given in."), *SEEDS),
+    )
+    failed = forms.ChoiceField(label=gettext_lazy("Failed judgments in online Elo"))
 
     def __init__(self, *args: Any, tournament: Tournament, rubric: Rubric, how: How, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.initial = how.to_json() | {"level": f"{how.level:g}", "prior": f"{how.prior:g}"}
+        said = how.to_json()
+        self.initial = said | {name: plain(value) for name, value in said.items() if isinstance(value, float)}
         for name, choices in _choices(tournament, rubric, how).items():
             self.fields[name].choices = choices  # type: ignore[attr-defined]
         if len(self.fields["category"].choices) < 2:  # type: ignore[attr-defined]
@@ -49,7 +83,7 @@ class HowForm(forms.Form):
 def _choices(tournament: Tournament, rubric: Rubric, how: How) -> dict[str, list[tuple[str, str]]]:
     judges = Judge.objects.filter(verdicts__comparison__tournament=tournament).distinct().order_by("name", "pk")
     names = tournament.contestants.order_by("place").values_list("name", flat=True)
-    levels = dict.fromkeys((*LEVELS_OFFERED, f"{min(max(how.level, LEVELS[0]), LEVELS[1]):g}"))
+    levels = dict.fromkeys((*LEVELS_OFFERED, plain(how.level)))
     return {
         "whose": [
             (ALL, gettext("everybody's")), (PEOPLE, gettext("people's")),
@@ -72,6 +106,7 @@ def _choices(tournament: Tournament, rubric: Rubric, how: How) -> dict[str, list
         ],
         "level": [(one, f"{100 * float(one):g} %") for one in levels],
         "anchor": [("", gettext("nobody: the mean does")), *((name, name) for name in names)],
+        "failed": list(zip(FAILED, (gettext("ties, as published"), gettext("left out")), strict=True)),
     }  # fmt: skip
 
 

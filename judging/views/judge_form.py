@@ -8,9 +8,9 @@ from typing import Any
 from django import forms
 from django.contrib.auth.models import User
 from django.core.validators import MinValueValidator
-from django.db.models import Max
 from django.utils.translation import gettext_lazy
 
+from judging.forms import newest_rubrics
 from judging.judges import Draft, keep_key
 from judging.judges.changing import ANSWER_SECONDS_AT_MOST, AT_ONCE_AT_MOST
 from judging.model_judge import LEAST_TOKENS, LIMITED_BY
@@ -150,5 +150,4 @@ class OnGold(WorkForm):
     def __init__(self, *args: Any, person: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["gold_set"].queryset = GoldSet.objects.visible_to(person).order_by("name")  # type: ignore[attr-defined]
-        newest = Rubric.objects.values("criterion").annotate(newest=Max("pk")).values("newest")
-        self.fields["rubrics"].queryset = Rubric.objects.filter(pk__in=newest).select_related("criterion")  # type: ignore[attr-defined]
+        self.fields["rubrics"].queryset = newest_rubrics(person)  # type: ignore[attr-defined]

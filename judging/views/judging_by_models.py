@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from judging import asking
 from judging.access import may_look_after
-from judging.judges import kin, may_ask, why_not
+from judging.judges import kin, left_out, may_ask
 from judging.models import Assignment, GoldSet, Judge, Tournament
 from judging.views.judge_form import OnTournament
 from judging.views.visible import own_tournament, visible_tournament
@@ -143,8 +143,7 @@ def _at_work(request: SignedIn, found: Tournament) -> dict[str, Any]:
 def _gates(found: Tournament, judges: set[Judge]) -> list[str]:
     """Why verdicts that are there, or on their way, are in no board."""
     rubrics = list(found.rubrics.select_related("criterion").order_by("pk"))
-    said = [why_not(judge, rubric, found) for judge in sorted(judges, key=str) for rubric in rubrics]
-    return [words for words in said if words]
+    return list(left_out(sorted(judges, key=str), rubrics, found).values())
 
 
 def _kin(found: Tournament, judges: set[Judge]) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import BadRequest, PermissionDenied
 from django.core.files.uploadedfile import UploadedFile
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext, gettext_lazy
@@ -23,7 +23,7 @@ from runs.views.parameters import SignedIn
 
 FILES_AT_MOST = 20
 OFFERED = 100
-TRANSCRIPT = "transcript"
+TRANSCRIPT, SETUP = "transcript", "setup"
 
 
 class ImportForm(forms.Form):
@@ -78,9 +78,13 @@ def tournament_file(request: SignedIn, pk: int, form: str) -> HttpResponseBase:
     """A tournament's judgments as a file, line by line. `all`: those too that no board lets in; `names`: people by
     their names, for its owner alone."""
     found = visible_tournament(request, pk)
-    if form not in (*exchange.FORMS, TRANSCRIPT):
-        raise Http404(f"form must be one of {', '.join((*exchange.FORMS, TRANSCRIPT))}, not {form!r}")
+    if form not in (*exchange.FORMS, TRANSCRIPT, SETUP):
+        raise Http404(f"form must be one of {', '.join((*exchange.FORMS, TRANSCRIPT, SETUP))}, not {form!r}")
     own = may_look_after(request.user, found)
+    if form == SETUP:
+        headers = {"Content-Disposition": f'attachment; filename="{exchange.name_of(found, form, "json")}"'}
+        said = exchange.setup(found, with_gold=own or found.closed_at is not None)
+        return JsonResponse(said, headers=headers, json_dumps_params={"ensure_ascii": False, "indent": 1})
     # Whoever still votes shall not know what others said.
     if (request.GET.get("names") or form == TRANSCRIPT or found.closed_at is None) and not own:
         raise PermissionDenied

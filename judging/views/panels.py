@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 
 from judging.access import may_look_after
 from judging.jobs import work_out_panels
-from judging.judges import why_not
+from judging.judges import left_out
 from judging.models import Judge, Rubric, Tournament, Verdict
 from judging.panels import Kept, claim, kept, work_out
 from judging.views.panel_disputes import KIND_WORDS, dispute_rows
@@ -111,9 +111,10 @@ def _contested(request: SignedIn, found: Tournament, panels: dict[str, Any], nam
 
 def _left_out(found: Tournament, rubric: Rubric) -> list[str]:
     """Why verdicts of models that are there are in none of these numbers."""
-    judges = Judge.objects.filter(verdicts__comparison__tournament=found, verdicts__rubric=rubric).distinct()
-    said = [why_not(judge, rubric, found) for judge in judges.order_by("name", "pk")]
-    return [words for words in said if words]
+    verdicts = Verdict.objects.filter(comparison__tournament=found, rubric=rubric, judge__kind=Judge.Kind.OPENAI)
+    # First who they are: a join of all three goes astray where verdicts are many.
+    judges = Judge.objects.filter(pk__in=set(verdicts.order_by().values_list("judge", flat=True).distinct()))
+    return list(left_out(list(judges.order_by("name", "pk")), [rubric], found).values())
 
 
 def _dated(now: Kept | None) -> dict[str, Any]:

@@ -20,7 +20,8 @@ from django.views.decorators.http import require_POST, require_safe
 from judging import tournaments
 from judging.access import may_look_after, may_vote
 from judging.boards import leading
-from judging.forms import InvitationForm
+from judging.choosing import RULE
+from judging.forms import PICKS, InvitationForm
 from judging.invitations import CannotInvite, invite, take_back
 from judging.models import Invitation, Tournament, Verdict, Voter
 from judging.views.tournaments import leaders, progress
@@ -108,6 +109,8 @@ def _page(
         "contestants": contestants,
         # A run in the bin has no page any more.
         "seen": set(seen.values_list("pk", flat=True)),
+        "rule": RULE,
+        "picks": PICKS[Tournament.Picks(found.picks)],
         "rubrics": list(found.rubrics.select_related("criterion").order_by("pk")),
         "leaders": leaders(found, leading([found.pk])),
         "invitations": list(found.invitations.order_by("name")) if may_look_after(request.user, found) else [],

@@ -9,11 +9,11 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.utils import timezone
 
-from judging.models import Assignment, Invitation, Judge, Tournament
+from judging.models import Assignment, GoldSet, Invitation, Judge, Tournament
 from runs.models import Experiment
 from tests.judging.rounds import held
 
-MODELS = (Tournament, Judge, Assignment, Invitation)
+MODELS = (Tournament, Judge, Assignment, Invitation, GoldSet)
 
 
 @dataclass(frozen=True)

@@ -164,3 +164,21 @@ def test_the_pages_ask_the_database_as_often_for_many_as_for_few(
         held(ada, experiment, prompts=1, contestants=2, name=f"more {k}")
     assert asked(reverse("tournaments")) == before
     assert asked(reverse("tournament-new")) <= 15
+
+
+def test_it_says_how_the_next_pair_is_chosen_and_hides_the_gold_from_who_may_vote(
+    ada: User, ada_client: Client, bo_client: Client, experiment: Experiment
+) -> None:
+    telling = held(ada, experiment, picks="telling", overlap=2, gold_set=gold(ada, 2), gold_every=9)
+    balanced = held(ada, experiment, seed=42)
+
+    own, others = (client.get(telling.get_absolute_url()).content.decode() for client in (ada_client, bo_client))
+    assert "Where a vote tells most. Each pair of contestants is judged 3 times first" in own
+    assert "Each comparison goes to 2 people. One in 9 is gold, from gold." in own
+    assert "Where a vote tells most" in others and "is gold" not in others
+    assert (
+        "They come in rounds, in an order from seed 42" in ada_client.get(balanced.get_absolute_url()).content.decode()
+    )
+    files = [client.get(reverse("tournament-file", args=[telling.pk, "setup"])) for client in (ada_client, bo_client)]
+    assert [one.json()["gold_set"] and one.json()["gold_set"]["name"] for one in files] == ["gold", None]
+    assert (files[0].json()["picks"], files[0].json()["overlap"], files[0].json()["judges"]) == ("telling", 2, [])

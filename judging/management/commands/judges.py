@@ -48,6 +48,9 @@ class Command(BaseCommand):
             begin.add_argument("--cap", type=_amount, required=True, help="never more is spent; 0 for a free judge")
             begin.add_argument("--criterion", action="append", default=[], help="only this one; may be repeated")
             begin.add_argument("--one-order", action="store_true", help="each pair once, in a seeded order")
+            begin.set_defaults(ask_twice=False)
+            if verb == "start":
+                begin.add_argument("--ask-twice", action="store_true", help="5 in 100 a second time")
         rules = verbs.add_parser("rules", help="judges a tournament by rules, with no model")
         rules.add_argument("on", type=int, help="number of the tournament")
         for verb, what in OF_ONE.items():
@@ -98,7 +101,8 @@ class Command(BaseCommand):
             raise CommandError(f"The criteria are {', '.join(sorted(names))}, not {', '.join(sorted(asked - names))}.")
         judge = _found(Judge, options["judge"])
         chosen = [rubric for rubric in rubrics if not asked or rubric.criterion.slug in asked]
-        order = asking.Order(judge, chosen, options["cap"], both_orders=not options["one_order"], **on)
+        how = {"both_orders": not options["one_order"], "asks_twice": options["ask_twice"]}
+        order = asking.Order(judge, chosen, options["cap"], **how, **on)
         if judge.owner is None:
             raise CommandError(f"{judge} is asked nothing: manage.py judges rules")
         made = asking.start(order, judge.owner)

@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from judging.agreement import POLICIES
 from judging.leaderboard import Report, report, text
 from judging.ratings import TIES, UNITS, Asked, Elo, Resampling
+from judging.ratings.scale import INIT
 from judging.votes import TIE_THRESHOLD, Judged, Votes, criteria, read, together, votes_of
 
 PROBLEMS_SHOWN = 10
@@ -27,7 +28,8 @@ class Command(BaseCommand):
         parser.add_argument("--criterion", action="append", default=[], help="only this one; may be repeated")
         parser.add_argument("--by-category", action="store_true", help="a board for each category too")
         parser.add_argument("--pairs", action="store_true", help="every two against each other, with n")
-        parser.add_argument("--anchor", metavar="CONTESTANT", help="who stands at 1000; default: the mean does")
+        parser.add_argument("--anchor", metavar="CONTESTANT", help="who stands at --init; default: the mean does")
+        parser.add_argument("--init", type=float, default=INIT, help="the initial rating, also of online Elo")
         parser.add_argument("--ties", choices=TIES, default=TIES[0], help="half-win, or a model of ties")
         parser.add_argument(
             "--swap", choices=list(POLICIES), default="as-is", help="what two games of a pair count for"
@@ -68,9 +70,9 @@ def _file(path: Path) -> Judged:
 
 def _reports(judged: Judged, options: dict[str, Any]) -> list[Report]:
     shuffle = None if options["shuffle_seed"] < 0 else options["shuffle_seed"]
-    elo = Elo(k=options["k"], shuffle=shuffle) if options["online_elo"] else None
+    elo = Elo(k=options["k"], init=options["init"], shuffle=shuffle) if options["online_elo"] else None
     how = Resampling(options["unit"], options["resamples"], options["seed"])
-    asked = Asked(options["ties"], options["anchor"], options["prior"], options["level"], resampling=how)
+    asked = Asked(options["ties"], options["anchor"], options["prior"], options["level"], options["init"], how)
     return [
         report(name, votes, asked, options["swap"], options["control"], elo)
         for criterion in options["criterion"] or criteria(judged.judgments)

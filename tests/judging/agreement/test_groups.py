@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from statsmodels.stats import inter_rater
 
-from judging.agreement import among, between, together, without_each
+from judging.agreement import among, between, pair, together, without_each
 from judging.agreement.alpha import alpha, coincidences
-from judging.agreement.groups import OF_TWO, TWO_KINDS, only
+from judging.agreement.groups import NOT_FIXED, only
 from judging.agreement.labels import NOTHING
 from judging.agreement.raters import NO_DECISION, NOTHING_SHARED
 from tests.judging.inventing import table
@@ -32,7 +32,7 @@ def test_two_of_one_kind_agree_as_the_two_alone_do():
     assert (found.items, found.meetings) == (5, 5)
     assert found.raw.value == pytest.approx(3 / 5)
     assert found.without_ties.value == pytest.approx(2 / 3)
-    assert found.kappa.why == OF_TWO
+    assert found.kappa == pair(SAID, *PEOPLE).kappa
     alone = together(only(SAID, PEOPLE))
     assert found.alpha_nominal == alone.alpha_nominal and found.alpha_ordinal == alone.alpha_ordinal
 
@@ -42,7 +42,49 @@ def test_two_kinds_meet_one_of_each_side_a_time():
     # Items of four raters have four meetings; the fifth has two, the sixth none of a person's.
     assert (found.items, found.meetings) == (5, 18)
     assert found.raw.value == pytest.approx((2 + 2 + 0 + 2 + 1) / 18)
-    assert found.alpha_nominal.why == TWO_KINDS
+
+
+def test_kappa_of_three_is_fleiss_where_all_judged_the_same_and_is_not_where_some_did_not():
+    rng = np.random.default_rng(1)
+    said = rng.integers(0, 3, (4, 40))
+    found = among(table(said), range(4))
+    counted = np.array([np.bincount(column, minlength=3) for column in said.T])
+    assert found.kappa.value == pytest.approx(inter_rater.fleiss_kappa(counted), abs=1e-9)
+    assert found.kappa.low < found.kappa.value < found.kappa.high
+    assert among(SAID, range(4)).kappa.why == NOT_FIXED
+
+
+def by_hand(labels, people, models, apart) -> float:
+    """Krippendorff's α of labels that met across two sides, each item worth as many labels as it has."""
+    values, observed, total = np.zeros(3), 0.0, 0.0
+    for item in range(len(labels.prompt)):
+        left, right = ([said for k in side if (said := labels.row(k)[item]) != NOTHING] for side in (people, models))
+        met = [(one, other) for one in left for other in right]
+        for one, other in met:
+            worth = (len(left) + len(right)) / len(met)
+            observed, total = observed + worth * apart(one, other), total + worth
+            values[one] += worth / 2
+            values[other] += worth / 2
+    chance = sum(values[i] * values[j] * apart(i, j) for i in range(3) for j in range(3)) / (total - 1)
+    return 1 - observed / chance
+
+
+def test_alpha_of_two_kinds_is_of_one_label_of_each_side():
+    found = between(SAID, PEOPLE, MODELS)
+    assert found.alpha_nominal.value == pytest.approx(by_hand(SAID, PEOPLE, MODELS, lambda i, j: i != j), abs=1e-9)
+    assert found.alpha_nominal.low <= found.alpha_nominal.value <= found.alpha_nominal.high
+    one = between(SAID, (0,), (2,))
+    alone = together(only(SAID, (0, 2)))
+    assert (one.alpha_nominal, one.alpha_ordinal) == (alone.alpha_nominal, alone.alpha_ordinal)
+
+
+def test_alpha_of_two_kinds_is_about_0_where_one_of_them_guesses():
+    rng = np.random.default_rng(2)
+    truth = rng.integers(0, 3, 2000)
+    guesses = [rng.integers(0, 3, 2000) for _ in range(2)]
+    found = between(table(np.array([truth, truth, *guesses])), PEOPLE, MODELS)
+    assert found.alpha_nominal.low < 0 < found.alpha_nominal.high
+    assert found.alpha_ordinal.value == pytest.approx(0, abs=0.05)
 
 
 def test_kappa_of_two_kinds_is_cohens_of_all_their_meetings():

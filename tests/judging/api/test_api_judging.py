@@ -70,6 +70,62 @@ def test_a_tournament_is_made_listed_paused_and_closed(script: Client, ada: User
     assert sent(script, "post", "tournaments", **new | {"contestants": [entries[0]] * 2}).status_code == 409
 
 
+def test_a_tournament_says_how_it_was_made_and_lies_in_the_bin_until_it_is_restored(
+    script: Client, other: Client, ada: User, experiment: Experiment
+) -> None:
+    entries = [{"run": answered_run(experiment, f"runner {n}", ["one"]).uid, "step": 0} for n in range(2)]
+    asked = {"picks": "telling", "seed": 7, "overlap": 2, "gold_set": gold(ada, 2).pk, "gold_every": 9, "warns": True}
+    new = {"name": "Mine", "contestants": entries, "criteria": ["helpfulness"], "prompts": 1, **asked}
+    told = sent(script, "post", "tournaments", **new).json()
+    assert {name: told[name] for name in asked} == asked
+    address = f"tournaments/{told['id']}"
+    assert other.get(f"/api/v1/{address}").json()["gold_set"] is None, "a voter shall not know of it"
+    wrong = sent(script, "post", "tournaments", **new | {"gold_set": 0})
+    assert "GET /api/v1/gold-sets lists them" in paths(wrong)["gold_set"]
+    wrong = sent(script, "post", "tournaments", **new | {"picks": "mine"})
+    assert wrong.status_code == 422 and "'balanced' or 'telling'" in wrong.content.decode()
+
+    assert other.delete(f"/api/v1/{address}").status_code == 403
+    assert script.delete(f"/api/v1/{address}").status_code == 204
+    assert script.get(f"/api/v1/{address}").status_code == 404
+    assert not script.get("/api/v1/tournaments").json()["items"]
+    assert [one["name"] for one in script.get("/api/v1/tournaments?shelf=bin").json()["items"]] == ["Mine"]
+    assert sent(other, "post", f"{address}/restore").status_code == 403
+    assert sent(script, "post", f"{address}/restore").json()["name"] == "Mine"
+    assert script.get(f"/api/v1/{address}").status_code == 200
+
+
+def test_a_judge_is_held_against_gold_and_read_with_what_came_of_it(
+    script: Client, other: Client, there: Meeting, ada: User
+) -> None:
+    line = json.dumps({"prompt": "Why?", "response_a": "So.", "response_b": "", "expected": {"helpfulness": "a"}})
+
+    def posted(text: str):  # type: ignore[no-untyped-def]
+        return script.post("/api/v1/gold-sets", {"file": SimpleUploadedFile("g.jsonl", text.encode()), "name": "Ours"})
+
+    made = posted(line)
+    assert (made.status_code, made.json()["pairs"]) == (201, 1)
+    assert (posted(line).status_code, posted(line).json()["id"]) == (200, made.json()["id"])
+    assert "Line 2 is no JSON" in paths(posted(line + "\n{"))["file"]
+    assert [one["name"] for one in other.get("/api/v1/gold-sets").json()["items"]] == ["Ours"]
+
+    address, asked = f"judges/{there.judge.pk}", {"gold_set": made.json()["id"], "cap": "1"}
+    begun = sent(script, "post", f"{address}/calibrations", **asked)
+    assert (begun.status_code, begun.json()["planned"], begun.json()["asks_twice"]) == (201, 2, False)
+    assert sent(other, "post", f"{address}/calibrations", **asked).status_code == 403
+    wrong = sent(script, "post", f"{address}/calibrations", **asked | {"criteria": ["wit"]})
+    assert paths(wrong)["criteria"] == "must be of helpfulness, not wit"
+    assert script.get(f"/api/v1/assignments/{begun.json()['id']}").json() == begun.json()
+    Calibration.objects.create(
+        judge=there.judge, rubric=rubric("helpfulness"), gold_set_id=made.json()["id"], passes=True,
+        measured={"calls": 2},
+    )  # fmt: skip
+    told = script.get(f"/api/v1/{address}").json()
+    assert told["in_boards"] == [str(rubric("helpfulness"))] and told["calibrations"][0]["measured"] == {"calls": 2}
+    assert begun.json()["id"] in [one["id"] for one in told["assignments"]]
+    assert "key" not in told and script.get("/api/v1/judges/0").status_code == 404
+
+
 def test_verdicts_are_read_page_by_page_with_people_as_numbers(script: Client, other: Client, there: Meeting) -> None:
     cast(there.tournament, rubric("helpfulness"), once(invented(9, contestants=2, prompts=1)))
     address = f"/api/v1/tournaments/{there.tournament.pk}/verdicts"
@@ -107,15 +163,15 @@ def test_a_judge_is_estimated_put_to_work_under_a_cap_and_stopped(
 ) -> None:
     there.assignment.delete()
     address = f"tournaments/{there.tournament.pk}/assignments"
-    estimate = sent(script, "post", address, judge=there.judge.pk)
+    estimate = sent(script, "post", address, judge=there.judge.pk, asks_twice=False)
     assert estimate.status_code == 200 and estimate.json()["calls"] == 4 and float(estimate.json()["at_most"]) == 0
-    made = sent(script, "post", address, judge=there.judge.pk, criteria=["helpfulness"], cap="2.5")
+    made = sent(script, "post", address, judge=there.judge.pk, criteria=["helpfulness"], cap="2.5", asks_twice=False)
     assert made.status_code == 201 and (made.json()["planned"], made.json()["cap"]) == (2, "2.5")
     again = sent(script, "post", address, judge=there.judge.pk, cap="1")
     assert again.status_code == 409 and "at work there already" in again.json()["detail"]
     work = f"assignments/{made.json()['id']}"
     assert sent(script, "patch", work, do="pause").json()["state"] == "paused"
-    assert sent(script, "patch", work, do="go-on", cap="3").json()["cap"] == "3.000000"
+    assert sent(script, "patch", work, do="go-on", cap="3").json()["cap"] == "3"
     assert sent(script, "patch", work, do="cancel").json()["state"] == "cancelled"
     assert sent(script, "patch", work, do="pause").status_code == 409
     assert sent(other, "patch", work, do="go-on").status_code == 403

@@ -1,0 +1,66 @@
+"""What boards say is kept in English, and said in the language of who reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.utils import translation
+from django.utils.translation import trans_real
+
+from judging import words_of_ratings
+from judging.ratings import sentences
+from judging.ratings.connectivity import Connectivity
+from judging.ratings.sentences import SENTENCES, recognised
+from judging.words_of_ratings import in_words
+from judging.words_of_ratings.marked import WORDS
+
+NAMES = ("ada · step 5", "won every comparison: its rating has no upper bound, so it has none. bo", "{who}")
+GERMAN = {
+    sentences.UNSEEN: "{who} kam in keinem Vergleich vor.",
+    sentences.FEW_CLUSTERS: "Nur {clusters} Gruppen ({units} werden gezogen): nimm {few}.",
+    sentences.WITHIN: "Nur innerhalb: {sets}.",
+    "prompts": "Aufgaben",
+    "n/a: they never met": "nie getroffen",
+}
+
+
+@pytest.fixture
+def german(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with translation.override("de"):
+        monkeypatch.setattr(trans_real._active.value, "gettext", lambda words: GERMAN.get(words, words))
+        yield
+
+
+def test_the_marked_words_are_as_new_as_the_code() -> None:
+    marked = Path(words_of_ratings.__file__).parent / "marked.py"
+    assert marked.read_text(encoding="utf-8") == words_of_ratings.module(), "run: make words"
+    assert set(SENTENCES) < set(WORDS)
+
+
+@pytest.mark.parametrize("sentence", SENTENCES)
+def test_every_sentence_is_known_again_with_its_values(sentence: str) -> None:
+    values = dict.fromkeys(sentences.places(sentence), "12 (of ada, bo)")
+    assert recognised(sentence.format(**values)) == [(sentence, values)]
+
+
+def test_several_are_known_again_one_after_the_other_whatever_names_hold() -> None:
+    said = Connectivity(((0, 1), (2,)), ((0, 1), (2,)), (1,), (), (2,)).sentences(NAMES)
+    for one in said:
+        assert " ".join(part.format(**values) for part, values in recognised(one)) == one
+    plain = Connectivity(((0, 1), (2,)), ((0, 1), (2,)), (1,), (), (2,)).sentences(("a", "b", "c"))
+    assert [part for part, _ in recognised(" ".join(plain))] == [
+        sentences.UNSEEN, sentences.UNBEATEN, sentences.UNCONNECTED, sentences.WITHIN,
+    ]  # fmt: skip
+    assert recognised("What nobody says here.") == []
+
+
+@pytest.mark.usefixtures("german")
+def test_they_are_said_in_the_language_of_who_reads() -> None:
+    few = sentences.FEW_CLUSTERS.format(clusters=3, units="prompts", few=20)
+    assert in_words(few) == "Nur 3 Gruppen (Aufgaben werden gezogen): nimm 20."
+    both = f"{sentences.UNSEEN.format(who='ada')} {sentences.WITHIN.format(sets='bo, eve; dee, fay')}"
+    assert in_words(both) == "ada kam in keinem Vergleich vor. Nur innerhalb: bo, eve; dee, fay."
+    assert in_words("n/a: they never met") == "nie getroffen"
+    assert in_words("A host said: no.") == "A host said: no."
