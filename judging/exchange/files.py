@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from judging.votes import Problem, listed, parsed
+from judging.votes import Problem, is_one_document, listed, parsed
 
 MB = 1 << 20
 UPLOAD_AT_MOST = 64 * MB
@@ -19,9 +19,9 @@ BOM = b"\xef\xbb\xbf"
 
 def rows(file: BinaryIO, name: str) -> Iterator[tuple[str, Any]]:
     """(place, parsed row or Problem) of each line, or of each entry of one JSON list. `file` is at its beginning."""
-    is_list = file.read(HEAD).removeprefix(BOM).lstrip().startswith(b"[")
+    head = file.read(HEAD).removeprefix(BOM).lstrip()
     file.seek(0)
-    yield from _listed(file, name) if is_list else _lines(file, name)
+    yield from _listed(file, name) if is_one_document(head) else _lines(file, name)
 
 
 def _listed(file: BinaryIO, name: str) -> Iterator[tuple[str, Any]]:

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from judging.votes.alone import alone, is_alone
+from judging.votes.games import games
 from judging.votes.judgments import Judgment
 from judging.votes.rows import judgment
 
@@ -50,10 +51,11 @@ def each(rows: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Judgment | Prob
     """(place, what its row says) of (place, parsed row or why it cannot be parsed) of one file, one by one."""
     before: Counter[bytes] = Counter()
     for place, row in rows:
-        try:
-            yield place, row if isinstance(row, Problem) else judgment(row, partial(alone, row, before))
-        except ValueError as error:
-            yield place, Problem(place, str(error))
+        for game in games(row):
+            try:
+                yield place, game if isinstance(game, Problem) else judgment(game, partial(alone, game, before))
+            except ValueError as error:
+                yield place, Problem(place, str(error))
 
 
 def together(files: list[Judged]) -> Judged:
@@ -68,8 +70,13 @@ def together(files: list[Judged]) -> Judged:
 def listed(text: str, name: str) -> Iterator[tuple[str, Any]]:
     """(place, row) of each entry of one JSON list, for `each`."""
     found = parsed(text, name)
-    rows = [found] if isinstance(found, Problem) else found
+    rows = found if isinstance(found, list) else [found]
     yield from ((f"{name}, entry {number}", row) for number, row in enumerate(rows, 1))
+
+
+def is_one_document(text: bytes) -> bool:
+    """True for what begins as a list, or as an object over several lines; false for JSON lines."""
+    return text.startswith(b"[") or text.partition(b"\n")[0].strip() == b"{"
 
 
 def parsed(text: str, place: str) -> Any:
@@ -83,7 +90,7 @@ def parsed(text: str, place: str) -> Any:
 def _rows(text: str, name: str) -> Iterator[tuple[str, Any]]:
     """(place, parsed row or why it cannot be parsed) of each row that is not blank."""
     text = text.lstrip("\ufeff")
-    if text.lstrip().startswith("["):
+    if is_one_document(text.lstrip().encode(errors="replace")):
         yield from listed(text, name)
         return
     for number, line in enumerate(text.split("\n"), 1):

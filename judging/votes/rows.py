@@ -27,10 +27,13 @@ WINNERS = {
     "refused": Outcome.REFUSED,
     "error": Outcome.ERROR,
 }
-ALSO = {"both_bad": Outcome.BOTH_BAD, "bothbad": Outcome.BOTH_BAD}
+ALSO = {"both_bad": Outcome.BOTH_BAD, "bothbad": Outcome.BOTH_BAD, "tie (inconsistent)": Outcome.TIE}
+LETTERS = {"A": Outcome.A, "B": Outcome.B, "C": Outcome.TIE}
+"""What judges say of sides, in brackets or without: of models only where model_a stood first."""
 CRITERION = ("dimension", "criterion")
 PROMPT = ("prompt_id", "question_id", "question", "prompt")
 ANNOTATOR = ("judge", "annotator")
+RATINGS = "holds ratings and no judgments: import the judgments that they were made of"
 NAME_AT_MOST = 200
 CATEGORIES_AT_MOST = 32
 LARGEST = 1e300
@@ -41,7 +44,7 @@ def judgment(row: Any, alone: Callable[[], str]) -> Judgment:
     if not isinstance(row, Mapping):
         raise ValueError("is not a JSON object")
     if "scores" not in row and "winner" not in row:
-        raise ValueError("has neither scores nor winner")
+        raise ValueError(RATINGS if _are_ratings(row) else "has neither scores nor winner")
     made = Judgment(
         _name(row, "model_a"),
         _name(row, "model_b"),
@@ -59,10 +62,16 @@ def judgment(row: Any, alone: Callable[[], str]) -> Judgment:
     )
     if made.model_a == made.model_b:
         raise ValueError(f"compares {made.model_a!r} with itself")
-    return _in_order(made, row.get("order_ab"))
+    return _in_order(made, row.get("order_ab"), row.get("winner"))
 
 
-def _in_order(made: Judgment, order: Any) -> Judgment:
+def _are_ratings(row: Mapping[str, Any]) -> bool:
+    """True for {"ada": 1000, …}, or {"helpfulness": {"ada": 1000, …}, …}."""
+    values = [own for value in row.values() for own in (value.values() if isinstance(value, Mapping) else [value])]
+    return bool(values) and all(map(_is_number, values))
+
+
+def _in_order(made: Judgment, order: Any, said: Any) -> Judgment:
     """As it was shown: a first."""
     if order is None:
         return made
@@ -70,6 +79,8 @@ def _in_order(made: Judgment, order: Any) -> Judgment:
         return replace(made, order_known=True)
     if order != [made.model_b, made.model_a]:
         raise ValueError(f"has order_ab {order!r}, which is not its two models")
+    if isinstance(said, str) and _bare(said) in LETTERS:
+        raise ValueError("has order_ab against model_a and model_b, which leaves open whose letter the winner is")
     if made.scores:
         raise ValueError("has order_ab against model_a and model_b, which leaves open whose score is the first")
     swapped = {Outcome.A: Outcome.B, Outcome.B: Outcome.A}
@@ -128,10 +139,15 @@ def _first(row: Mapping[str, Any], keys: Sequence[str]) -> str:
 
 
 def _verdict(word: Any) -> Outcome:
-    found = (WINNERS | ALSO).get(word) if isinstance(word, str) else None
+    found = (WINNERS | ALSO | LETTERS).get(_bare(word)) if isinstance(word, str) else None
     if found is None:
         raise ValueError(f"has winner {word!r}; it is one of {', '.join(WINNERS)}")
     return found
+
+
+def _bare(word: str) -> str:
+    """`[[A]]` -> A; other words stay as they are."""
+    return word[2:-2] if word[2:-2] in LETTERS and word == f"[[{word[2:-2]}]]" else word
 
 
 def _pair(row: Mapping[str, Any], key: str) -> tuple[float, float] | None:
