@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from runs.importing import vocabulary
 from runs.importing.answers import answer
 from runs.importing.found import STEP, Entry, Found, Told
 from runs.importing.hyperparameters import canonical, of_name, seed_of
+from runs.importing.moments import moment
 from runs.importing.numbers import real
 from runs.ingest.texts import storable
 from workers.executors.states import State
@@ -47,7 +47,7 @@ def entries(document: Mapping[str, Any], name: str, told: Told) -> Iterator[Entr
     for part, (seed, result) in enumerate(document["seed_results"].items()):
         found = Found(part, KIND, settings=settings | {"seed": _seed_named(seed)}, suffix=", evaluated")
         found.method = vocabulary.slug(str(settings.get("method") or document.get("algorithm") or ""))[:20]
-        found.seed, found.started_at = seed_of(found.settings), _moment(document.get("timestamp"))
+        found.seed, found.started_at = seed_of(found.settings), moment(document.get("timestamp"))
         found.job_id = _job_id(document.get("slurm"))
         yield from _seed(found, seed, result, document, told)
     _check_aggregate(document, told)
@@ -198,11 +198,3 @@ def _whole(value: Any) -> int | None:
 def _job_id(slurm: Any) -> str:
     job_id = slurm.get("job_id") if isinstance(slurm, dict) else None
     return storable(str(job_id))[:100] if isinstance(job_id, str | int) else ""
-
-
-def _moment(text: Any) -> float | None:
-    try:
-        moment = datetime.fromisoformat(str(text))
-    except ValueError:
-        return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from runs.importing import safety
-from runs.importing.found import STEP, Entry, Found, Told
+from runs.importing.found import Entry, Found, Told, step_of
 from runs.importing.hyperparameters import of_name, seed_of
+from runs.importing.moments import moment
 from runs.importing.numbers import real
 from workers.executors.states import State
 from workers.records import Metric
@@ -38,8 +38,8 @@ def entries(document: Mapping[str, Any], name: str, told: Told) -> Iterator[Entr
     }
     found = Found(0, KIND, settings={"method": "es"} | of_name(name) | settings, state=State.SUCCEEDED)
     found.method, found.seed = str(found.settings["method"]), seed_of(found.settings)
-    found.started_at, found.suffix = _moment(metadata.get("timestamp")), ", evaluated"
-    step, scored = _step(metadata), list[safety.Scored]()
+    found.started_at, found.suffix = moment(metadata.get("timestamp")), ", evaluated"
+    step, scored = step_of(metadata), list[safety.Scored]()
     rows = document.get("per_sample_results")
     for row, sample in enumerate(rows if isinstance(rows, list) else ()):
         measured = safety.scores(sample) if isinstance(sample, dict) else None
@@ -59,16 +59,3 @@ def entries(document: Mapping[str, Any], name: str, told: Told) -> Iterator[Entr
 
 def _claimed(means: Any) -> dict[str, float | None]:
     return {key: real(means.get(name)) for name, key in CLAIMED.items()} if isinstance(means, dict) else {}
-
-
-def _step(metadata: Mapping[str, Any]) -> int:
-    said = metadata.get("num_iterations")
-    return said if isinstance(said, int) and not isinstance(said, bool) and 0 <= said < 2**62 else STEP
-
-
-def _moment(text: Any) -> float | None:
-    try:
-        moment = datetime.fromisoformat(str(text))
-    except ValueError:
-        return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -79,3 +80,9 @@ class Entry:
     record: Record | None = None
     at: float = 0.0
     epoch: int = 0
+
+
+def step_of(metadata: Mapping[str, Any]) -> int:
+    """After which iteration something was evaluated: the last one, or STEP where that is not told."""
+    said = metadata.get("num_iterations")
+    return said if isinstance(said, int) and not isinstance(said, bool) and 0 <= said < 2**62 else STEP

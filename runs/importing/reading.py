@@ -11,6 +11,7 @@ from typing import Any
 from runs.importing import (
     arrays,
     broken_json,
+    countdown_results,
     evaluations,
     event_files,
     final_results,
@@ -37,7 +38,8 @@ KINDS = (
     "rewards and costs of answers"
 )
 ORDER = (
-    TEXT, event_files.KIND, trainer_state.KIND, evaluations.KIND, final_results.KIND, scored_answers.KIND, reports.KIND
+    TEXT, event_files.KIND, trainer_state.KIND, evaluations.KIND, final_results.KIND, countdown_results.KIND,
+    scored_answers.KIND, reports.KIND,
 )  # fmt: skip
 """Reports come last: they are checked against evaluations."""
 DOCUMENTS = {
@@ -45,6 +47,7 @@ DOCUMENTS = {
     reports.KIND: reports.is_one,
     trainer_state.KIND: trainer_state.is_one,
     final_results.KIND: final_results.is_one,
+    countdown_results.KIND: countdown_results.is_one,
     scored_answers.KIND: scored_answers.is_summary,
 }
 TOGETHER = (event_files.KIND, scored_answers.KIND)
@@ -189,6 +192,8 @@ def _of_document(kind: str, value: Any, name: str, told: Told, seeds_of: Seeds) 
         return reports.entries(value, name, told, seeds_of)
     if kind == final_results.KIND:
         return final_results.entries(value, name, told)
+    if kind == countdown_results.KIND:
+        return countdown_results.entries(value, name, told)
     return trainer_state.entries(value, name, told)
 
 

@@ -1,0 +1,56 @@
+"""The final evaluation of the published Countdown training: rewards of each sample, checked against their mean."""
+
+from __future__ import annotations
+
+import io
+import json
+
+from runs.importing.files import File, window
+from runs.importing.found import Told
+from runs.importing.hyperparameters import config_of
+from runs.importing.reading import recognised
+from workers.records import Metric, Response
+
+ROWS = [
+    {"format_reward": 1.0, "answer_reward": 1.0, "combined_reward": 1.5},
+    {"format_reward": 0.5, "answer_reward": 0.0, "combined_reward": 0.5},
+    {"format_reward": None, "answer_reward": 0.0, "combined_reward": 0.0},
+]
+METRICS = {"format_accuracy": 33.3, "answer_accuracy": 33.3, "mean_combined_reward": 1.0, "total_samples": 2}
+METADATA = {"model_name": "Qwen/Q", "num_iterations": 500, "timestamp": "20251104_160009"}
+NAME = "countdown_nccl_20251104_160009/logs/final_eval_results.json"
+
+
+def read(**changes):
+    """(entries, told) of such a file."""
+    document = {"metadata": METADATA, "metrics": METRICS, "per_sample_results": ROWS, **changes}
+    data, told = json.dumps(document).encode(), Told()
+    (source,), _ = recognised([File(NAME, NAME, len(data), window(io.BytesIO(data), 0, len(data)))])
+    return list(source.entries(told, lambda *_: [])), told
+
+
+def test_samples_are_answers_and_their_means_are_those_that_the_file_says():
+    entries, told = read()
+    answers = [entry.record for entry in entries if isinstance(entry.record, Response)]
+    assert [(one.step, one.prompt_id, one.reward) for one in answers] == [(500, "0", 1.5), (500, "1", 0.5)]
+    assert answers[0].parts == {"format": 1.0, "answer": 1.0, "contains": 1.0, "no_text": 1.0}
+    (metric,) = [entry.record for entry in entries if isinstance(entry.record, Metric)]
+    expected = {"reward/mean": 1.0, "accuracy/contains": 0.5, "eval/n": 2.0, "eval/format_accuracy": 33.3}
+    assert {key: metric.values[key] for key in expected} == expected
+    assert [str(remark) for remark in told.remarks] == [
+        "sample 2: has not all of format_reward, answer_reward, combined_reward as numbers: left out"
+    ]
+    assert told.facts == ["metrics agrees with its 2 answers: reward/mean, eval/n"]
+    found = entries[0].found
+    config = config_of(found.method, found.settings)
+    assert (config["task"], config["model"]["path"], config["es"]["iterations"]) == (
+        {"name": "countdown"},
+        "Qwen/Q",
+        500,
+    )
+    assert found.started_at == 1762272009.0
+
+
+def test_a_mean_that_its_samples_do_not_give_is_named():
+    _, told = read(metrics={**METRICS, "mean_combined_reward": 0.6}, metadata=None)
+    assert "metrics: says reward/mean 0.6; its answers give 1.0" in [str(remark) for remark in told.remarks]
