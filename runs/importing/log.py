@@ -89,7 +89,7 @@ class Log:
 
     def _row(self, line: Line) -> Iterator[Entry]:
         """The iteration of a line; one that was wrapped after a comma or a colon goes on in the next."""
-        if words.row(line.text) is not None:
+        if self._joined is not None and not words.goes_on(self._joined.text, line.text):
             yield from self._rest_of_row()
         before, self._joined = self._joined, None
         whole = line if before is None else Line(before.number, f"{before.text} {line.text.strip()}", line.is_whole)

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from runs.importing import hyperparameters
-from runs.importing.numbers import BARE, number, unwrapped
+from runs.importing.numbers import BARE, PLAIN, number, unwrapped
 
 ITERATION = re.compile(r"\bIteration\s+(\d{1,15})(?:\s*/\s*(\d{1,15}))?\s*[,:|]\s*(.*\S)", re.IGNORECASE)
 HELD_OUT = re.compile(
@@ -78,6 +78,12 @@ def row(text: str) -> Row | None:
         return Row(int(match[1]), 0, *_pairs(match[2]), is_held_out=True)
     match = ITERATION.search(text)
     return Row(int(match[1]), int(match[2] or 0), *_pairs(match[3])) if match else None
+
+
+def goes_on(before: str, text: str) -> bool:
+    """True for the rest of an iteration that was wrapped behind a comma or a colon: the next number, with its label."""
+    text = unwrapped(text.strip())
+    return bool(PLAIN.match(text) if before.endswith(":") else PAIR.match(text) and not RECORD.match(text))
 
 
 def _pairs(text: str) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:

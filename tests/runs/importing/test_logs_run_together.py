@@ -53,6 +53,10 @@ def test_a_row_that_ends_with_a_comma_takes_nothing_of_the_next():
     log = read("Iteration 1/2, Mean: -1.00,\nIteration 2/2, Mean: -2.00, Std: 0.50\n")
     assert means(log) == [(0, 1, -1.0), (0, 2, -2.0)]
     assert log.points("train/reward/std") == [(0, 2, 0.5)]
+    log = read(f"Iteration 1/2, Mean: -1.00,\n{MEMORY}\nIteration 2/2, Mean:\nwandb: 3\nIteration 2/2, Mean:\n-2.00\n")
+    assert means(log) == [(0, 1, -1.0), (0, 2, -2.0)]
+    assert log.values("system/gpu_peak_mb") == [17.25]
+    assert log.remarks == ["line 3: iteration 2 without a number that can be read"]
 
 
 @pytest.mark.parametrize("value", ["-10,50", "broken", "--", "\N{MINUS SIGN}10.50", "1.5k"])
