@@ -80,10 +80,13 @@ class Chaos:
         assert self.launcher is not None
         self.launcher.one_more()
         self._say("resting")
-        give_up_at = time.monotonic() + RESTS_SECONDS
+        give_up_at, may_end = time.monotonic() + RESTS_SECONDS, True
         while open_ones := self._unsettled():
             assert time.monotonic() < give_up_at, f"not at rest after {RESTS_SECONDS} s: {open_ones}"
-            assert self.house.is_open, self.house.console.read_text()
+            # Once: the last blow too may have cut a start short.
+            assert self.house.is_open or may_end, self.house.console.read_text()
+            may_end &= self.house.is_open
+            self._tend()
             time.sleep(0.5)
         self.end()
 
