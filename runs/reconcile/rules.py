@@ -149,7 +149,8 @@ def _going_on(known: Known, seen: Observation) -> Verdict | None:
     if not known.trust_running and known.has_passed(heard_at, known.waits.beat_lost):
         return Verdict(State.LOST, f"no heartbeat for {known.waits.beat_lost:g} s")
     if known.has_passed(heard_at, known.waits.beat_stale):
-        return Verdict(seen.state, f"no heartbeat since {heard_at:%H:%M:%S} UTC")
+        word = seen.native or seen.state.value
+        return Verdict(seen.state, f"no heartbeat since {heard_at:%H:%M:%S} UTC; {known.job.cluster} says {word}")
     return Verdict(seen.state, seen.reason)
 
 

@@ -139,7 +139,7 @@ def test_a_requeued_job_goes_back_to_waiting() -> None:
 
 def test_a_silent_heart_is_said_where_running_is_trusted() -> None:
     found = verdict(says(State.RUNNING), heartbeat_seen_at=ago(3600))
-    assert found and (found.state, found.why) == (State.RUNNING, "no heartbeat since 02:04:05 UTC")
+    assert found and (found.state, found.why) == (State.RUNNING, "no heartbeat since 02:04:05 UTC; far says RUNNING")
     assert not found.must_fence
 
 
