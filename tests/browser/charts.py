@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Page
+from playwright.sync_api import Locator, Page, TimeoutError
 
+from tests.workers.attempts import until
+
+POINTED_MS = 2000
 LINE = """([chart, key]) => {
     const plot = document.querySelector(`#chart-${chart} .plot`);
     const trace = plot?.data?.find((t) => t.meta?.key === key);
@@ -27,3 +30,26 @@ def look_at(page: Page, chart: str) -> None:
     """Brings a chart into sight: it is not drawn before."""
     page.locator(f"#chart-{chart}").scroll_into_view_if_needed()
     page.wait_for_selector(f"#chart-{chart} .main-svg", state="attached")
+
+
+def hovers(page: Page, chart: str) -> Locator:
+    """The numbers that a chart shows where the cursor is."""
+    return page.locator(f"#chart-{chart} .hoverlayer .legend")
+
+
+def point_at(page: Page, chart: str, shown_by: str) -> None:
+    """Moves the mouse to the middle of a chart, until another one shows what it has there: charts that are still being
+    laid out or drawn anew move away under the mouse, or forget it."""
+    until(lambda: _has_pointed(page, chart, shown_by))
+
+
+def _has_pointed(page: Page, chart: str, shown_by: str) -> bool:
+    box = page.locator(f"#chart-{chart} .nsewdrag").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"], box["y"])
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, steps=5)
+    try:
+        hovers(page, shown_by).wait_for(timeout=POINTED_MS)
+    except TimeoutError:
+        return False
+    return True

@@ -115,6 +115,7 @@ def complaints(page: Page) -> Iterator[list[str]]:
         if message.type in ("error", "warning") and not message.text.startswith(CUT_OFF):
             said.append(message.text)
 
+    page.set_default_timeout(PATIENCE)
     page.on("console", hear)
     page.on("pageerror", lambda error: said.append(str(error)))
     yield said
@@ -127,5 +128,4 @@ def signed_in(context: BrowserContext, page: Page, address: str, ada: User, comp
     client = Client()
     client.force_login(ada)
     context.add_cookies([{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": address}])
-    page.set_default_timeout(PATIENCE)
     return page

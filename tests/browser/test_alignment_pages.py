@@ -7,7 +7,8 @@ import pytest
 from playwright.sync_api import expect
 
 from runs import jobs
-from tests.browser.charts import look_at
+from tests.browser.charts import look_at, point_at
+from tests.browser.settling import over_the_edge
 from tests.browser.test_accessibility import WIDTHS, faults
 from tests.runs.pages import make_run, record
 from tests.runs.recording import answer
@@ -58,8 +59,7 @@ def test_from_a_collapse_to_the_step_at_which_an_answer_changed(signed_in, addre
     page.keyboard.press(",")
     page.wait_for_url(re.compile("step=20"))
     expect(page.locator("#moments article").get_by_text("step 20")).to_have_count(2)
-    page.get_by_label("Step", exact=True).last.focus()
-    page.keyboard.press("ArrowRight")
+    page.get_by_label("Step", exact=True).last.press("ArrowRight")
     page.wait_for_url(re.compile("step=40"))
     expect(page.locator("#moments")).to_contain_text(TEMPLATE)
 
@@ -70,9 +70,7 @@ def test_lambda_and_its_constraint_have_one_cursor(signed_in, address, experimen
     page.goto(f"{address}/experiments/{experiment.pk}/lambda/")
     for chart in ("lambda", "j_c"):
         look_at(page, chart)
-    box = page.locator("#chart-lambda .nsewdrag").bounding_box()
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, steps=5)
-    page.wait_for_selector("#chart-j_c .hoverlayer .legend")
+    point_at(page, "lambda", "j_c")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -87,4 +85,4 @@ def test_axe_finds_no_serious_fault_and_nothing_hangs_over_the_edge(signed_in, a
         for width in WIDTHS:
             signed_in.set_viewport_size({"width": width, "height": 900})
             assert faults(signed_in) == "[]"
-            assert signed_in.evaluate("document.documentElement.scrollWidth") <= width
+            assert over_the_edge(signed_in, width) == ""

@@ -5,6 +5,7 @@ from playwright.sync_api import expect
 
 from runs import launch
 from runs.models import Attempt, Rebuild
+from tests.browser.settling import at_rest
 from tests.runs.checkpointing import fill, save
 from tests.runs.pages import make_run, record
 from workers.executors.states import State
@@ -23,7 +24,7 @@ def run(experiment, runs_dir):
 @pytest.fixture
 def open_page(signed_in, address, run):
     signed_in.goto(f"{address}{run.get_absolute_url()}")
-    signed_in.wait_for_selector("live-run[data-state=live]")
+    at_rest(signed_in)
     return signed_in
 
 

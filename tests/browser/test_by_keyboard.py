@@ -5,6 +5,7 @@ from playwright.sync_api import expect
 
 from runs.models import Run
 from tests.browser.charts import look_at, wait_for_x
+from tests.browser.settling import arrived
 from tests.runs.pages import evaluation, make_run, record
 from tests.runs.recording import make_attempt
 
@@ -53,6 +54,7 @@ def launch(page, experiment):
     expect(page.locator(".palette [aria-selected=true]")).to_contain_text(experiment.name)
     page.keyboard.press("Enter")
     press(page, "link", "Launch runs")
+    arrived(page, "**/launch/**")
     choose_preset(page, "ES on the micro model", "es-micro")
     walk_to(page, "textbox", "Name")
     page.keyboard.type("by keyboard")
@@ -90,12 +92,13 @@ def watch(page, run):
 def compare(page, experiment, runs):
     walk_to(page, "link", experiment.name, "Shift+Tab")
     page.keyboard.press("Enter")
-    page.get_by_role("heading", name=experiment.name, level=1).wait_for()
+    arrived(page, f"**{experiment.get_absolute_url()}")
     for run in sorted(runs, key=lambda run: -run.pk):
         walk_to(page, "checkbox", f"Choose {run.name}")
         page.keyboard.press("Space")
     walk_to(page, "button", "Compare", "Shift+Tab")
     page.keyboard.press("Enter")
+    arrived(page, "**/compare/**")
     page.get_by_text("2 of 2 chosen runs shown").wait_for()
     press(page, "button", "Next difference")
     expect(page.locator("diff-walk [data-at]")).to_contain_text("1 of ")
@@ -138,5 +141,5 @@ def test_the_toolbar_of_a_chart_is_one_stop_and_arrows_walk_in_it(signed_in, add
 def test_no_chart_offers_to_be_sent_to_another_site(signed_in, address, before):
     signed_in.goto(f"{address}{before.get_absolute_url()}")
     look_at(signed_in, "reward")
-    assert signed_in.locator("#chart-reward .modebar-btn").count() == 6
+    expect(signed_in.locator("#chart-reward .modebar-btn")).to_have_count(6)
     assert signed_in.get_by_role("button", name="Share chart").count() == 0

@@ -4,6 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from runs.models import Experiment
+from tests.browser.settling import at_rest
 from tests.runs.pages import a_bit_of_everything, make_run, record
 from tests.runs.recording import answer
 
@@ -18,9 +19,8 @@ def run(experiment, runs_dir):
 @pytest.fixture
 def open_page(signed_in, address, run):
     signed_in.goto(f"{address}{run.get_absolute_url()}")
-    signed_in.wait_for_selector("live-run[data-state=live]")
-    # A page that has just gone live asks for every part once; what is told meanwhile would be answered by that.
-    signed_in.wait_for_load_state("networkidle")
+    # What is told before would be answered by what the page asks for in any case.
+    at_rest(signed_in)
     return signed_in
 
 
@@ -31,7 +31,9 @@ def test_the_palette_goes_to_an_experiment_by_keyboard_alone(open_page, experime
     expect(field).to_be_focused()
     expect(open_page.locator(".palette [role=option]").first).to_contain_text("Home")
     open_page.keyboard.type("co")
-    expect(open_page.locator(".palette [role=option]")).to_have_count(3)
+    # Two pages, then what is called so, the newest first.
+    expect(open_page.locator(".palette [role=option]")).to_have_count(4)
+    open_page.keyboard.press("ArrowDown")
     open_page.keyboard.press("ArrowDown")
     chosen = open_page.locator(".palette [aria-selected=true]")
     expect(chosen).to_contain_text("Countdown")
@@ -71,6 +73,14 @@ def test_focus_stays_where_the_reader_was_when_a_part_is_swapped(open_page, run)
     expect(open_page.get_by_text("3 of 3")).to_be_visible()
     # The link is gone on the last page: the focus is on the part, not at the top of the page.
     expect(open_page.locator("#responses")).to_be_focused()
+
+
+def test_a_dialog_opens_before_its_script_has_come(page, signed_in, address, run, complaints):
+    page.route("**/dialog-opener*.js", lambda route: route.abort())
+    page.goto(f"{address}{run.get_absolute_url()}")
+    page.get_by_role("button", name="Cancel run").click()
+    expect(page.get_by_role("button", name="Cancel the run")).to_be_visible()
+    complaints.clear()
 
 
 def test_a_part_that_could_not_be_fetched_is_said_and_can_be_asked_for_again(open_page, complaints):

@@ -29,7 +29,7 @@ def test_an_own_task_that_cannot_run_is_told_at_its_field(signed_in, address, ex
     page.locator("[name='task.own.options']").fill('{"words": 3}')
     page.get_by_role("button", name="Launch").click()
     page.get_by_role("alert").get_by_text("allows no folder for tasks of your own").wait_for()
-    assert page.locator("[name='task.own.options']").input_value() == '{"words": 3}'
+    expect(page.locator("[name='task.own.options']")).to_have_value('{"words": 3}')
     assert not Run.objects.exists()
     # The form is answered with 400, and the browser's console says so.
     assert [c for c in complaints if "400" not in c] == []

@@ -1,7 +1,8 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.charts import look_at, wait_for_x
+from tests.browser.charts import hovers, look_at, point_at, wait_for_x
+from tests.browser.settling import arrived, over_the_edge
 from tests.browser.test_accessibility import WIDTHS, faults
 from tests.runs.pages import evaluation, make_run, record
 from workers.records import Metric
@@ -31,18 +32,15 @@ def test_from_choosing_to_reading_by_keyboard_alone(signed_in, address, runs):
     page = signed_in
     page.goto(f"{address}/compare/")
     for run in (runs[0], runs[2]):
-        page.get_by_label(run.name).focus()
-        page.keyboard.press("Space")
+        page.get_by_label(run.name).press("Space")
     page.keyboard.press("Enter")
+    arrived(page, "**/compare/?**run=**")
     page.get_by_text("2 of 2 chosen runs shown").wait_for()
-    page.get_by_role("link", name="samples").focus()
-    page.keyboard.press("Enter")
+    page.get_by_role("link", name="samples").press("Enter")
     page.wait_for_url("**x=samples**")
-    page.get_by_role("link", name="make baseline").focus()
-    page.keyboard.press("Enter")
+    page.get_by_role("link", name="make baseline").press("Enter")
     page.wait_for_url("**baseline=**")
-    page.get_by_role("button", name="Next difference").focus()
-    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Next difference").press("Enter")
     expect(page.locator("[data-at]")).to_have_text("1 of 36: method")
     page.keyboard.press("Enter")
     expect(page.locator(".is-here")).to_have_count(1)
@@ -66,12 +64,10 @@ def test_the_cursor_is_in_all_charts(signed_in, compared):
     page.goto(compared)
     for chart in ("reward-mean", "kl"):
         look_at(page, chart)
-    box = page.locator("#chart-reward-mean .nsewdrag").bounding_box()
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, steps=5)
-    page.wait_for_selector("#chart-reward-mean .hoverlayer .legend")
-    page.wait_for_selector("#chart-kl .hoverlayer .legend")
-    page.mouse.move(box["x"], box["y"] + box["height"] + 300)
-    page.wait_for_selector("#chart-kl .hoverlayer .legend", state="detached")
+    point_at(page, "reward-mean", "kl")
+    expect(hovers(page, "reward-mean")).to_be_visible()
+    page.mouse.move(0, 0)
+    expect(hovers(page, "kl")).to_have_count(0)
 
 
 def test_points_arrive_while_a_run_goes_on(signed_in, compared, runs):
@@ -99,4 +95,4 @@ def test_axe_finds_no_serious_fault_and_nothing_hangs_over_the_edge(signed_in, c
         for width in WIDTHS:
             signed_in.set_viewport_size({"width": width, "height": 900})
             assert faults(signed_in) == "[]"
-            assert signed_in.evaluate("document.documentElement.scrollWidth") <= width
+            assert over_the_edge(signed_in, width) == ""

@@ -12,12 +12,13 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
-from playwright.sync_api import Page, TimeoutError
+from playwright.sync_api import Page
 
 from runs import registry
 from runs.access.share_links import Scope, link_text
 from runs.models import ApiToken, Experiment, Run, SavedView, Sweep
 from runs.registry import Said
+from tests.browser.settling import over_the_edge
 from tests.conftest import person
 from tests.runs.crowd import LONG_NAME, TAGS, crowd
 from tests.runs.pages import a_bit_of_everything, record
@@ -40,12 +41,6 @@ OWED = {
     "people, not for members": 403,
 }
 """Pages that are errors on purpose."""
-
-
-FITS = "width => document.documentElement.scrollWidth <= width"
-OVER_THE_EDGE = """[...document.querySelectorAll("main *, header *")]
-    .filter((e) => e.getBoundingClientRect().right > innerWidth + 1)
-    .map((e) => e.outerHTML.slice(0, 120)).slice(0, 3).join(" ")"""
 
 
 @pytest.fixture
@@ -184,10 +179,5 @@ def too_wide(page: Page) -> Iterator[tuple[str, int, str]]:
         page.evaluate("theme => { document.documentElement.dataset.theme = theme }", theme)
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": 900})
-            try:
-                # Charts take the new width a moment after the window has it.
-                page.wait_for_function(
-                    "width => document.documentElement.scrollWidth <= width", arg=width, timeout=20_000
-                )
-            except TimeoutError:
-                yield theme, width, page.evaluate(OVER_THE_EDGE)
+            if by := over_the_edge(page, width):
+                yield theme, width, by

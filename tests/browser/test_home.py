@@ -40,7 +40,7 @@ def test_runs_that_are_no_longer_shown_are_no_longer_watched(signed_in, address,
 def test_somebody_new_makes_the_first_experiment_from_there(signed_in, address):
     signed_in.goto(address)
     signed_in.get_by_role("button", name="New experiment").click()
-    signed_in.get_by_label("Name").fill("Concise")
+    signed_in.get_by_label("Name", exact=True).fill("Concise")
     signed_in.get_by_role("button", name="Make it").click()
     expect(signed_in.get_by_role("heading", name="Concise", level=1)).to_be_visible()
     signed_in.get_by_role("link", name="esweb").click()

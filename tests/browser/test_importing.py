@@ -7,6 +7,7 @@ from pathlib import Path
 from playwright.sync_api import Page, expect
 
 from runs.models import Run
+from tests.browser.settling import over_the_edge
 from tests.browser.test_accessibility import WIDTHS, faults
 from tests.runs.importing.logs import iteration
 
@@ -33,7 +34,7 @@ def test_dropped_files_are_imported_and_put_into_the_bin(signed_in: Page, addres
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": 900})
             assert faults(page) == "[]", f"{theme} at {width} px"
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            assert over_the_edge(page, width) == ""
     assert {*Run.objects.values_list("seed", flat=True)} == {3, 4}
     result.get_by_role("link", name="seed 4").click()
     expect(page.get_by_role("heading", name="es α0.5 σ0.1 seed 4")).to_be_visible()

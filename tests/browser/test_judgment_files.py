@@ -15,6 +15,7 @@ from playwright.sync_api import Page, expect
 from judging.boards import votes_in
 from judging.models import Tournament
 from judging.ratings import board
+from tests.browser.settling import over_the_edge
 from tests.browser.test_accessibility import faults
 
 DROP = """(drop, text) => {
@@ -47,10 +48,8 @@ def look(page: Page, name: str) -> None:
     for width, scheme in ((1440, "light"), (390, "dark")):
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-        # Colours that are still on their way from light to dark are neither.
-        page.evaluate("Promise.all(document.getAnimations().map((one) => one.finished))")
         assert faults(page) == "[]"
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert over_the_edge(page, width) == ""
         if SHOTS:
             page.screenshot(path=f"{SHOTS}/{name}-{width}.png", full_page=True)
     page.set_viewport_size({"width": 1440, "height": 900})

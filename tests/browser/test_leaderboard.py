@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 from judging.boards import keep
 from judging.jobs import keep_boards
 from runs.models import Experiment
+from tests.browser.settling import over_the_edge
 from tests.browser.test_accessibility import faults
 from tests.judging.casting import cast, once
 from tests.judging.inventing import invented
@@ -38,4 +39,4 @@ def test_a_board_is_read_made_otherwise_and_comes_by_itself(
     signed_in.set_viewport_size({"width": 390, "height": 844})
     signed_in.emulate_media(color_scheme="dark")
     assert faults(signed_in) == "[]"
-    assert signed_in.evaluate("document.documentElement.scrollWidth") <= 390
+    assert over_the_edge(signed_in, 390) == ""

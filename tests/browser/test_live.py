@@ -77,13 +77,12 @@ def test_a_key_that_is_new_gets_its_chart(open_page, run):
 
 
 def test_a_change_of_state_is_seen_and_said(open_page, run):
-    said = open_page.locator("said-aloud")
-    assert "is running" in said.text_content()
+    expect(open_page.locator("said-aloud")).to_contain_text("is running")
     run.attempts.update(state="succeeded")
     run.state = "succeeded"
     run.save()
     live.publish_changed(run.uid, "state")
-    open_page.wait_for_function("() => document.querySelector('said-aloud').textContent.includes('is succeeded')")
+    expect(open_page.locator("said-aloud")).to_contain_text("is succeeded")
     expect(open_page.get_by_role("button", name="Cancel run")).to_be_hidden()
 
 

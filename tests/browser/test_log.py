@@ -1,6 +1,7 @@
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.settling import at_rest
 from tests.runs.pages import make_run
 
 
@@ -17,9 +18,8 @@ def log(experiment, runs_dir):
 @pytest.fixture
 def open_page(signed_in, address, experiment, log):
     signed_in.goto(f"{address}{experiment.runs.get().get_absolute_url()}")
-    signed_in.wait_for_selector("live-run[data-state=live]")
-    # A page that has just gone live asks for every part once; what is told meanwhile would be answered by that.
-    signed_in.wait_for_load_state("networkidle")
+    # What is told before would be answered by what the page asks for in any case.
+    at_rest(signed_in)
     return signed_in
 
 
@@ -34,8 +34,8 @@ def test_the_end_is_followed_while_the_log_grows(open_page, log):
         file.write("\x1b[32mline 2001\x1b[0m\n")
     tell_of_growth(open_page)
     expect(open_page.locator("#log-text .ansi-green")).to_have_text("line 2001")
-    end = "e => e.scrollHeight - e.scrollTop - e.clientHeight"
-    assert open_page.locator("#log-text").evaluate(end) < 2
+    below = "e => e.scrollHeight - e.scrollTop - e.clientHeight"
+    open_page.wait_for_function(f"() => ({below})(document.querySelector('#log-text')) < 2")
 
 
 def test_a_line_is_searched_for_and_what_is_shown_is_an_address(open_page):

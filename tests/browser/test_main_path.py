@@ -2,6 +2,7 @@ from django.contrib.auth.models import User
 from playwright.sync_api import expect
 
 from runs.models import Experiment, Run
+from tests.browser.settling import arrived
 from workers.config import preset
 
 
@@ -13,6 +14,7 @@ def test_from_signing_in_to_a_cancelled_run(page, address, ada, complaints):
     page.get_by_label("Username").fill("ada")
     page.get_by_label("Password").fill("a long password")
     page.get_by_role("button", name="Sign in").click()
+    arrived(page, f"{address}/")
 
     page.get_by_role("button", name="New experiment").click()
     page.get_by_label("Name", exact=True).fill("Concise")
@@ -22,18 +24,17 @@ def test_from_signing_in_to_a_cancelled_run(page, address, ada, complaints):
     assert Experiment.objects.get().owner == User.objects.get(username="ada")
 
     page.get_by_role("link", name="Launch runs").first.click()
+    arrived(page, "**/launch/**")
     page.get_by_label("Start from").select_option("grpo-micro")
-    page.locator("#part-grpo").wait_for(state="visible")
     expect(page.locator("#part-es")).to_be_hidden()
-    assert page.locator("[name='grpo.max_steps']").input_value() == str(
-        preset("grpo-micro").config["grpo"]["max_steps"]
-    )
+    steps = preset("grpo-micro").config["grpo"]["max_steps"]
+    expect(page.locator("[name='grpo.max_steps']")).to_have_value(str(steps))
     page.get_by_label("Name", exact=True).fill("first one")
     page.get_by_role("button", name="Launch").click()
 
     page.get_by_role("heading", name="first one").wait_for()
     run = Run.objects.get()
-    assert page.url == f"{address}{run.get_absolute_url()}"
+    arrived(page, f"{address}{run.get_absolute_url()}")
 
     page.get_by_role("button", name="Cancel run").click()
     page.get_by_role("button", name="Cancel the run").click()
@@ -50,7 +51,7 @@ def test_a_wrong_form_comes_back_as_it_was_with_its_problems(signed_in, address,
     page.locator("[name='es.rows']").fill("0")
     page.get_by_role("button", name="Launch").click()
     page.get_by_text("Nothing was launched.").wait_for()
-    assert page.locator("[name='es.sigma']").input_value() == "tiny"
+    expect(page.locator("[name='es.sigma']")).to_have_value("tiny")
     # A problem in a folded part opens it.
     expect(page.locator("[name='es.rows']")).to_be_visible()
     # The form is answered with 400, and the browser's console says so.
@@ -66,7 +67,7 @@ def test_switching_the_method_shows_its_own_fields_and_forgets_nothing(signed_in
     expect(page.locator("#part-grpo")).to_be_visible()
     expect(page.locator("#part-es")).to_be_hidden()
     page.get_by_label("Evolution Strategies").check()
-    assert page.locator("[name='es.sigma']").input_value() == "0.5"
+    expect(page.locator("[name='es.sigma']")).to_have_value("0.5")
 
 
 def test_choosing_a_preset_is_an_address(signed_in, address, experiment):
@@ -74,4 +75,4 @@ def test_choosing_a_preset_is_an_address(signed_in, address, experiment):
     page.goto(f"{address}{experiment.get_absolute_url()}launch/")
     page.get_by_label("Start from").select_option("es-tiny-reckless")
     page.wait_for_url("**/launch/?preset=es-tiny-reckless")
-    assert page.locator("[name='es.sigma']").input_value() == "0.03"
+    expect(page.locator("[name='es.sigma']")).to_have_value("0.03")

@@ -6,6 +6,7 @@ from playwright.sync_api import expect
 
 from runs import launch, reconcile
 from runs.models import Cluster, Experiment
+from tests.browser.settling import ASKS_NOTHING, at_rest
 from tests.runs.clusters import Small, attempt_of, quicken, run_of
 from tests.runs.launching.conftest import small  # noqa: F401
 from tests.workers.attempts import CHECKPOINTS, until
@@ -20,7 +21,8 @@ def test_a_run_that_waits_is_held_released_and_moved(
 ) -> None:
     page = signed_in
     small.program = CHECKPOINTS
-    far = Cluster.objects.create(name="far", kind="local")
+    east, far = (Cluster.objects.create(name=name, kind="local") for name in ("east", "far"))
+    quicken(east)
     quicken(far)
     page.goto(f"{address}/queue/")
     expect(page.locator("#standing")).to_contain_text("Nothing runs now.")
@@ -41,7 +43,14 @@ def test_a_run_that_waits_is_held_released_and_moved(
     expect(waiting).to_contain_text("held until somebody releases it", ignore_case=True)
     page.get_by_role("button", name="Release").click()
     expect(waiting).to_contain_text("small")
-    page.get_by_role("combobox", name="Where to move").select_option("far")
+    at_rest(page)
+    where = page.get_by_role("combobox", name="Where to move")
+    where.select_option("far")
+    # What somebody has chosen and not sent yet stays while the queue moves on.
+    with page.expect_response("**/queue/standing/**"):
+        page.evaluate("document.body.dispatchEvent(new CustomEvent('run-changed:state'))")
+    page.wait_for_function(ASKS_NOTHING)
+    expect(where).to_have_value("far")
     page.get_by_role("button", name="Move").click()
     page.get_by_text("moves to far").wait_for()
     launch.request_cancel(run)

@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from runs import live
 from tests.browser.charts import look_at
+from tests.browser.settling import ASKS_NOTHING, at_rest
 from tests.runs.pages import a_bit_of_everything, evaluation, make_run, record
 
 SHARE = "90\N{NARROW NO-BREAK SPACE}%"
@@ -54,8 +55,8 @@ def run(experiment, runs_dir):
 @pytest.fixture
 def open_page(signed_in, address, run):
     signed_in.goto(f"{address}{run.get_absolute_url()}")
-    signed_in.wait_for_selector("live-run[data-state=live]")
     look_at(signed_in, "reward")
+    at_rest(signed_in)
     return signed_in
 
 
@@ -95,10 +96,9 @@ def test_a_change_of_nothing_is_not_told_again(open_page):
         "new MutationObserver(() => (window.told = true))"
         ".observe(document.querySelector('said-aloud'), { childList: true, characterData: true, subtree: true })"
     )
-    open_page.wait_for_load_state("networkidle")
     with open_page.expect_response("**/state/"):
         open_page.evaluate("document.body.dispatchEvent(new CustomEvent('run-changed:state'))")
-    expect(open_page.locator("#state")).not_to_have_class("htmx-settling")
+    open_page.wait_for_function(ASKS_NOTHING)
     assert open_page.evaluate("window.told") is None
 
 

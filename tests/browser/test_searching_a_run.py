@@ -1,7 +1,10 @@
+import re
+
 import pytest
 from playwright.sync_api import expect
 
 from tests.browser.charts import look_at, wait_for_x
+from tests.browser.settling import at_rest
 from tests.runs.pages import a_bit_of_everything, make_run, record
 from workers.records import Metric
 
@@ -11,37 +14,36 @@ def open_page(signed_in, address, experiment, runs_dir):
     run = make_run(experiment)
     record(run, a_bit_of_everything())
     signed_in.goto(f"{address}{run.get_absolute_url()}")
-    signed_in.wait_for_selector("live-run[data-state=live]")
+    at_rest(signed_in)
     return signed_in
 
 
 def shown(page):
-    return page.locator("#curve-wall .chart:visible :is(h2, h4)").all_text_contents()
+    return page.locator("#curve-wall .chart:visible :is(h2, h4)")
 
 
 def test_curves_are_found_by_a_regular_expression_that_stands_in_the_address(open_page):
     open_page.get_by_label("Find curves").fill("^kl|step_seconds")
     expect(open_page.locator("page-filter[for=curve-wall] [role=status]")).to_have_text("2 of 6 shown")
-    assert shown(open_page) == ["KL from the base model", "Seconds a step"]
+    expect(shown(open_page)).to_have_text(["KL from the base model", "Seconds a step"])
     open_page.reload()
     expect(open_page.get_by_label("Find curves")).to_have_value("^kl|step_seconds")
-    assert shown(open_page) == ["KL from the base model", "Seconds a step"]
+    expect(shown(open_page)).to_have_text(["KL from the base model", "Seconds a step"])
     # Another axis is another page; the search goes with it.
     open_page.get_by_role("link", name="tokens").click()
     expect(open_page.get_by_label("Find curves")).to_have_value("^kl|step_seconds")
 
 
 def test_what_is_no_regular_expression_is_said_and_hides_nothing(open_page):
-    before = shown(open_page)
+    before = shown(open_page).all_text_contents()
     open_page.get_by_label("Find curves").fill("kl(")
     expect(open_page.locator("page-filter[for=curve-wall] [role=status]")).to_contain_text("Invalid regular expression")
-    assert shown(open_page) == before
+    expect(shown(open_page)).to_have_text(before)
 
 
 def test_what_is_folded_stays_folded_also_where_new_curves_come(open_page):
     open_page.locator("details[data-slug=training] > summary").press("Enter")
-    assert "folded=training" in open_page.url
-    open_page.wait_for_load_state("networkidle")
+    expect(open_page).to_have_url(re.compile("folded=training"))
     with open_page.expect_response("**/curves/**"):
         open_page.evaluate("document.body.dispatchEvent(new CustomEvent('run-changed:keys'))")
     expect(open_page.locator("details[data-slug=training]")).not_to_have_attribute("open", "")
@@ -49,7 +51,7 @@ def test_what_is_folded_stays_folded_also_where_new_curves_come(open_page):
     expect(open_page.locator("details[data-slug=training]")).not_to_have_attribute("open", "")
     expect(open_page.locator("details[data-slug=held-out]")).to_have_attribute("open", "")
     open_page.locator("details[data-slug=training] > summary").click()
-    assert "folded" not in open_page.url
+    expect(open_page).not_to_have_url(re.compile("folded"))
 
 
 def test_knobs_are_found_and_one_is_changed_for_the_next_launch(open_page):

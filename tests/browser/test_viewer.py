@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 
 from runs.models import Experiment, Run
+from tests.browser.settling import over_the_edge
 from tests.browser.test_accessibility import faults
 from tests.judging.shown.judged import judge_named, meeting
 from tests.runs.viewing import address as viewer_address
@@ -38,10 +39,11 @@ def circle(page: Page) -> None:
 def test_answers_are_uncovered_walked_through_and_circled(signed_in: Page, address: str, pair: tuple[Run, Run]) -> None:
     page = signed_in
     page.goto(address + viewer_address(*pair))
-    assert page.locator(".answer-text").first.evaluate("e => getComputedStyle(e).filter") != "none"
+    expect(page.locator(".answer-text").first).not_to_have_css("filter", "none")
     page.get_by_role("button", name="Show them", exact=True).click()
     expect(page.get_by_role("button", name="Blur the answers again")).to_be_visible()
-    assert page.locator(".answer-text").first.evaluate("e => getComputedStyle(e).filter") == "none"
+    page.wait_for_load_state()
+    expect(page.locator(".answer-text").first).to_have_css("filter", "none")
 
     page.keyboard.press("j")
     page.keyboard.press("j")
@@ -51,6 +53,7 @@ def test_answers_are_uncovered_walked_through_and_circled(signed_in: Page, addre
     page.wait_for_url(f"**pin={pair[1].uid}%40500**")
     page.get_by_role("link", name="Show what differs").click()
     expect(page.locator(".answer-text del").first).to_have_text("a rest ")
+    page.wait_for_load_state()
 
     page.get_by_text("Reward against cost: draw around").click()
     expect(page.locator("lasso-chart .scatterlayer .points path")).to_have_count(48)
@@ -62,7 +65,7 @@ def test_answers_are_uncovered_walked_through_and_circled(signed_in: Page, addre
 
     assert faults(page) == "[]"
     page.set_viewport_size({"width": 390, "height": 800})
-    page.wait_for_function("() => document.documentElement.scrollWidth === 390")
+    assert over_the_edge(page, 390) == ""
     page.locator("td a", has_text="Link").first.click()
     expect(page.get_by_role("heading", name="Answer at step 500")).to_be_visible()
     assert faults(page) == "[]"
@@ -87,4 +90,4 @@ def test_what_judges_said_is_asked_for_and_unfolds(
     chip.click()
     expect(page.get_by_text("Uno: won")).to_be_visible()
     assert faults(page) == "[]"
-    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    assert over_the_edge(page, 390) == ""

@@ -17,6 +17,7 @@ from judging.models import Criterion, Tournament, Turn, Verdict
 from judging.rubrics import Words, make_standard, next_version
 from runs.models import Experiment
 from tests.browser.conftest import PATIENCE
+from tests.browser.settling import over_the_edge
 from tests.browser.test_accessibility import faults
 from tests.judging.rounds import answered_run, rubric
 
@@ -89,7 +90,7 @@ def test_thirty_pairs_by_keys_alone_on_a_phone_through_a_lost_connection(
 ) -> None:
     links = [f"{address}{reverse('vote-link', args=[text])}" for _, text in invite(tournament, ada, ["Dee", "Evelyn"])]
     (context, dee, said), (other, eve, also_said) = (opened(browser, link) for link in links)
-    assert dee.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    assert over_the_edge(dee, PHONE["width"]) == ""
     assert faults(dee) == "[]"
     sees_no_name(dee)
     sees_no_name(eve)
@@ -157,7 +158,7 @@ def test_the_pages_of_judging_fit_and_axe_finds_no_serious_fault(
     for path in (*paths, reverse("vote", args=[tournament.pk])):
         signed_in.goto(address + path)
         assert faults(signed_in) == "[]", path
-        assert signed_in.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], path
+        assert over_the_edge(signed_in, PHONE["width"]) == "", path
     signed_in.goto(address + here)
     Turn.objects.filter(voter__user=ada).update(ended_at=timezone.now())
     signed_in.get_by_role("cell", name="8", exact=True).wait_for()

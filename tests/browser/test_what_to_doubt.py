@@ -6,6 +6,7 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 
 from runs.models import Experiment
+from tests.browser.settling import over_the_edge
 from tests.browser.test_accessibility import faults
 from tests.judging.casting import cast, once, ruled
 from tests.judging.inventing import invented
@@ -27,7 +28,7 @@ def test_it_reads_on_a_phone_and_leads_to_the_answers(
         page.emulate_media(color_scheme=scheme)
         page.reload()
         assert faults(page) == "[]"
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert over_the_edge(page, 390) == ""
 
     page.get_by_role("link", name="People against models").click()
     expect(page.get_by_text("Most people prefer one answer, most models the other.")).to_be_visible()
