@@ -110,7 +110,7 @@ class TournamentDetail(TournamentOut):
     criteria: list[CriterionOut]
     seed: int
     overlap: int
-    picks: Picks
+    picks: str
     reveals: bool
     warns: bool
     gold_set: int | None
