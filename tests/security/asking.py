@@ -29,6 +29,7 @@ POSTED = {
     "tournament-change", "tournament-invite", "tournament-uninvite", "vote-choices", "vote-reveal",
     "judge-change", "assignment-change", "api:import_judgments", "api:assign_judge", "api:change_assignment",
     "api:invite_voters", "api:take_invitation_back", "api:order_board",
+    "settings-cluster-test", "tournament-board-order", "viewer-cover",
     "run-scoring-change", "api:cancel_scoring", "api:resume_scoring", "api:calibrate_judge", "api:restore_tournament",
 }  # fmt: skip
 OF_NO_SITE = {
