@@ -19,6 +19,7 @@ from runs.api.services import EXAMPLE
 from runs.costs import set_limit
 from runs.models import ApiToken, Attempt, Cluster, Experiment, Limit, Run, SavedView, Scoring, Sweep
 from tests.judging.meeting import count_from_one, meeting
+from tests.judging.rounds import gold
 from tests.runs import checkpointing, pages
 from tests.runs.calling import calls
 from workers.config import preset
@@ -77,6 +78,12 @@ def met_at_work(run: Run) -> None:
     Assignment.objects.update(state="running")
 
 
+def met_with_gold(run: Run) -> None:
+    """The same, with a gold set of number 1."""
+    met(run)
+    gold(run.created_by)
+
+
 def rated(run: Run) -> None:
     """A board that was worked out."""
     met(run)
@@ -105,12 +112,17 @@ PREPARED = {
             "order_board",
             "invite_voters",
             "take_invitation_back",
+            "delete_tournament",
+            "restore_tournament",
+            "read_judge",
+            "read_assignment",
         ),
         met,
     ),
     "make_tournament": lambda run: pages.record(run, pages.a_bit_of_everything((5,))),
     "assign_judge": met_by_none,
     "change_assignment": met_at_work,
+    "calibrate_judge": met_with_gold,
     "read_board": rated,
     "put_cluster": by_an_admin,
     "hold": lambda run: Attempt.objects.filter(run=run).update(state="queued"),
@@ -170,7 +182,8 @@ def address(path: str, operation: dict[str, Any]) -> str:
 def body_of(kind: str, example: Any) -> dict[str, Any]:
     """The example as the client sends it; a form is sent as Django's client makes one."""
     if kind == "multipart/form-data":
-        return {"data": {**example, "files": SimpleUploadedFile("run.log", example["files"].encode())}}
+        field = "files" if "files" in example else "file"
+        return {"data": {**example, field: SimpleUploadedFile("run.log", example[field].encode())}}
     return {"data": example, "content_type": kind}
 
 
@@ -189,7 +202,7 @@ def test_an_example_is_answered_as_described(name: str, run: Run, ada: User) -> 
 
 
 def test_whatever_takes_a_body_shows_one() -> None:
-    assert len(BODIES) == 26
+    assert len(BODIES) == 28
     for name in BODIES:
         assert all("example" in content for content in OPERATIONS[name][2]["requestBody"]["content"].values()), name
 
