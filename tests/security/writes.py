@@ -147,7 +147,10 @@ def _scoring(things: Things) -> Scoring:
 
 ITERATION = b"Iteration 1/1, Time: 1.00s, Mean: -1.00, Min: -2.00, Max: 0.00, Std: 0.50\n"
 A_LIMIT = {"person": "other", "experiment": "", "kind": "gpu", "hours": "5", "period": "all"}
-A_BOARD = {"whose": "all", "ties": "davidson", "swap": "as-is", "unit": "prompt", "level": "0.95", "prior": "0"}
+A_BOARD = {
+    "whose": "all", "ties": "davidson", "swap": "as-is", "unit": "prompt", "level": "0.95", "prior": "0",
+    "init": "1000", "k": "32", "shuffle": "123", "failed": "tie",
+}  # fmt: skip
 A_TOURNAMENT = {"name": "New", "prompts": "1", "seed": "0", "overlap": "1", "gold_every": "15"}
 A_JUDGMENT = b'{"model_a": "ada", "model_b": "bo", "winner": "tie", "question_id": 1}'
 A_GOLD_PAIR = b'{"prompt": "?", "response_a": "1", "response_b": "2", "expected": {"polite": "a"}}'
