@@ -82,7 +82,9 @@ class Sshd:
     def stop(self) -> None:
         """Nobody listens any more, and the connections that there were are broken."""
         for session in self.sessions():
-            os.kill(session, signal.SIGKILL)
+            # One that was ending has ended.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(session, signal.SIGKILL)
         self.daemons.stop("sshd")
 
     def down(self) -> None:

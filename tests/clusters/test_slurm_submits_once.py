@@ -105,6 +105,7 @@ def test_a_controller_that_is_down_says_nothing_about_jobs(
     far.program = BUSY
     run = run_far(experiment)
     before = started(run)
+    slurm.write_down(before.native_id)
     slurm.kill_controller()
     after = tick_far(run)
     assert after.state == before.state == State.RUNNING.value

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -92,6 +94,12 @@ class SlurmCluster:
         shutil.rmtree(self.root / "state")
         (self.root / "state").mkdir()
         self.start_controller()
+
+    def write_down(self, job: str) -> None:
+        """Waits until the controller has written what it knows of a job: a moment after its start it may not have."""
+        since = time.time_ns()
+        self.ask("scontrol", "update", f"JobId={job}", "Comment=written")
+        assert soon(lambda: self._has_written_since(since), UP_SECONDS), "the controller has not written its state"
 
     def save_state(self) -> None:
         """Keeps what the controller has written of its jobs, once it has written something."""
@@ -182,6 +190,12 @@ class SlurmCluster:
         self._await("slurmdbd", lambda: self._works("sacctmgr", "-n", "show", "cluster"))
         for what in (("cluster", "test"), ("account", "lab", "Cluster=test"), ("user", "root", "Account=lab")):
             self._works("sacctmgr", "-i", "add", *what)
+
+    def _has_written_since(self, since: int) -> bool:
+        """False where it writes just now: then there is no such file for a moment."""
+        with contextlib.suppress(FileNotFoundError):
+            return (self.root / "state" / "job_state").stat().st_mtime_ns > since
+        return False
 
     def _has_kept_state(self) -> bool:
         """False where it wrote just now: then files vanish under the copy."""
