@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -75,8 +76,8 @@ def listed(text: str, name: str) -> Iterator[tuple[str, Any]]:
 
 
 def is_one_document(text: bytes) -> bool:
-    """True for what begins as a list, or as an object over several lines; false for JSON lines."""
-    return text.startswith(b"[") or text.partition(b"\n")[0].strip() == b"{"
+    """True for what begins as a list, or as an object over several lines; false for JSON lines, the first one cut too."""
+    return text.startswith(b"[") or re.match(rb'\{\s*\n\s*["}]', text) is not None
 
 
 def parsed(text: str, place: str) -> Any:

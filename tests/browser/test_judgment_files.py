@@ -70,7 +70,7 @@ def test_a_file_is_dropped_taken_along_and_gives_the_same_board_again(
     looked.get_by_role("link", name="Open paper").click()
     expect(looked.get_by_text("60 judgments imported, not calibrated here")).to_be_visible()
     look(looked, "tournament")
-    looked.get_by_role("link", name="Take them along").click()
+    looked.get_by_role("link", name="Judgments as files").click()
     look(looked, "files")
     with looked.expect_download() as waited:
         looked.get_by_role("link", name="FastChat’s format").click()

@@ -70,7 +70,7 @@ def test_from_gold_to_verdicts(ada: User, tournament: Tournament, tmp_path: Path
 
 def test_a_file_that_holds_no_gold_is_refused_by_its_line(ada: User, tmp_path: Path) -> None:
     file = tmp_path / "people.jsonl"
-    file.write_text("[]")
+    file.write_text("[1]")
     with pytest.raises(CommandError, match="Line 1 is no JSON object"):
         said("gold", file, "--owner", "ada")
     assert not GoldSet.objects.exists()

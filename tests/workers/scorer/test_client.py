@@ -127,8 +127,8 @@ def test_a_slow_scorer_has_failed_after_the_time_that_one_try_has() -> None:
 def test_a_dripping_scorer_has_failed_too() -> None:
     begun = time.monotonic()
     with talking(Said("x" * 1000, between=0.1)) as server:
-        assert "did not end in time" in why(ScorerClient(server.url, tries=1, timeout_seconds=0.1))
-    assert time.monotonic() - begun < 30
+        assert "did not end in time" in why(ScorerClient(server.url, tries=1, timeout_seconds=2.0))
+    assert time.monotonic() - begun < 60
 
 
 def test_the_deadline_holds_for_a_call_and_not_for_a_try() -> None:
