@@ -60,15 +60,16 @@ def responses_of(tournament: Tournament) -> QuerySet[Response]:
 
 def _answers(tournament: Tournament, votes: Votes) -> _Answers:
     prompts = {int(name): k for k, name in enumerate(votes.prompts)}
-    contestants = dict(tournament.contestants.order_by("place").values_list("pk", "place"))
-    order = {pk: k for k, pk in enumerate(contestants)}
+    number = {name: k for k, name in enumerate(votes.contestants)}
+    # Who came after the votes were read stands in none of them.
+    order = {pk: number[name] for pk, name in tournament.contestants.values_list("pk", "name") if name in number}
     place = {}
     met = tournament.comparisons.filter(gold_pair=None, prompt__place__in=prompts)
     for at, *sides in met.values_list("prompt__place", "a", "response_a", "b", "response_b"):
         for contestant, response in (sides[:2], sides[2:]):
-            if response is not None:
+            if response is not None and contestant in order:
                 place[response] = (prompts[at], order[contestant])
-    return _Answers(place, (len(prompts), len(order)))
+    return _Answers(place, (len(prompts), len(number)))
 
 
 def _own(tournament: Tournament, answers: _Answers) -> Iterator[Scorer]:

@@ -32,7 +32,8 @@ def dispute_rows(person: Person, tournament: Tournament, panels: Said, shown: Se
     places = [panels["prompts"][one["prompt"]] for one in shown]
     chosen = tournament.chosen_prompts.filter(place__in=places).select_related("prompt")
     prompts = {one.place: one for one in chosen}
-    contestants = list(tournament.contestants.select_related("run").order_by("place"))
+    by_name = {one.name: one for one in tournament.contestants.select_related("run")}
+    contestants = [by_name[name] for name in names.contestants]
     seen = Run.objects.visible_to(person).filter(pk__in=[c.run_id for c in contestants if c.run_id])
     ways = _Ways(contestants, set(seen.values_list("pk", flat=True)))
     return [

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from judging import panels
 from judging.jobs import work_out_panels
-from judging.models import Judge, Rubric, Tournament, Verdict, Voter
+from judging.models import Contestant, Judge, Rubric, Tournament, Verdict, Voter
 from judging.views import panels as view
 from judging.views.panel_rows import Names, policy_rows
 from runs.models import Experiment, Response, Score
@@ -157,6 +157,22 @@ def test_contested_comparisons_lead_to_their_answers(ada_client: Client, voted: 
         assert ada_client.get(link).status_code == 200
     both = ada_client.get(links[0])
     assert len(both.context["columns"].all) == 2 and len(both.context["found"].rows) == 1
+
+
+def test_scores_and_links_are_of_whom_they_name_whatever_they_are_called(ada_client: Client, voted: Tournament) -> None:
+    uids = {}
+    for name, one in zip(("zebra", "mole", "ant"), voted.contestants.order_by("place"), strict=True):
+        Contestant.objects.filter(pk=one.pk).update(name=name)
+        assert one.run is not None
+        uids[name] = one.run.uid
+    numbers = page(ada_client, voted, **{"as": "json"}).json()["panels"]
+    said = {
+        numbers["contestants"][one["contestant"]]: one["said"]["value"] for one in numbers["scorers"][0]["contestants"]
+    }
+    assert said == {"ant": 0.0, "mole": 0.0, "zebra": 1.0}, "the first by place is scored above all others"
+    rows = page(ada_client, voted).context["contested"]
+    assert {name for row in rows for name in row["names"]} == set(uids)
+    assert all(uids[name] in link for row in rows for name, link in zip(row["names"], row["links"], strict=True))
 
 
 def test_runs_in_the_bin_are_named_and_not_linked(ada_client: Client, voted: Tournament) -> None:
