@@ -27,6 +27,15 @@ def disputed(votes: Votes, is_person: Bools) -> dict[str, Any]:
     return {kind: _shown(found, kind) for kind in KINDS if kind != "scorer"}
 
 
+def untold(panels: dict[str, Any]) -> dict[str, Any]:
+    """Panels that say how many comparisons are contested, and not which: for who may still vote on them."""
+    return {
+        **panels,
+        "contested": {kind: one | {"shown": []} for kind, one in panels["contested"].items()},
+        "scorers": [one | {"differing": one["differing"] | {"shown": []}} for one in panels["scorers"]],
+    }
+
+
 def _against(votes: Votes, is_person: Bools, scorer: Scorer) -> dict[str, Any]:
     found = agreement.against(votes, scorer.scores)
     categories = [name for name in found.categories if name] if len(found.categories) > 1 else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from django.http import HttpResponse, JsonResponse
@@ -13,7 +14,7 @@ from judging.access import may_look_after
 from judging.jobs import work_out_panels
 from judging.judges import left_out
 from judging.models import Judge, Rubric, Tournament, Verdict
-from judging.panels import Kept, claim, kept, work_out
+from judging.panels import Kept, claim, kept, untold, work_out
 from judging.views.panel_disputes import KIND_WORDS, dispute_rows
 from judging.views.panel_rows import (
     Names,
@@ -40,7 +41,7 @@ def tournament_panels(request: SignedIn, pk: int) -> HttpResponse:
     if not rubrics:
         return TemplateResponse(request, "judging/panels.html", {"tournament": found, "rubrics": []})
     rubric = rubrics[slugs.index(choice(request, "criterion", slugs, slugs[0]))]
-    now = _kept(found, rubric)
+    now = _told(request, found, _kept(found, rubric))
     if request.GET.get("as") == "json":
         return JsonResponse({"criterion": rubric.criterion.slug, **_dated(now)})
     context: dict[str, Any] = {"tournament": found, "rubrics": rubrics, "rubric": rubric, "kept": now}
@@ -62,6 +63,13 @@ def _kept(found: Tournament, rubric: Rubric) -> Kept | None:
     if claim(found, rubric):
         work_out_panels.delay(found.pk, rubric.pk)
     return known
+
+
+def _told(request: SignedIn, found: Tournament, now: Kept | None) -> Kept | None:
+    """Whoever may still vote shall not know what others said of which comparison."""
+    if now is None or found.closed_at is not None or may_look_after(request.user, found):
+        return now
+    return replace(now, panels=untold(now.panels))
 
 
 def _panels(request: SignedIn, found: Tournament, panels: dict[str, Any]) -> dict[str, Any]:

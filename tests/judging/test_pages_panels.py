@@ -175,6 +175,21 @@ def test_scores_and_links_are_of_whom_they_name_whatever_they_are_called(ada_cli
     assert all(uids[name] in link for row in rows for name, link in zip(row["names"], row["links"], strict=True))
 
 
+def test_which_comparisons_are_contested_is_not_told_to_who_may_still_vote(
+    ada_client: Client, bo_client: Client, voted: Tournament
+) -> None:
+    def told(client: Client) -> list[list[object]]:
+        numbers = page(client, voted, **{"as": "json"}).json()["panels"]
+        return [*(one["shown"] for one in numbers["contested"].values()), numbers["scorers"][0]["differing"]["shown"]]
+
+    own, others = told(ada_client), page(bo_client, voted)
+    assert all(own[k] for k in (0, 2, 3)) and not any(told(bo_client))
+    assert not others.context["contested"] and others.context["all"] == len(own[0])
+    assert "Which ones these are is shown once the tournament is closed" in words(others)
+    Tournament.objects.filter(pk=voted.pk).update(closed_at=timezone.now())
+    assert told(bo_client) == own and page(bo_client, voted).context["contested"]
+
+
 def test_runs_in_the_bin_are_named_and_not_linked(ada_client: Client, voted: Tournament) -> None:
     Experiment.objects.update(deleted_at=timezone.now())
     answer = page(ada_client, voted)
