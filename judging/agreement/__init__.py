@@ -5,6 +5,7 @@ from judging.agreement.groups import NOT_FIXED, Group, Without, among, between, 
 from judging.agreement.labels import Labels, labels
 from judging.agreement.length import NO_LENGTHS, longer_share
 from judging.agreement.position import (
+    MERGING,
     NO_SIDES,
     NOT_BOTH_WAYS,
     POLICIES,
@@ -25,6 +26,7 @@ UNDEFINED = (
 """Why an estimate may be none."""
 
 __all__ = [
+    "MERGING",
     "POLICIES",
     "UNDEFINED",
     "Against",

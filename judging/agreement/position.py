@@ -12,6 +12,8 @@ from judging.votes import Bools, Floats, Ints, Outcome, Votes
 
 NO_SIDES = "n/a: no decided vote says who stood first"
 NOT_BOTH_WAYS = "n/a: no pair was judged both ways round"
+MERGING = ("tie", "consistent")
+"""Those of POLICIES in which two games become one vote, in which nobody stood first."""
 POLICIES = {
     "as-is": "every game is a vote",
     "half": "two games of one pair are half a vote each",
@@ -81,12 +83,15 @@ def by_policy(votes: Votes, policy: str) -> Votes:
     alike = said[games[:, 0]] == said[games[:, 1]]
     if policy == "as-is":
         return votes
-    if policy == "consistent":
-        return votes.where(np.sort(games[alike, 0]))
     if policy == "half":
         weight = votes.weight.copy()
         weight[games] /= 2
         return replace(votes, weight=weight)
+    first = votes.shown_first.copy()
+    first[games] = 0
+    votes = replace(votes, shown_first=first)
+    if policy == "consistent":
+        return votes.where(np.sort(games[alike, 0]))
     outcome = votes.outcome.copy()
     outcome[games[~alike, 0]] = Outcome.TIE
     kept = np.ones(len(votes), np.bool_)

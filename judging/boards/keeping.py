@@ -15,6 +15,7 @@ import numpy as np
 from django.db import transaction
 from django.db.models import Count, Max, Q, QuerySet
 
+from judging.agreement import MERGING, swaps
 from judging.boards.how import USUAL, How
 from judging.boards.reading import verdicts_in, votes_in
 from judging.leaderboard import by_category, report
@@ -22,7 +23,7 @@ from judging.models import Calibration, Rubric, Snapshot, Tournament, Verdict
 from judging.ratings import POSITION
 from judging.votes import MISSING, Votes
 
-SHAPE = 2
+SHAPE = 3
 """Of what is kept. With another one, whatever an older version kept is worked out again."""
 HISTORY_STEP = timedelta(minutes=10)
 """Between two boards of the history, but for the newest."""
@@ -43,7 +44,7 @@ def keep(tournament: Tournament, rubric: Rubric, asked: How = USUAL) -> Snapshot
     stamp = stamps([tournament.pk]).get((tournament.pk, rubric.pk), "")
     votes = _votes(tournament, rubric, asked)
     last = verdicts_in(tournament, rubric, whose=asked.whose).aggregate(last=Max("pk"))["last"]
-    found = report(rubric.criterion.slug, votes, asked.asked, asked.swap, _controls(votes), asked.elo)
+    found = report(rubric.criterion.slug, votes, asked.asked, asked.swap, _controls(votes, asked.swap), asked.elo)
     said = found.to_json() | {"failed": _failed(votes), "categories": _by_category(votes, asked)}
     with transaction.atomic():
         # Two at once would both see that there is none.
@@ -109,10 +110,12 @@ def _by_category(votes: Votes, asked: How) -> Any:
     return found and found.to_json()
 
 
-def _controls(votes: Votes) -> list[str]:
-    """Those of which the votes say anything: what is alike everywhere explains nothing."""
+def _controls(votes: Votes, swap: str) -> list[str]:
+    """Those of which the votes say anything: what is alike everywhere explains nothing, and nobody stands first in a
+    vote that two games became."""
     length = votes.features["length"]
-    said = {POSITION: (votes.shown_first != 0).any(), "length": (length[np.isfinite(length)] != 0).any()}
+    has_sides = swap not in MERGING or not len(swaps(votes).games)
+    said = {POSITION: has_sides and (votes.shown_first != 0).any(), "length": (length[np.isfinite(length)] != 0).any()}
     return [name for name, says in said.items() if says]
 
 

@@ -59,9 +59,11 @@ def adjusted(votes: Votes, controls: Sequence[str]) -> Adjusted:
     columns = np.array([_column(counted, name) for name in controls]).reshape(len(controls), len(counted)).T
     said = np.isfinite(columns).all(axis=1)
     used, columns = counted.where(said), columns[said]
+    if not len(used):
+        raise NoEstimate(sentences.NOT_SAID)
     found = connectivity(counts(used))
     if not found.holds:
-        raise NoEstimate(" ".join(found.sentences(votes.contestants)) or sentences.NOT_SAID)
+        raise NoEstimate(" ".join(found.sentences(votes.contestants)))
     columns = columns / _scales(columns, controls)
     n = len(votes.contestants)
     fitted = regress(np.hstack([_design(used, n), columns]), used.score, used.weight, used.prompt)

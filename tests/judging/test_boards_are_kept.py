@@ -51,6 +51,18 @@ def test_what_is_kept_is_the_board_of_the_votes_that_there_are(tournament: Tourn
     assert kept.board["online_elo"]["orders"]["orders"] == 200
 
 
+def test_a_vote_that_two_games_became_has_no_side_to_control_for(tournament: Tournament) -> None:
+    helpful = rubric("helpfulness")
+    judge = ruled(tournament, helpful)
+    Verdict.objects.bulk_create(
+        Verdict(comparison=one, rubric=helpful, judge=judge, first="b", outcome="a" if one.place % 3 else "b")
+        for one in tournament.comparisons.all()
+    )
+
+    assert list(keep(tournament, helpful, How(swap="half")).board["controlled"]["effects"]) == ["position"]
+    assert keep(tournament, helpful, How(swap="tie")).board["controlled"] is None
+
+
 def test_the_same_board_is_kept_once_and_another_beside_it(tournament: Tournament) -> None:
     helpful, other = rubric("helpfulness"), How(ties="davidson", level=0.9, whose=Whose("people"))
 

@@ -70,6 +70,15 @@ def test_policies_count_two_games_as_they_say(policy, ada, ties, games):
     assert (found.wins[0, 1], found.ties[0, 1], found.games[0, 1]) == (ada, ties, games)
 
 
+@pytest.mark.parametrize(("policy", "first"), [("half", [1, 1, 1, 1, 1]), ("tie", [0, 0, 1]), ("consistent", [0])])
+def test_nobody_stood_first_in_a_vote_that_two_games_became(policy, first):
+    made = both_ways((A, B), (A, A))
+    made = votes(
+        NAMES, np.append(made.a, 0), np.append(made.b, 1), np.append(made.outcome, A), np.append(made.prompt, 2)
+    )  # fmt: skip
+    assert by_policy(made, policy).shown_first.tolist() == first
+
+
 def test_an_unknown_policy_is_answered_with_those_there_are():
     with pytest.raises(ValueError, match="the swap policy must be one of as-is, half, tie, consistent, not 'drop'"):
         by_policy(told(NAMES), "drop")

@@ -52,7 +52,7 @@ def test_all_standing_on_the_left_is_what_a_home_game_is():
     ("length", "why"),
     [
         (lambda n: np.zeros(n), "length is the same in every comparison: it explains nothing"),
-        (lambda n: np.full(n, np.nan), "model-0 was in no comparison that counts"),
+        (lambda n: np.full(n, np.nan), "No vote says what the controls ask for"),
     ],
 )
 def test_a_control_that_says_nothing_is_refused(length, why):
