@@ -6,6 +6,7 @@ and the comparison goes to somebody else; whoever comes back to it later is stil
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Collection, Sequence
 from datetime import timedelta
@@ -38,8 +39,8 @@ def hand(voter: Voter, *, ahead: int = AHEAD, beside: Sequence[int] = ()) -> lis
 
 
 def left(voter: Voter) -> int:
-    """How many comparisons the voter may still judge, those in hand too."""
-    return _free(voter).count() + voter.turns.filter(ended_at=None, comparison__gold_pair=None).count()
+    """How many comparisons the voter may still judge, with all in hand: gold that did not count would be told by it."""
+    return _free(voter).count() + voter.turns.filter(ended_at=None).count()
 
 
 def _shown(turns: QuerySet[Turn]) -> QuerySet[Turn]:
@@ -59,7 +60,7 @@ def _new(tournament: Tournament, voter: Voter, count: int) -> list[Turn]:
     gold = list(_gold(voter)[:count]) if tournament.gold_set_id else []
     handed: list[tuple[int, Comparison, float | None]] = []
     for n in range(first, first + count):
-        if gold and (n + 1) % tournament.gold_every == 0:
+        if gold and _is_golds(tournament, voter, n):
             handed.append((n, gold.pop(0), None))
         elif plain:
             handed.append((n, *plain.pop(0)))
@@ -67,6 +68,13 @@ def _new(tournament: Tournament, voter: Voter, count: int) -> list[Turn]:
     return Turn.objects.bulk_create(
         Turn(voter=voter, comparison=one, n=n, handed_at=now, chance=chance) for n, one, chance in handed
     )
+
+
+def _is_golds(tournament: Tournament, voter: Voter, n: int) -> bool:
+    """One turn in each `gold_every`, drawn for each voter: who knows how often gold comes shall not know when."""
+    block, place = divmod(n, tournament.gold_every)
+    draw = random.Random(f"{tournament.seed} gold {voter.number} {block}")
+    return draw.randrange(tournament.gold_every) == place
 
 
 def _plain(tournament: Tournament, voter: Voter, count: int, first: int) -> list[tuple[Comparison, float]]:

@@ -7,7 +7,7 @@ from typing import Any
 from judging.exchange.judgments import rubrics_of
 from judging.models import Assignment, Tournament
 
-SETTINGS = ("name", "question", "seed", "overlap", "picks", "gold_every", "reveals", "warns")
+SETTINGS = ("name", "question", "seed", "overlap", "picks", "reveals", "warns")
 ENTRY = ("name", "step", "split")
 
 
@@ -17,6 +17,7 @@ def setup(tournament: Tournament, *, with_gold: bool) -> dict[str, Any]:
     gold = tournament.gold_set if with_gold else None
     return {
         **{name: getattr(tournament, name) for name in SETTINGS},
+        "gold_every": None if gold is None else tournament.gold_every,
         "gold_set": None if gold is None else {"name": gold.name, "sha256": gold.sha256},
         "contestants": list(tournament.contestants.order_by("place").values(*ENTRY)),
         "criteria": [

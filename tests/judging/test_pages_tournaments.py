@@ -150,6 +150,7 @@ def test_the_pages_ask_the_database_as_often_for_many_as_for_few(
 ) -> None:
     few = held(ada, experiment, prompts=1, contestants=2, name="few")
     many = held(ada, experiment, prompts=6, contestants=5, name="many", gold_set=gold(ada))
+    Voter.objects.create(tournament=few, number=0, imported_name="person 0")
     Voter.objects.bulk_create(Voter(tournament=many, number=k, imported_name=f"person {k}") for k in range(60))
 
     def asked(address: str) -> int:
@@ -181,4 +182,5 @@ def test_it_says_how_the_next_pair_is_chosen_and_hides_the_gold_from_who_may_vot
     )
     files = [client.get(reverse("tournament-file", args=[telling.pk, "setup"])) for client in (ada_client, bo_client)]
     assert [one.json()["gold_set"] and one.json()["gold_set"]["name"] for one in files] == ["gold", None]
+    assert [one.json()["gold_every"] for one in files] == [9, None]
     assert (files[0].json()["picks"], files[0].json()["overlap"], files[0].json()["judges"]) == ("telling", 2, [])

@@ -70,13 +70,26 @@ def test_a_pair_that_was_passed_by_or_left_lying_goes_to_somebody_else(
     assert shown(turns.hand(one)) == [lying.comparison.place]
 
 
-def test_every_so_many_pairs_one_is_known(ada: User, experiment: Experiment) -> None:
+def test_one_of_so_many_pairs_is_known_and_nobody_knows_which(ada: User, bo: User, experiment: Experiment) -> None:
+    tournament = held(ada, experiment, overlap=2, gold_set=gold(ada), gold_every=3)
+    one, other = voters(tournament, ada, bo)
+
+    handed = [[turn.comparison.is_gold for turn in turns.hand(voter, ahead=9)] for voter in (one, other)]
+
+    blocks = [tuple(of[k : k + 3]) for of in handed for k in (0, 3, 6)]
+    assert all(sum(block) == 1 for block in blocks) and len(set(blocks)) > 1
+    assert handed[0] != handed[1]
+
+
+def test_how_many_are_left_does_not_tell_that_a_pair_was_gold(ada: User, experiment: Experiment) -> None:
     tournament = held(ada, experiment, gold_set=gold(ada), gold_every=3)
     (voter,) = voters(tournament, ada)
+    handed = turns.hand(voter, ahead=6)
+    before = turns.left(voter)
 
-    handed = turns.hand(voter, ahead=9)
-
-    assert [turn.comparison.is_gold for turn in handed] == [False, False, True] * 3
+    for judged, turn in enumerate(handed, 1):
+        Turn.objects.filter(pk=turn.pk).update(ended_at=timezone.now())
+        assert turns.left(voter) == before - judged
 
 
 def test_a_tournament_that_is_paused_or_closed_hands_out_nothing_new(ada: User, experiment: Experiment) -> None:
