@@ -53,7 +53,9 @@ def left_out(
     newest = Calibration.objects.filter(judge__in=asked, rubric__in=rubrics)
     rows = newest.order_by("judge_id", "rubric_id", "-at", "-pk").distinct("judge_id", "rubric_id")
     passed = {(judge, rubric): passes for judge, rubric, passes in rows.values_list("judge", "rubric", "passes")}
-    own = Verdict.objects.rating().filter(judge__in=asked, rubric__in=rubrics, comparison__tournament=tournament)
+    # As boards count them: what was asked a second time measures the judge alone.
+    once = Verdict.objects.rating().filter(judge__in=asked, sample=0)
+    own = once.filter(rubric__in=rubrics, comparison__tournament=tournament)
     short = {(group["judge"], group["rubric"]): group for group in _given(own) if _is_short(group)}
     found = {
         (judge.pk, rubric.pk): _why(judge, rubric, passed.get((judge.pk, rubric.pk)), short)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import User
 
-from judging.boards import USUAL
+from judging.boards import USUAL, verdicts_in
 from judging.boards.speakers import speakers
 from judging.judges import admitted, left_out, why_not
 from judging.models import Calibration, Judge, Verdict
@@ -31,6 +31,17 @@ def test_a_judge_that_failed_is_not_let_in_by_one_that_passed(ada: User, experim
     assert said[bad.pk, helpful.pk] == why_not(bad, helpful) == "bad did not agree well enough with people by " + (
         f"{helpful}."
     )  # fmt: skip
+
+
+def test_what_failed_when_it_was_asked_again_keeps_nobody_out(ada: User, experiment: Experiment) -> None:
+    tournament, helpful = held(ada, experiment), rubric("helpfulness")
+    judge = Judge.objects.create(owner=ada, name="judge", model="m", digest="0")
+    Calibration.objects.create(judge=judge, rubric=helpful, gold_set=gold(ada, 1), passes=True, measured={})
+    ruled(tournament, helpful, judge=judge)
+    for one in tournament.comparisons.all():
+        Verdict.objects.create(comparison=one, rubric=helpful, judge=judge, outcome="error", first="a", sample=1)
+    assert verdicts_in(tournament, helpful).count() == tournament.comparisons.count()
+    assert not why_not(judge, helpful, tournament)
 
 
 def test_who_is_left_out_is_asked_as_often_for_many_judges_as_for_one(
