@@ -90,7 +90,8 @@ def withdraw(owner: User, kind: str, name: str, instance: str) -> None:
 
 
 def find(person: Person, kind: str, name: str = "") -> Service | None:
-    """The living service of this kind, and of this name where one is given: the person's own before those for all."""
+    """The living service of this kind, and of this name where one is given: the person's own before those for all,
+    which go before others' that an admin sees."""
     found = Service.objects.visible_to(person).alive().filter(kind=kind)
     return (found.filter(name=name) if name else found).own_first(person).first()
 

@@ -34,9 +34,12 @@ class ServiceQuerySet(models.QuerySet["Service"]):
         return self.filter(expires_at__gt=Now())
 
     def own_first(self, person: Person) -> Self:
-        """The person's own before others', of each the one that came last first."""
-        mine = Case(When(owner_id=person.pk, then=Value(0)), default=Value(1))
-        return self.order_by(mine, "-registered_at", "-pk")
+        """The person's own, then what admins run for all, then others', whom superusers see; of each the one that came
+        last first: no member's name takes an admin's place."""
+        whose = Case(
+            When(owner_id=person.pk, then=Value(0)), When(owner__is_superuser=True, then=Value(1)), default=Value(2)
+        )
+        return self.order_by(whose, "-registered_at", "-pk")
 
 
 class Service(models.Model):

@@ -81,6 +81,13 @@ def test_two_people_hold_the_same_name_each_for_themselves(ada, bo):
         registry.beat(bo, "scorer", "safety", "one")
 
 
+def test_no_member_takes_an_admins_place_where_another_admin_looks(ada, root):
+    for_all, _ = registry.register(root, said())
+    registry.register(ada, said(instance="two", address="http://localhost:8000"))
+    other = User.objects.create(username="other", is_superuser=True)
+    assert registry.find(other, "scorer", "safety") == registry.find(other, "scorer") == for_all
+
+
 def test_one_that_has_been_silent_for_a_month_is_forgotten(ada):
     registry.register(ada, said())
     pass_seconds(31 * 86_400)
