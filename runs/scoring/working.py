@@ -63,6 +63,8 @@ def _score(scoring: Scoring, until: float) -> bool:
     for done in score(left[:AHEAD], by, scoring.scorer, PIECE):
         # Says at the same time whether anybody has cancelled it.
         if not _going(scoring).update(done=F("done") + done - before, moved_at=timezone.now(), reason=""):
+            # What was scored meanwhile is kept, so it is counted too.
+            _count(scoring)
             return False
         if time.monotonic() > until:
             break
@@ -85,7 +87,7 @@ def _end(scoring: Scoring, state: Scoring.State, why: str = "") -> None:
 
 def _count(scoring: Scoring) -> None:
     done, total = counted(scoring.run, scoring.scorer, scoring.step, scoring.split)
-    _going(scoring).update(done=done, total=total)
+    Scoring.objects.filter(pk=scoring.pk).update(done=done, total=total)
 
 
 def _going(scoring: Scoring) -> QuerySet[Scoring]:
