@@ -54,6 +54,11 @@ def number(one: Estimate) -> str:
     return f"{one.value:.3f}" + ("" if one.low is None else f" [{one.low:.3f}, {one.high:.3f}]")
 
 
+def votes(number: float) -> str:
+    """How many, to the last one: halves where two games make one."""
+    return f"{number:.1f}".removesuffix(".0")
+
+
 def many(count: int, what: str) -> str:
     """`1 prompt`, `2 prompts`."""
     return f"{count} {what}{'' if count == 1 else 's'}"

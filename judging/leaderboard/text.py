@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from judging.leaderboard.beside import controlled, judges, notes, online_elo
-from judging.leaderboard.cells import NONE, interval, many, table
+from judging.leaderboard.cells import NONE, interval, many, table, votes
 from judging.leaderboard.report import Report
 from judging.ratings import UNITS, Standing
 from judging.ratings.groups import Rated, order
@@ -57,7 +57,7 @@ def _row(one: Standing, has_anchor: bool, several: bool) -> list[str]:
     counts = (one.record.votes, one.record.wins, one.record.losses, one.record.ties)
     return [
         one.contestant, *([str(one.group)] if several else []), *interval(one.rating),
-        *(interval(one.anchored) if has_anchor else []), *(f"{count:g}" for count in counts),
+        *(interval(one.anchored) if has_anchor else []), *map(votes, counts),
         NONE if one.p_first is None else f"{one.p_first:.3f}", rank,
         NONE if one.ahead is None else " ".join(cell for cell in interval(one.ahead.by, "+") if cell),
     ]  # fmt: skip
@@ -81,5 +81,5 @@ def _pair(report: Report, group: Rated, one: int, other: int) -> list[str]:
     return [
         f"{report.contestants[i]} over {report.contestants[j]}", *interval(difference(group, one, other), "+"),
         *([NONE, ""] if np.isnan(share) else [f"{share:.1%}", f"[{low:.1%}, {high:.1%}]"]),
-        *(f"{counts[i, j]:g}" for counts in (found.games, found.ties, found.both_bad)),
+        *(votes(counts[i, j]) for counts in (found.games, found.ties, found.both_bad)),
     ]  # fmt: skip

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.utils.translation import gettext
 
+from judging.leaderboard.cells import votes
 from runs.charts.words import MINUS, THIN
 
 Said = Mapping[str, Any]
@@ -43,7 +44,7 @@ def short(names: Sequence[str]) -> dict[str, str]:
 
 def count(value: float) -> str:
     """A number of votes, halves where two games make one."""
-    return f"{value:g}"
+    return votes(value)
 
 
 def percent(value: float | None, digits: int = 0) -> str:

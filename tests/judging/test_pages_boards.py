@@ -19,7 +19,7 @@ from judging.boards import How, keep, votes_in, work_through
 from judging.models import BoardOrder, Calibration, Snapshot, Tournament, Verdict
 from judging.ratings import board
 from judging.tournaments import Draft, Entry, make
-from judging.views.board_words import short
+from judging.views.board_words import count, short
 from judging.votes import Outcome
 from runs.access import give_role
 from runs.models import Experiment
@@ -246,6 +246,10 @@ def test_names_are_cut_where_they_say_least() -> None:
     assert [len(one) <= 24 for one in short(steps).values()] == [True, True]
     assert [one[-6:] for one in short(steps).values()] == ["step 0", "ep 100"]
     assert short(["a · eval", "b · train"]) == {"a · eval": "a · eval", "b · train": "b · train"}
+
+
+def test_votes_are_counted_to_the_last_however_many_they_are() -> None:
+    assert [count(number) for number in (0.0, 2.5, 1_234_567.0, 100_000.5)] == ["0", "2.5", "1234567", "100000.5"]
 
 
 def test_the_list_of_tournaments_and_its_page_say_who_leads(ada_client: Client, tournament: Tournament) -> None:
