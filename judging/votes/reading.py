@@ -76,7 +76,7 @@ def listed(text: str, name: str) -> Iterator[tuple[str, Any]]:
 
 
 def is_one_document(text: bytes) -> bool:
-    """True for what begins as a list, or as an object over several lines; false for JSON lines, the first one cut too."""
+    """True for what begins as a list, or as an object over several lines; false for JSON lines, though one be cut."""
     return text.startswith(b"[") or re.match(rb'\{\s*\n\s*["}]', text) is not None
 
 
