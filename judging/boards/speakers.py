@@ -11,6 +11,7 @@ from django.utils.translation import gettext_noop as _
 
 from judging.boards.how import How
 from judging.boards.reading import verdicts_in
+from judging.boards.whose import JUDGES, PEOPLE, Whose
 from judging.judges import left_out
 from judging.models import Judge, Rubric, Tournament, Verdict
 
@@ -36,6 +37,11 @@ class Speaker:
         """What the judge is."""
         return "" if self.judge is None else gettext(KINDS[self.judge.kind])
 
+    @property
+    def whose(self) -> Whose:
+        """What a board of their verdicts alone is asked for by."""
+        return Whose(PEOPLE) if self.judge is None else Whose(JUDGES, self.judge.pk)
+
     def to_json(self) -> dict[str, Any]:
         """As files have it."""
         name, kind = (None, "people") if self.judge is None else (self.judge.name, self.judge.kind)
@@ -55,4 +61,9 @@ def speakers(tournament: Tournament, rubric: Rubric, asked: How) -> list[Speaker
     others = {pk: count for pk, count in said.items() if pk not in counted}
     why = left_out([judges[pk] for pk in others], [rubric], tournament)
     out = [Speaker(judges[pk], count, why=why.get((pk, rubric.pk), "")) for pk, count in others.items()]
-    return sorted(found, key=lambda one: -one.verdicts) + sorted(out, key=lambda one: -one.verdicts)
+    return sorted(found, key=_place) + sorted(out, key=_place)
+
+
+def _place(one: Speaker) -> tuple[int, str, int]:
+    """Most verdicts first. Those with as many always stand in one order, or pages of them would overlap."""
+    return (-one.verdicts, *(("", 0) if one.judge is None else (one.judge.name, one.judge.pk)))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from django import forms
+from django.db.models import Count
 from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
@@ -15,6 +16,7 @@ from judging.boards.how import FAILED, INITS, KS, PRIORS, SEEDS, THRESHOLDS, pla
 from judging.boards.whose import ALL, JUDGES, PEOPLE
 from judging.models import Judge, Rubric, Tournament
 
+JUDGES_OFFERED = 50
 LEVELS_OFFERED = ("0.8", "0.9", "0.95", "0.99")
 RANGE = gettext_lazy("From {low} to {high}.")
 
@@ -81,14 +83,13 @@ class HowForm(forms.Form):
 
 
 def _choices(tournament: Tournament, rubric: Rubric, how: How) -> dict[str, list[tuple[str, str]]]:
-    judges = Judge.objects.filter(verdicts__comparison__tournament=tournament).distinct().order_by("name", "pk")
     names = tournament.contestants.order_by("place").values_list("name", flat=True)
     levels = dict.fromkeys((*LEVELS_OFFERED, plain(how.level)))
     return {
         "whose": [
             (ALL, gettext("everybody's")), (PEOPLE, gettext("people's")),
             (JUDGES, gettext("all judges' that are no people")),
-            *((f"judge-{one.pk}", one.name) for one in judges),
+            *_judges(tournament, how),
         ],
         "category": [("", gettext("all")), *_categories(tournament, rubric)],
         "ties": [
@@ -108,6 +109,16 @@ def _choices(tournament: Tournament, rubric: Rubric, how: How) -> dict[str, list
         "anchor": [("", gettext("nobody: the mean does")), *((name, name) for name in names)],
         "failed": list(zip(FAILED, (gettext("ties, as published"), gettext("left out")), strict=True)),
     }  # fmt: skip
+
+
+def _judges(tournament: Tournament, how: How) -> list[tuple[str, str]]:
+    """Those with most verdicts and, after them, the one that is asked for where it is none of these: an imported file
+    may name thousands."""
+    there = Judge.objects.filter(verdicts__comparison__tournament=tournament)
+    found = list(there.annotate(said=Count("verdicts")).order_by("-said", "name", "pk")[:JUDGES_OFFERED])
+    asked = how.whose.judge
+    others = [] if asked is None or asked in {one.pk for one in found} else list(there.filter(pk=asked)[:1])
+    return [(f"judge-{one.pk}", one.name) for one in (*found, *others)]
 
 
 def _categories(tournament: Tournament, rubric: Rubric) -> Iterator[tuple[str, str]]:

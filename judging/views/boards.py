@@ -7,6 +7,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -28,6 +29,7 @@ from runs.views.chart import chart_response
 from runs.views.parameters import SignedIn, choice, warn
 
 HASH_SHOWN = 12
+SPEAKERS_A_PAGE = 50
 TABLES = {
     "standings": board_rows.standings_table, "pairs": board_rows.pairs, "wins": board_rows.wins_table,
     "categories": board_kinds.table,
@@ -154,10 +156,12 @@ def standing(request: SignedIn, at: Place, snapshot: Snapshot | None) -> dict[st
 
 
 def _shown(request: SignedIn, at: Place, snapshot: Snapshot | None) -> dict[str, Any]:
+    heard = speakers(at.tournament, at.rubric, at.how)
     context: dict[str, Any] = {
         "rubrics": at.rubrics,
         "form": HowForm(tournament=at.tournament, rubric=at.rubric, how=at.how),
-        "speakers": speakers(at.tournament, at.rubric, at.how),
+        "speakers": Paginator(heard, SPEAKERS_A_PAGE).get_page(request.GET.get("speakers")),
+        "left_out": sum(bool(one.why) for one in heard),
         "shown": "" if snapshot is None else str(snapshot.pk),
         "is_new": False,
     }

@@ -22,6 +22,7 @@ from judging.rubrics import make_standard, next_version
 from runs.views.parameters import SignedIn, page_of
 
 CRITERIA_A_PAGE = 60
+VERSIONS_A_PAGE = 50
 
 
 @dataclass(frozen=True)
@@ -63,9 +64,10 @@ def criterion(request: SignedIn, slug: str) -> HttpResponse:
             said = gettext("Made %(rubric)s.") if is_new else gettext("These are the words of %(rubric)s already.")
             messages.success(request, said % {"rubric": rubric})
             return redirect(found)
+    versions = found.rubrics.annotate(used=Count("tournaments")).order_by("-version")
     context = {
         "criterion": found, "form": form, "newest": newest, "may_reword": may_reword(request.user, found),
-        "rubrics": found.rubrics.annotate(used=Count("tournaments")).order_by("-version"),
+        "rubrics": page_of(request, versions, VERSIONS_A_PAGE),
     }  # fmt: skip
     return TemplateResponse(request, "judging/criterion.html", context, status=400 if form.errors else 200)
 

@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Page
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Q
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -24,7 +24,7 @@ from runs.views.parameters import SignedIn, choice, page_of
 
 JUDGES_A_PAGE = 50
 SHELVES = ("current", "retired")
-SHOWN = 20
+SHOWN_A_PAGE = 20
 COMPLAINTS = {
     "few": _("fewer than 30 pairs"),
     "chance": _("agrees with people no better than chance, for sure"),
@@ -139,19 +139,21 @@ def _page(request: SignedIn, found: Judge, form: OnGold) -> HttpResponse:
     gold = GoldSet.objects.visible_to(request.user)
     seen = Q(gold_set__in=gold) | Q(tournament__in=Tournament.objects.visible_to(request.user))
     rows = found.assignments.filter(seen).select_related("judge", "tournament", "gold_set").order_by("-pk")
-    at_work = list(rows[:SHOWN])
+    work, calibrations = page_of(request, rows, SHOWN_A_PAGE, "work"), _calibrations(request, found)
+    at_work = list(work)
     context: dict[str, Any] = {
         "judge": found, "form": form, "may_ask": may_ask(request.user, found) and found.kind == Judge.Kind.OPENAI,
-        "calibrations": [(one, _complaints(one.measured)) for one in _calibrations(found)],
+        "calibrations": [(one, _complaints(one.measured)) for one in calibrations], "calibrated": calibrations,
         "gold_seen": set(gold.values_list("pk", flat=True)),
         "repeated": asking.repeated(found, Tournament.objects.visible_to(request.user)),
-        "at_work": list(zip(at_work, asking.standings(at_work), strict=True)),
+        "at_work": list(zip(at_work, asking.standings(at_work), strict=True)), "work": work,
     }  # fmt: skip
     return TemplateResponse(request, "judging/judge.html", context, status=400 if form.errors else 200)
 
 
-def _calibrations(found: Judge) -> QuerySet[Calibration]:
-    return found.calibrations.select_related("rubric__criterion", "gold_set").order_by("-at", "-pk")[:SHOWN]
+def _calibrations(request: SignedIn, found: Judge) -> Page[Calibration]:
+    rows = found.calibrations.select_related("rubric__criterion", "gold_set").order_by("-at", "-pk")
+    return page_of(request, rows, SHOWN_A_PAGE, "calibrations")
 
 
 def _complaints(measured: dict[str, Any]) -> list[str]:

@@ -21,11 +21,11 @@ from judging.models import Assignment, GoldSet, Judge, Tournament
 from judging.views.judge_form import OnTournament
 from judging.views.visible import own_tournament, visible_tournament
 from runs.access import Role, role_of
-from runs.views.parameters import SignedIn
+from runs.views.parameters import SignedIn, page_of
 
 AGAIN = "again"
 DOES = ("cancel", "go-on", AGAIN, "pause")
-SHOWN = 50
+ASSIGNMENTS_A_PAGE = 50
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -126,10 +126,12 @@ def _page(
 
 
 def _at_work(request: SignedIn, found: Tournament) -> dict[str, Any]:
-    rows = list(found.assignments.select_related("judge").order_by("-pk")[:SHOWN])
+    page = page_of(request, found.assignments.select_related("judge").order_by("-pk"), ASSIGNMENTS_A_PAGE)
+    rows = list(page)
     judges = {row.judge for row in rows}
     return {
         "tournament": found,
+        "page": page,
         "at_work": [
             (row, standing, may_ask(request.user, row.judge))
             for row, standing in zip(rows, asking.standings(rows), strict=True)

@@ -19,9 +19,10 @@ from judging.boards import board_of
 from judging.exchange import Asked, Brought, CannotWrite, File, Place
 from judging.models import Tournament
 from judging.views.visible import visible_tournament
-from runs.views.parameters import SignedIn
+from runs.views.parameters import SignedIn, page_of
 
 FILES_AT_MOST = 20
+FILES_A_PAGE = 50
 OFFERED = 100
 TRANSCRIPT, SETUP = "transcript", "setup"
 
@@ -66,7 +67,7 @@ def tournament_files(request: SignedIn, pk: int) -> HttpResponse:
     found = visible_tournament(request, pk)
     context = {
         "tournament": found, "own": may_look_after(request.user, found),
-        "files": found.judgment_files.select_related("by").order_by("-pk"),
+        "files": page_of(request, found.judgment_files.order_by("-pk"), FILES_A_PAGE),
         "boards": [(name, board_of(found, rubric)) for rubric, name in exchange.rubrics_of(found).items()],
         "without_scores": exchange.without_scores(found), "has_calls": found.assignments.exists(),
     }  # fmt: skip

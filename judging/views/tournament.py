@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
-from django.db.models import Avg, Count, F, Q, Sum
+from django.db.models import Sum
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -23,26 +22,14 @@ from judging.boards import leading
 from judging.choosing import RULE
 from judging.forms import PICKS, InvitationForm
 from judging.invitations import CannotInvite, invite, take_back
-from judging.models import Invitation, Tournament, Verdict, Voter
+from judging.models import Invitation, Tournament
 from judging.views.tournaments import leaders, progress
 from judging.views.visible import own_tournament, visible_tournament
+from judging.views.voters import voted
 from runs.models import Run
-from runs.views.parameters import SignedIn
+from runs.views.parameters import SignedIn, page_of
 
-
-@dataclass(frozen=True)
-class Voted:
-    """How far a voter is. `right` of `known` gold pairs they judged as was expected.
-
-    `seconds` go by between seeing a pair and a choice, on average.
-    """
-
-    voter: Voter
-    judged: int
-    passed: int
-    known: int
-    right: int
-    seconds: float | None
+PEOPLE_A_PAGE = 50
 
 
 @require_safe
@@ -95,14 +82,16 @@ def tournament_uninvite(request: SignedIn, pk: int, n: int) -> HttpResponse:
     invitation = get_object_or_404(Invitation, tournament=found, pk=n)
     take_back(invitation)
     messages.success(request, gettext("The link of %(name)s has ended.") % {"name": invitation.name})
-    return redirect(found)
+    return redirect(f"{found.get_absolute_url()}?{request.GET.urlencode()}#invite")
 
 
 def _page(
     request: SignedIn, found: Tournament, form: InvitationForm, links: list[tuple[Invitation, str]] | None = None
 ) -> HttpResponse:
+    own = may_look_after(request.user, found)
     contestants = list(found.contestants.select_related("run"))
     seen = Run.objects.visible_to(request.user).filter(pk__in=[c.run_id for c in contestants if c.run_id])
+    invitations = found.invitations.order_by("name")
     context = _standing(request, found) | {
         "form": form,
         "links": links or [],
@@ -113,7 +102,7 @@ def _page(
         "picks": PICKS[Tournament.Picks(found.picks)],
         "rubrics": list(found.rubrics.select_related("criterion").order_by("pk")),
         "leaders": leaders(found, leading([found.pk])),
-        "invitations": list(found.invitations.order_by("name")) if may_look_after(request.user, found) else [],
+        "invitations": page_of(request, invitations, PEOPLE_A_PAGE, "invited") if own else None,
         "days": tournaments.DAYS_IN_BIN,
         "may_vote": may_vote(request.user),
     }
@@ -123,32 +112,14 @@ def _page(
 def _standing(request: SignedIn, found: Tournament) -> dict[str, Any]:
     (counted,) = progress([found])
     own = may_look_after(request.user, found)
+    people = found.voters.select_related("user", "invitation").order_by("number")
+    page = page_of(request, people, PEOPLE_A_PAGE, "voters")
     return {
         "tournament": found, "pairs": counted.pairs, "judged": counted.judged, "own": own,
-        "prompts": found.chosen_prompts.count(), "voted": voted(found) if own else [],
-        "voters": found.voters.count(),
+        "prompts": found.chosen_prompts.count(), "voted": voted(list(page)) if own else [],
+        "people": page, "voters": page.paginator.count,
         "imported": found.judgment_files.aggregate(made=Sum("made"))["made"] or 0,
     }  # fmt: skip
-
-
-def voted(found: Tournament) -> list[Voted]:
-    """Everybody who was handed a pair, and how carefully they vote. Three questions, however many they are."""
-    ended = Count("turns", filter=Q(turns__ended_at__isnull=False, turns__is_passed=False))
-    passed = Count("turns", filter=Q(turns__is_passed=True))
-    people = found.voters.select_related("user", "invitation").annotate(judged=ended, passed=passed).order_by("number")
-    verdicts = Verdict.objects.current().filter(voter__tournament=found)
-    pace = dict(verdicts.values_list("voter").annotate(Avg("seconds")).order_by())
-    known: dict[int, list[bool]] = {}
-    on_gold = verdicts.filter(comparison__gold_pair__isnull=False).exclude(outcome="skip")
-    for voter, outcome, slug, expected in on_gold.values_list(
-        "voter", "outcome", "rubric__criterion__slug", F("comparison__gold_pair__expected")
-    ):
-        if slug in expected:
-            known.setdefault(voter, []).append(outcome == expected[slug])
-    return [
-        Voted(one, one.judged, one.passed, len(known.get(one.pk, [])), sum(known.get(one.pk, [])), pace.get(one.pk))
-        for one in people
-    ]
 
 
 VERBS: dict[str, tuple[Callable[[Tournament, SignedIn], None], str]] = {

@@ -46,6 +46,14 @@ def theme(context: Context) -> str:
     return format_html(' data-theme="{}"', chosen) if chosen in THEMES else ""
 
 
+@register.simple_tag(takes_context=True)
+def page_address(context: Context, n: int, key: str = "", address: str = "", anchor: str = "") -> str:
+    """Where page `n` of a list is: this address, or the one that is given, asked all that it was asked."""
+    asked = context["request"].GET.copy()
+    asked[key or "page"] = str(n)
+    return f"{address}?{asked.urlencode()}{f'#{anchor}' if anchor else ''}"
+
+
 @register.filter
 def number(value: float | None) -> str:
     """Three significant digits, a true minus; – where there is no value."""
