@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from datetime import timedelta
 
 import pytest
@@ -105,12 +106,12 @@ def test_cancelled_it_asks_no_more_and_keeps_what_it_has(run, monkeypatch):
 
 
 def test_of_two_jobs_one_is_at_it(run):
-    with talking(lengths) as server, connection.copy().cursor() as elsewhere:
+    with talking(lengths) as server, closing(connection.copy()) as another:
         made = begun(run, server.url)
-        elsewhere.execute("SELECT pg_advisory_lock(%s::int, %s::int)", [working.HELD, made.pk])
-        assert work(made) == ("going", 0, ANSWERS) and server.asked == []
-        elsewhere.execute("SELECT pg_advisory_unlock(%s::int, %s::int)", [working.HELD, made.pk])
-        elsewhere.connection.close()
+        with another.cursor() as elsewhere:
+            elsewhere.execute("SELECT pg_advisory_lock(%s::int, %s::int)", [working.HELD, made.pk])
+            assert work(made) == ("going", 0, ANSWERS) and server.asked == []
+            elsewhere.execute("SELECT pg_advisory_unlock(%s::int, %s::int)", [working.HELD, made.pk])
         assert work(made)[0] == "done"
 
 
