@@ -24,9 +24,14 @@ def serves_until_it_is_cancelled(experiment: Experiment, cluster: Cluster, site:
     token.write_text(access.issue(experiment.owner, "admin")[1])
     secret.write_text("only for those who may")
     registers = {"site": site, "site_token_file": str(token), "token_file": str(secret)}
-    config = {"method": "scorer", "scorer": {"name": NAME, **registers}, "compute": {"cluster": cluster.name}}
+    config = {
+        "method": "scorer",
+        "scorer": {"name": NAME, **registers},
+        "compute": {"cluster": cluster.name, "restarts": 3},
+    }
     run = launch.create_run(experiment=experiment, person=experiment.owner, config=config)
     try:
+        # It starts again where the node that it came to has just been broken by another test.
         tick_until(run, State.RUNNING.value, State.FAILED.value, seconds=SECONDS)
         offer = until(lambda: found(site, token, "scorer", NAME), SECONDS)
         client = ScorerClient(offer.address, token_file=offer.token_file, tries=1)
@@ -35,6 +40,7 @@ def serves_until_it_is_cancelled(experiment: Experiment, cluster: Cluster, site:
         launch.request_cancel(run, experiment.owner)
         ended = tick_until(run, State.CANCELLED.value, State.FAILED.value, seconds=SECONDS)
     finally:
-        launch.executor_for(cluster).cancel(f"esweb-{run.uid}-a1", 0.0)
+        for attempt in run.attempts.all():
+            launch.executor_for(cluster).cancel(attempt.key, 0.0)
     assert ended.state == State.CANCELLED.value, ended.reason
     assert found(site, token, "scorer", NAME) is None
