@@ -32,7 +32,7 @@ def serves_until_it_is_cancelled(experiment: Experiment, cluster: Cluster, site:
     run = launch.create_run(experiment=experiment, person=experiment.owner, config=config)
     try:
         # It starts again where the node that it came to has just been broken by another test.
-        tick_until(run, State.RUNNING.value, State.FAILED.value, seconds=SECONDS)
+        tick_until(run, State.RUNNING.value, seconds=SECONDS)
         offer = until(lambda: found(site, token, "scorer", NAME), SECONDS)
         client = ScorerClient(offer.address, token_file=offer.token_file, tries=1)
         assert client.score(PROMPTS, RESPONSES) == EmbeddedScorer().score(PROMPTS, RESPONSES)
