@@ -1,4 +1,4 @@
-"""A process that keeps freed memory gets it again without asking the system for new pages."""
+"""A process that keeps freed memory gets it again without asking the system."""
 
 from __future__ import annotations
 
@@ -8,29 +8,32 @@ import sys
 import pytest
 
 SCRIPT = """
-import resource, sys, torch
+import sys, torch
 from workers.models.memory import keep_freed_memory
-if "keep" in sys.argv and not keep_freed_memory():
+if not keep_freed_memory():
     sys.exit(3)
-def faults():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+def mapped():
+    lines = open("/proc/self/status").read().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmData"))
 def blocks():
     [torch.zeros(4_000_000, dtype=torch.uint8) for _ in range(12)]
-blocks()
-before = faults()
+before = mapped()
 for _ in range(5):
     blocks()
-print(faults() - before)
+print((mapped() - before) / 1000)
 """
+"""Five times 48 MB are asked for and freed."""
 
 
-def page_faults(*words: str) -> int:
-    done = subprocess.run([sys.executable, "-c", SCRIPT, *words], capture_output=True, text=True, check=False)
+def kept_mb() -> float:
+    """What the process still has of it. Not the pages behind it, which the system may take away from anybody."""
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False)
     if done.returncode == 3:
         pytest.skip("the C library is not glibc")
     assert done.returncode == 0, done.stderr
-    return int(done.stdout)
+    return float(done.stdout)
 
 
 def test_what_was_freed_is_used_again() -> None:
-    assert page_faults("keep") * 10 < page_faults()
+    # Left alone, glibc mostly gives it back, and some 8 MB stay; now and then something small on top keeps it all.
+    assert 40 < kept_mb() < 100, "it was given back, or not used again"
