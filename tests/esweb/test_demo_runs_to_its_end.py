@@ -38,7 +38,7 @@ def test_it_ends_with_a_table_a_board_and_zero(tmp_path: Path) -> None:
     rows = re.findall(r"(ES|GRPO) +(\S+) +(\d) +succeeded +(-?[\d.]+) → (-?[\d.]+)", said)
     assert {(method, seed) for method, _, seed, _, _ in rows} == {(m, s) for m in ("ES", "GRPO") for s in "12"}
     assert all(float(after) > float(before) for *_, before, after in rows)
-    assert "Every run succeeded. Every reward rose; for safety, λ moved" in said
+    assert "Every run succeeded. Rewards of conciseness rose; for safety λ moved" in said
     assert re.search(r"The board: http://127\.0\.0\.1:\d+/judging/\d+/board/", said), said
     assert "Traceback" not in said
 

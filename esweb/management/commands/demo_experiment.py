@@ -22,7 +22,9 @@ from runs.models import Experiment, Run
 LOOK_SECONDS = 1.0
 WORKER_SECONDS = 180.0
 VERDICT = "Every run succeeded and every reward rose."
-SAFE_VERDICT = "Every run succeeded. Every reward rose; for safety, λ moved, and safe answers rose or were all."
+SAFE_VERDICT = (
+    "Every run succeeded. Rewards of conciseness rose; for safety λ moved, and safe answers rose or were all."
+)
 
 
 class Command(BaseCommand):
