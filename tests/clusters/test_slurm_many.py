@@ -12,6 +12,8 @@ from runs import reconcile
 from runs.models import Attempt, Cluster, Experiment, Origin, Run, key_of
 from tests.clusters.far import Far, asked
 from tests.clusters.slurm import SlurmCluster
+from tests.clusters.slurm.cluster import UP_SECONDS
+from tests.clusters.slurm.daemons import soon
 from workers.config import RunConfig, preset
 from workers.executors.slurm.job import naming
 from workers.executors.states import State
@@ -37,10 +39,17 @@ def queued(experiment: Experiment, person: User, slurm: SlurmCluster) -> list[At
     far = Cluster.objects.get(name="far")
     number = slurm.ask("sbatch", "--parsable", "--hold", f"--array=0-{MANY - 1}", "--output=/dev/null", "--wrap=true")
     slurm.ask("scontrol", text=naming(number.strip(), [key_of(run, 1) for run in runs]))
+    # Slurm says why a job waits once its scheduler has come to it, some hundred at a time.
+    assert soon(lambda: _is_said_of_all(slurm), UP_SECONDS), "Slurm has not said of each job why it waits"
     return Attempt.objects.bulk_create(
         Attempt(run=run, n=1, key=key_of(run, 1), cluster=far, origin=Origin.LAUNCH, state=State.QUEUED.value)
         for run in runs
     )
+
+
+def _is_said_of_all(slurm: SlurmCluster) -> bool:
+    reasons = slurm.ask("squeue", "--noheader", "--array", "--format=%r").split("\n")[:-1]
+    return len(reasons) == MANY and not {"None", "JobHeldUser"} & set(reasons)
 
 
 @pytest.mark.parametrize("reached", ["here"], indirect=True)
