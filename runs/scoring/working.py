@@ -32,12 +32,21 @@ HELD = 0x5C07E
 
 
 def work_through(seconds: float) -> None:
-    """Goes on with all of them for so long, each in its turn."""
+    """Goes on with all of them for so long, each in its turn.
+
+    Raises ExceptionGroup of what nobody expected of a scoring, after all others have had their turn.
+    """
     going = list(Scoring.objects.filter(state=Scoring.State.GOING).values_list("pk", flat=True))
+    errors: list[Exception] = []
     for pk in random.sample(going, len(going)):
         with _alone(pk) as is_alone:
-            if is_alone:
-                _go_on(pk, time.monotonic() + seconds / len(going))
+            try:
+                if is_alone:
+                    _go_on(pk, time.monotonic() + seconds / len(going))
+            except Exception as error:
+                errors.append(error)
+    if errors:
+        raise ExceptionGroup("scorings that could not go on", errors)
 
 
 def _go_on(pk: int, until: float) -> None:
@@ -53,6 +62,9 @@ def _go_on(pk: int, until: float) -> None:
         _end(scoring, Scoring.State.FAILED, str(error))
     except ScorerFailed as error:
         _wait(scoring, str(error))
+    except Exception:
+        _wait(scoring, gettext("It cannot go on; the server's log says why."))
+        raise
 
 
 def _score(scoring: Scoring, until: float) -> bool:

@@ -12,9 +12,9 @@ from django.db import connection
 from django.utils import timezone
 
 from runs import jobs, registry, scoring
-from runs.models import Score, Scoring
+from runs.models import Response, Score, Scoring
 from runs.registry import Said
-from runs.scoring import working
+from runs.scoring import answers, working
 from tests.runs.viewing import model, said
 from tests.workers.scorer.talking import Said as Answer
 from tests.workers.scorer.talking import lengths, talking
@@ -61,6 +61,27 @@ def test_what_breaks_off_waits_says_why_and_goes_on_where_it_stopped(run, monkey
         assert work(made) == ("going", 2, ANSWERS) and "gave no scores: 500" in made.reason
         assert work(made) == ("done", ANSWERS, ANSWERS) and made.reason == ""
     assert [len(asked.body["responses"]) for asked in server.asked] == [2, 2, 2, 1]
+
+
+def test_a_scoring_that_nobody_expected_to_fail_says_so_and_holds_up_no_other(run, experiment, monkeypatch):
+    other = model(experiment, "grpo", [said(n, f"reply {n}", 0.5, 1.0) for n in range(ANSWERS)])
+    keep = answers.keep_scores
+
+    def break_on_the_first(name, given):
+        if Response.objects.get(pk=given[0][0]).run == run:
+            raise RuntimeError("nobody expected this")
+        return keep(name, given)
+
+    monkeypatch.setattr(answers, "keep_scores", break_on_the_first)
+    with talking(lengths) as server:
+        made = begun(run, server.url)
+        going = scoring.begin(other, other.created_by, "beaver")
+        with pytest.raises(ExceptionGroup, match="scorings that could not go on"):
+            jobs.score_answers()
+    made.refresh_from_db()
+    going.refresh_from_db()
+    assert (made.state, made.done) == ("going", 0) and "the server's log says why" in made.reason
+    assert (going.state, going.done) == ("done", ANSWERS)
 
 
 def test_a_scorer_that_gives_too_few_scores_gives_none(run):
