@@ -13,9 +13,10 @@ from pytest_django.fixtures import Settings
 
 from runs.models import Cluster, Experiment
 from tests.emptying import emptied_quickly
+from tests.giving_back import gives_connections_back
 from tests.sparing import sparing
 
-__all__ = ["emptied_quickly", "sparing"]
+__all__ = ["emptied_quickly", "gives_connections_back", "sparing"]
 
 
 def person(name: str) -> User:
