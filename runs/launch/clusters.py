@@ -45,6 +45,8 @@ class Waits:
     """Before an attempt follows a failed one by itself; twice as long with each that is made."""
     restart_longest: float = 300.0
     """At most so long."""
+    records: float = 300.0
+    """So long it waits beyond that for what the failed one has left on a far disk, which may tell of a checkpoint."""
 
 
 BY_KIND = {

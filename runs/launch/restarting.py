@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from runs.costs import check_going_on
 from runs.launch.changes import tell
@@ -66,7 +67,8 @@ def restart_due(cluster: Cluster) -> list[Attempt]:
     longest = timedelta(seconds=waits_of(cluster).restart_longest)
     is_due = Q(restart_at__lte=Now()) | Q(restart_at__gt=Now() + longest)
     due = Attempt.objects.filter(is_due, cluster=cluster).select_related("run", "cluster").order_by("pk")
-    return [made for attempt in due if (made := _restart(attempt)) is not None]
+    ready = [attempt for attempt in due if not _is_awaited(attempt)]
+    return [made for attempt in ready if (made := _restart(attempt)) is not None]
 
 
 def call_off_restart(run: Run, person: User | None = None) -> bool:
@@ -88,6 +90,15 @@ def _wait(attempt: Attempt, waits: Waits, made: int, allowed: int) -> None:
     which = "after the preemption, which takes nothing from its budget" if is_free else f"{made + 1} of {allowed}"
     attempt.note(f"starts again by itself in {seconds:g} s: restart {which}")
     tell(attempt)
+
+
+def _is_awaited(attempt: Attempt) -> bool:
+    """True while records of an attempt on a far disk are on their way, for a while: one may tell of its checkpoint."""
+    cluster, due_at = attempt.cluster, attempt.restart_at
+    if cluster is None or due_at is None or not cluster.is_far or attempt.drained_at is not None:
+        return False
+    # Due in the time to come: written before the clock was set back.
+    return timedelta(0) <= timezone.now() - due_at < timedelta(seconds=waits_of(cluster).records)
 
 
 def _restart(attempt: Attempt) -> Attempt | None:

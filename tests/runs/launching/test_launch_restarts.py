@@ -165,6 +165,23 @@ def test_a_person_who_resumes_it_meanwhile_makes_the_only_next_attempt(
     assert Attempt.objects.count() == 2
 
 
+@pytest.mark.parametrize("after", ["all is here", "long enough", "the clock was set back"])
+def test_what_a_far_disk_still_holds_is_waited_for_as_it_may_tell_of_a_checkpoint(
+    experiment: Experiment, small: Small, local: Cluster, after: str
+) -> None:
+    run = failed(experiment)
+    make_due(run)
+    Cluster.objects.filter(pk=local.pk).update(config={**local.config, "address": "far.example"})
+    assert launch.restart_due(local) == []
+    waiting = Attempt.objects.filter(restart_at__isnull=False)
+    if after == "all is here":
+        waiting.update(drained_at=timezone.now())
+    else:
+        days = 1 if after == "the clock was set back" else -1
+        waiting.update(restart_at=timezone.now() + timedelta(days=days))
+    assert [attempt.n for attempt in launch.restart_due(local)] == [2]
+
+
 @pytest.mark.django_db(transaction=True)
 def test_several_who_find_it_due_make_one_attempt(experiment: Experiment, small: Small, local: Cluster) -> None:
     run = failed(experiment)
