@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from workers.attempt import (
+    ALREADY_CLAIMED,
     DUPLICATE,
     FENCED,
     NOT_STARTED,
@@ -82,7 +83,7 @@ def _refusal(directory: Path, epoch: int) -> int:
         _say(f"{directory / 'spec.json'} is missing or holds no job")
         return BAD_SPEC
     if (first := claim(directory, epoch)) is not None:
-        _say(f"already claimed by process {first.pid}; I am {os.getpid()} and start nothing")
+        _say(f"{ALREADY_CLAIMED} {first.pid}; I am {os.getpid()} and start nothing")
         return DUPLICATE
     raise_lease(directory, epoch)
     # After the claim, never before: whoever closes the lease and then sees no claim knows that nothing will start.

@@ -22,6 +22,8 @@ from typing import Any
 
 DUPLICATE, RESUMABLE, FENCED, ORPHANED, NOT_STARTED = 64, 75, 76, 77, 127
 """Exit codes: claimed by another agent; checkpointed, resume me; an older epoch; the agent is gone; no such program."""
+ALREADY_CLAIMED = "already claimed by process"
+"""So an agent begins to say that another has the attempt."""
 CLOSED_EPOCH = 2**31 - 1
 """A lease that no agent can hold: whoever starts under it ends at once."""
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")

@@ -91,6 +91,8 @@ def _cause(known: Known, ending: Ending) -> tuple[State, str]:
         return State.CANCELLED, "cancelled; a checkpoint was saved" if saved else "cancelled"
     if known.seen is not None and known.seen.state in NAMED_BY_THE_CLUSTER:
         return known.seen.state, known.seen.reason or known.seen.native
+    if ending.signal == signal.SIGKILL and known.traces.was_refused:
+        return State.LOST, _started_again(known)
     if ending.timed_out:
         limit = known.job.run.run_config.compute.time_limit_seconds
         return State.TIMEOUT, f"reached its time limit of {limit} s" + ("; a checkpoint was saved" if saved else "")
@@ -101,6 +103,11 @@ def _cause(known: Known, ending: Ending) -> tuple[State, str]:
     if ending.code == 0:
         return State.SUCCEEDED, "done"
     return State.FAILED, _failure(ending)
+
+
+def _started_again(known: Known) -> str:
+    """Its cluster ends what it does not know of, and the agent that it starts next finds the attempt taken."""
+    return f"{known.job.cluster} forgot that it ran and started it again"
 
 
 def _failure(ending: Ending) -> str:
@@ -124,6 +131,8 @@ def _unrecorded(known: Known, seen: Observation) -> Verdict | None:
         return Verdict(State.CANCELLED, why)
     if seen.state == State.SUCCEEDED:
         return Verdict(State.FAILED, "the cluster calls it done, but it left no exit record")
+    if seen.state == State.FAILED and known.traces.was_refused:
+        return Verdict(State.LOST, f"{_started_again(known)}: {why}")
     if _failed_to_launch(known, seen):
         return Verdict(State.NODE_LOST, f"its node did not start it: {why}")
     if seen.state == State.CANCELLED:

@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from workers import records
-from workers.attempt import claim_path, read_json
-from workers.executors.diagnosis import diagnose, in_its_words
+from workers.attempt import ALREADY_CLAIMED, claim_path, read_json
+from workers.executors.diagnosis import diagnose, in_its_words, tail
 from workers.executors.mirror import mirrored
 from workers.records import Status
 
 TAIL_BYTES = 64 * 1024
 WORDS = 1000
+JOB_LOG = "slurm.log"
+"""What a job of Slurm prints outside of its program."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +45,14 @@ class Ending:
 
 @dataclass(frozen=True)
 class Traces:
-    """One look at the directory. `beat` is the heartbeat's counter; `is_behind`: there is more on a far disk."""
+    """One look at the directory. `beat` is the heartbeat's counter; `is_behind`: there is more on a far disk;
+    `was_refused`: a second agent came, found the attempt taken and started nothing."""
 
     ending: Ending | None = None
     beat: int | None = None
     is_claimed: bool = False
     is_behind: bool = False
+    was_refused: bool = False
 
 
 def traces(directory: Path) -> Traces:
@@ -60,6 +64,7 @@ def traces(directory: Path) -> Traces:
         beat=int(heart["n"]) if heart else None,
         is_claimed=claim_path(directory).exists(),
         is_behind=(copy := mirrored(directory)) is not None and copy.is_behind,
+        was_refused=any(ALREADY_CLAIMED in line for line in tail(directory / JOB_LOG)),
     )
 
 
@@ -77,7 +82,7 @@ def _last_words(directory: Path) -> str:
 
 def diagnosis(directory: Path) -> str:
     """What the job's log shows where its program could not say; empty where it shows nothing."""
-    return diagnose(directory / "slurm.log", directory / "log.txt")
+    return diagnose(directory / JOB_LOG, directory / "log.txt")
 
 
 def _failed_status(directory: Path) -> str:
@@ -90,9 +95,5 @@ def _failed_status(directory: Path) -> str:
 
 
 def _last_line(log: Path) -> str:
-    if not log.exists():
-        return ""
-    with log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - TAIL_BYTES))
-        lines = file.read().decode(errors="replace").splitlines()
-    return next((line.strip() for line in reversed(lines) if line.strip() and "esweb agent:" not in line), "")
+    lines = (line.strip() for line in reversed(tail(log)))
+    return next((line for line in lines if line and "esweb agent:" not in line), "")

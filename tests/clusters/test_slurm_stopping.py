@@ -17,7 +17,7 @@ from tests.clusters.far import BUSY, Far, be_patient, breathe, far_until, run_fa
 from tests.clusters.slurm import SlurmCluster
 from tests.runs.clusters import attempt_of
 from tests.workers.attempts import CHECKPOINTS, IGNORES_TERM, read, until
-from workers.attempt import Process, owner
+from workers.attempt import CLOSED_EPOCH, Process, lease, owner
 from workers.executors.slurm import Site
 from workers.executors.states import State
 
@@ -154,6 +154,25 @@ def test_a_job_that_slurm_has_forgotten_is_lost_and_a_stranger_with_its_number_l
     until(lambda: not agent.is_alive())
     far.cancel(first.key, 0.0)
     assert slurm.ask("squeue", "-h", "-j", number, "-o", "%T").strip() in ("RUNNING", "PENDING", "CONFIGURING")
+
+
+@HERE
+def test_a_job_that_slurm_starts_again_runs_once_and_is_lost(
+    experiment: Experiment, far: Far, slurm: SlurmCluster
+) -> None:
+    far.program = BUSY
+    run = run_far(experiment)
+    slurm.ask("scontrol", "update", "NodeName=n[1-3]", "State=DRAIN", "Reason=test")
+    waiting = far_until(run, "queued")
+    slurm.write_down(waiting.native_id)
+    slurm.save_state()
+    slurm.ask("scontrol", "update", "NodeName=n[1-3]", "State=RESUME")
+    first = started(run)
+    slurm.go_back()
+    slurm.resume_nodes()
+    ended = far_until(run, "lost", "failed", "cancelled", "node_lost")
+    assert ended.state == State.LOST.value and ended.reason.startswith("far forgot that it ran and started it again")
+    assert (there(first) / "started").read_text() == "x" and lease(there(first)) == CLOSED_EPOCH
 
 
 def test_a_killed_agent_takes_its_program_with_it(experiment: Experiment, far: Far) -> None:

@@ -26,7 +26,7 @@ OURS = (
 
 def diagnose(*logs: Path) -> str:
     """A sentence with the line behind it, from the first log that holds a sign; empty where none does."""
-    return next((said for log in logs if (said := explain(_tail(log), log.name))), "")
+    return next((said for log in logs if (said := explain(tail(log), log.name))), "")
 
 
 def explain(lines: Sequence[str], source: str = "") -> str:
@@ -56,7 +56,8 @@ def _told(sentence: str, line: str, source: str) -> str:
     return f"{sentence} ({source}: {line})" if source else f"{sentence} ({line})"
 
 
-def _tail(log: Path) -> list[str]:
+def tail(log: Path) -> list[str]:
+    """The last lines of a log, none where there is no log. Raises OSError."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, file.seek(0, 2) - TAIL_BYTES))

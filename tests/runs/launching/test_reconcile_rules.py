@@ -29,12 +29,17 @@ def says(state: State, reason: str = "") -> Observation:
 
 
 def verdict(
-    seen: Observation | None, ending: Ending | None = None, trusted: bool = True, claimed: bool = True, **fields: Any
+    seen: Observation | None,
+    ending: Ending | None = None,
+    trusted: bool = True,
+    claimed: bool = True,
+    refused: bool = False,
+    **fields: Any,
 ) -> Verdict | None:
     fields = {"state": "running", "heartbeat_seen_at": ago(1), "started_at": ago(60), **fields}
     config = {"method": "es", "es": {}, "compute": {"time_limit_seconds": 30}}
     attempt = Attempt(key="esweb-x-a1", run=Run(config=config), cluster=Cluster(name="far"), **fields)
-    return decide(Known(attempt, seen, Traces(ending, 1, claimed), WAITS, trusted, NOW))
+    return decide(Known(attempt, seen, Traces(ending, 1, claimed, was_refused=refused), WAITS, trusted, NOW))
 
 
 def state_of(*args: Any, **kwargs: Any) -> State | None:
@@ -97,6 +102,17 @@ def test_what_never_began_or_was_interrupted_needs_no_record() -> None:
     assert state_of(says(State.FAILED), claimed=False, final_since_at=NOW) == State.FAILED
     assert state_of(says(State.INTERRUPTED), final_since_at=NOW) == State.INTERRUPTED
     assert state_of(says(State.LOST), claimed=False, final_since_at=NOW) is None
+
+
+def test_what_was_started_twice_did_not_fail_by_itself() -> None:
+    said = says(State.FAILED, "NonZeroExitCode")
+    assert verdict(said, refused=True, final_since_at=ago(89)) is None
+    found = verdict(said, refused=True, final_since_at=ago(90))
+    assert found and found.state == State.LOST and found.must_fence
+    assert found.why == "far forgot that it ran and started it again: NonZeroExitCode"
+    killed = verdict(said, replace(DONE, code=None, signal=9), refused=True)
+    assert killed and (killed.state, killed.why) == (State.LOST, "far forgot that it ran and started it again")
+    assert state_of(said, DONE, refused=True) == State.SUCCEEDED
 
 
 def test_success_without_a_record_is_no_success() -> None:
