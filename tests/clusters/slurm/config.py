@@ -109,7 +109,8 @@ def _what_is_quick() -> list[str]:
         "JobAcctGatherFrequency=5",
         "MessageTimeout=3",
         "MinJobAge=300",
-        "KillWait=2",
+        # From SIGTERM to SIGKILL: on a busy machine a program needs some of it to save its checkpoint.
+        "KillWait=6",
         "OverTimeLimit=0",
         "UnkillableStepTimeout=30",
         "SlurmctldTimeout=10",
