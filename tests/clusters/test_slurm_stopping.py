@@ -24,6 +24,7 @@ from workers.executors.states import State
 SAVES = """
 import json, os, signal, sys, time
 def stop(number, frame):
+    signal.signal(number, signal.SIG_IGN)
     os.makedirs('checkpoints/step-000005')
     open('checkpoints/step-000005/model.safetensors', 'w').write('www')
     said = {'kind': 'checkpoint', 'step': 5, 'path': 'checkpoints/step-000005', 'bytes': 3, 'sha256': 'ab' * 32}
@@ -33,7 +34,8 @@ signal.signal(signal.SIGTERM, stop)
 open('started', 'a').write('x')
 time.sleep(300)
 """
-"""Leaves a checkpoint of step 5 where it is told to stop, as a training does."""
+"""Leaves a checkpoint of step 5 where it is told to stop, as a training does. It is told twice: by its agent, and by a
+Slurm that signals every process of a job."""
 HERE = pytest.mark.parametrize("reached", ["here"], indirect=True)
 """For what follows from the node's files and Slurm's word, and takes long: the way there makes no difference."""
 

@@ -161,7 +161,7 @@ def test_the_web_serves_at_an_address_of_its_own() -> None:
     finally:
         web.terminate()
         # uvicorn ends in order, and then by the signal that it was sent.
-        assert web.wait(timeout=90) in (0, -signal.SIGTERM)
+        assert web.wait(timeout=240) in (0, -signal.SIGTERM)
 
 
 def test_the_readme_names_files_and_targets_that_there_are() -> None:

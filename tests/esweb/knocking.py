@@ -11,7 +11,7 @@ from asgiref.sync import async_to_sync
 from asgiref.testing import ApplicationCommunicator
 
 App = Any
-PATIENCE_SECONDS = 90.0
+PATIENCE_SECONDS = 240.0
 
 
 @dataclass(frozen=True)

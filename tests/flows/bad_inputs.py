@@ -184,7 +184,7 @@ def tried(case: BadNode, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*disk, sys.executable, "-m", "workers.train", *arguments],
         cwd=folder, env=os.environ | {"ESWEB_TASK_PATHS": str(folder), "PYTHONPATH": str(Path.cwd())},
-        capture_output=True, text=True, check=False, timeout=120,
+        capture_output=True, text=True, check=False, timeout=600,
     )  # fmt: skip
 
 

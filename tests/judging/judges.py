@@ -12,7 +12,7 @@ from judging.judges import Draft, keep_key, make
 from judging.models import Assignment, Call, GoldSet, Judge, Tournament
 from tests.fakes.judge_server import KEY, JudgeServer
 
-PATIENCE_SECONDS = 120.0
+PATIENCE_SECONDS = 240.0
 
 
 def judge_at(server: JudgeServer, owner: User, **changes: object) -> Judge:

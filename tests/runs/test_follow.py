@@ -275,7 +275,7 @@ def test_the_process_survives_a_cut_connection_publishes_and_ends_on_sigterm(att
             assert process.poll() is None
         finally:
             process.terminate()
-            _, said = process.communicate(timeout=90)
+            _, said = process.communicate(timeout=240)
     assert process.returncode == 0, said.decode()
     assert b"PostgreSQL is back" in said
     kinds = [message["type"] for message in iter(lambda: subscription.get_message(timeout=1), None)]

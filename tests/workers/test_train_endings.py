@@ -50,7 +50,7 @@ def test_sigterm_saves_a_checkpoint_and_exits_75(tmp_path: Path) -> None:
             while not process.stdout.readline().startswith("step 2/"):
                 assert process.poll() is None
             process.send_signal(signal.SIGTERM)
-            _, errors = process.communicate(timeout=120)
+            _, errors = process.communicate(timeout=600)
         finally:
             process.kill()
 

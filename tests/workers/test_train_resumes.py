@@ -40,7 +40,7 @@ def ended_by(number: signal.Signals, process: subprocess.Popen[str], at: str) ->
         while not process.stdout.readline().startswith(at):
             assert process.poll() is None
         process.send_signal(number)
-        process.communicate(timeout=120)
+        process.communicate(timeout=600)
     finally:
         process.kill()
     return process.returncode
@@ -50,7 +50,7 @@ def replayed(root: Path, step: int, out: Path) -> str:
     """What the replay's command prints as the sha256, from the base model."""
     command = [sys.executable, "-m", "workers.engines.es.replay", str(root), "--step", str(step), "--out", str(out)]
     done = subprocess.run(
-        [*command, "--from-base"], env=ENVIRONMENT, capture_output=True, text=True, timeout=120, check=False
+        [*command, "--from-base"], env=ENVIRONMENT, capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()[-1].removeprefix("sha256 ")
@@ -85,7 +85,7 @@ def test_asked_to_stop_while_it_loads_it_ends_at_once_and_can_be_started_again(
                 time.sleep(0.01)
             time.sleep(0.2)
             process.send_signal(number)
-            _, errors = process.communicate(timeout=120)
+            _, errors = process.communicate(timeout=600)
         finally:
             process.kill()
     assert process.returncode == 75, errors

@@ -41,7 +41,7 @@ def train(config: Path, out: Path, *more: str, program: tuple[str, ...] = COMMAN
     """The command, run to its end."""
     with start(config, out, *more, program=program) as process:
         try:
-            output, errors = process.communicate(timeout=120)
+            output, errors = process.communicate(timeout=600)
         finally:
             process.kill()
     return subprocess.CompletedProcess(process.args, process.returncode, output, errors)

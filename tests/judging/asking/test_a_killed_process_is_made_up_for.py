@@ -19,7 +19,7 @@ from tests.fakes.judge_server import Act, Asked, JudgeServer, longer
 from tests.judging.judges import judge_at, on, worked
 from tests.workers.attempts import until
 
-PATIENCE_SECONDS = 120.0
+PATIENCE_SECONDS = 240.0
 MANAGE_PY = Path(__file__).parents[3] / "manage.py"
 
 

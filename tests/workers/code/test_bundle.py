@@ -80,7 +80,7 @@ def test_several_who_unpack_at_once_end_with_one_whole_folder(package: Path, tmp
     made = bundle(tmp_path / "code", package)
     argv = command(sys.executable, str(made), str(tmp_path / "far"))
     at_work = [subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) for _ in range(4)]
-    said = {process.communicate(timeout=60)[0].strip() for process in at_work}
+    said = {process.communicate(timeout=600)[0].strip() for process in at_work}
     assert [process.returncode for process in at_work] == [0] * 4
     assert said == {str(tmp_path / "far" / made.stem)}
     assert [path.name for path in (tmp_path / "far").iterdir()] == [made.stem]

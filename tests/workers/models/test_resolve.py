@@ -35,7 +35,7 @@ def test_two_processes_at_once_make_a_model_once(empty_cache: Path) -> None:
         )
         for _ in range(2)
     ]
-    said = [process.communicate(timeout=120)[0].splitlines() for process in asking]
+    said = [process.communicate(timeout=600)[0].splitlines() for process in asking]
     assert {lines[-1] for lines in said} == {str(place(MICRO, 5))}
     made = sorted("Saving the micro model" in lines for lines in said)
     assert made == [False, True]

@@ -86,7 +86,7 @@ def _slope(weights: Floats, error: Callable[[], float]) -> float:
 def test_processes_that_make_it_at_once_end_with_the_same_one(tmp_path: Path) -> None:
     environment = ENV | {"ESWEB_CACHE": str(tmp_path)}
     making = [subprocess.Popen([sys.executable, "-c", MAKE], stdout=subprocess.PIPE, env=environment) for _ in range(2)]
-    first, second = (process.communicate(timeout=120)[0] for process in making)
+    first, second = (process.communicate(timeout=600)[0] for process in making)
     assert first == second != b""
     assert [file.name for file in (tmp_path / "models").iterdir()] == [place(7).name]
 

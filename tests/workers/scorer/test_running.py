@@ -31,7 +31,7 @@ def test_it_says_where_it_serves_and_counts_what_it_scored(tmp_path: Path) -> No
             assert words.startswith("scoring at http://127.0.0.1:"), process.communicate()
             ScorerClient(words.split()[2].rstrip(","), tries=1).score(["a", "b"], ["c", "d"])
             process.send_signal(signal.SIGTERM)
-            _, errors = process.communicate(timeout=120)
+            _, errors = process.communicate(timeout=600)
         finally:
             process.kill()
     assert process.returncode == 75, errors
