@@ -22,6 +22,12 @@ def may_look_after(person: Person, tournament: Tournament) -> bool:
     return may_make(person) and (tournament.owner_id == person.pk or role_of(person) == Role.ADMIN)
 
 
+def may_unblind(person: Person, tournament: Tournament) -> bool:
+    """True where the person may know its seed and its gold, from which a voter could tell whose answers are whose:
+    once it is closed, and whoever looks after it."""
+    return tournament.closed_at is not None or may_look_after(person, tournament)
+
+
 def may_reword(person: Person, criterion: Criterion) -> bool:
     """True where the person may give a criterion its next rubric: its owner, and admins for those of the site."""
     return may_make(person) and (criterion.owner_id == person.pk or role_of(person) == Role.ADMIN)

@@ -10,7 +10,7 @@ from ninja import P, QueryEx
 from ninja.errors import HttpError
 
 from judging import asking, tournaments
-from judging.access import may_look_after
+from judging.access import may_look_after, may_unblind
 from judging.api.seeing import own_tournament, the_gold_set, the_rubric, the_tournament
 from judging.api.shapes import (
     AssignmentOut,
@@ -189,7 +189,7 @@ def detail(caller: Caller, found: Tournament) -> TournamentDetail:
         **TournamentOut.said(row),
         contestants=_contestants(caller, row),
         criteria=[CriterionOut(name=n, rubric=str(r), digest=r.digest) for r, n in rubrics_of(row).items()],
-        seed=row.seed,
+        seed=row.seed if may_unblind(caller.person, row) else None,
         overlap=row.overlap,
         picks=row.picks,
         reveals=row.reveals,

@@ -7,16 +7,17 @@ from typing import Any
 from judging.exchange.judgments import rubrics_of
 from judging.models import Assignment, Tournament
 
-SETTINGS = ("name", "question", "seed", "overlap", "picks", "reveals", "warns")
+SETTINGS = ("name", "question", "overlap", "picks", "reveals", "warns")
 ENTRY = ("name", "step", "split")
 
 
-def setup(tournament: Tournament, *, with_gold: bool) -> dict[str, Any]:
-    """Its settings, contestants, criteria and prompts, and how each judge was asked. A voter to be shall not know of
-    the gold: null without it."""
-    gold = tournament.gold_set if with_gold else None
+def setup(tournament: Tournament, *, unblinded: bool) -> dict[str, Any]:
+    """Its settings, contestants, criteria and prompts, and how each judge was asked. What a voter to be shall not know,
+    the seed and the gold, is null where it is not `unblinded`."""
+    gold = tournament.gold_set if unblinded else None
     return {
         **{name: getattr(tournament, name) for name in SETTINGS},
+        "seed": tournament.seed if unblinded else None,
         "gold_every": None if gold is None else tournament.gold_every,
         "gold_set": None if gold is None else {"name": gold.name, "sha256": gold.sha256},
         "contestants": list(tournament.contestants.order_by("place").values(*ENTRY)),

@@ -14,7 +14,7 @@ from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
 
 from judging import exchange
-from judging.access import may_hold, may_look_after
+from judging.access import may_hold, may_look_after, may_unblind
 from judging.boards import board_of
 from judging.exchange import Asked, Brought, CannotWrite, File, Place
 from judging.models import Tournament
@@ -84,7 +84,7 @@ def tournament_file(request: SignedIn, pk: int, form: str) -> HttpResponseBase:
     own = may_look_after(request.user, found)
     if form == SETUP:
         headers = {"Content-Disposition": f'attachment; filename="{exchange.name_of(found, form, "json")}"'}
-        said = exchange.setup(found, with_gold=own or found.closed_at is not None)
+        said = exchange.setup(found, unblinded=may_unblind(request.user, found))
         return JsonResponse(said, headers=headers, json_dumps_params={"ensure_ascii": False, "indent": 1})
     # Whoever still votes shall not know what others said.
     if (request.GET.get("names") or form == TRANSCRIPT or found.closed_at is None) and not own:

@@ -17,7 +17,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from judging import tournaments
-from judging.access import may_look_after, may_vote
+from judging.access import may_look_after, may_unblind, may_vote
 from judging.boards import leading
 from judging.choosing import RULE
 from judging.forms import PICKS, InvitationForm
@@ -105,6 +105,7 @@ def _page(
         "invitations": page_of(request, invitations, PEOPLE_A_PAGE, "invited") if own else None,
         "days": tournaments.DAYS_IN_BIN,
         "may_vote": may_vote(request.user),
+        "unblinded": may_unblind(request.user, found),
     }
     return TemplateResponse(request, "judging/tournament.html", context, status=400 if form.errors else 200)
 

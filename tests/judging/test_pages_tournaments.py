@@ -177,10 +177,13 @@ def test_it_says_how_the_next_pair_is_chosen_and_hides_the_gold_from_who_may_vot
     assert "Where a vote tells most. Each pair of contestants is judged 3 times first" in own
     assert "Each comparison goes to 2 people. One in 9 is gold, from gold." in own
     assert "Where a vote tells most" in others and "is gold" not in others
-    assert (
-        "They come in rounds, in an order from seed 42" in ada_client.get(balanced.get_absolute_url()).content.decode()
-    )
+    pages = [client.get(balanced.get_absolute_url()).content.decode() for client in (ada_client, bo_client)]
+    assert all("They come in rounds, in an order from its seed" in page for page in pages)
+    assert [", seed 42" in page for page in pages] == [True, False], "sides follow from it"
     files = [client.get(reverse("tournament-file", args=[telling.pk, "setup"])) for client in (ada_client, bo_client)]
     assert [one.json()["gold_set"] and one.json()["gold_set"]["name"] for one in files] == ["gold", None]
     assert [one.json()["gold_every"] for one in files] == [9, None]
+    assert [one.json()["seed"] for one in files] == [telling.seed, None]
+    ada_client.post(reverse("tournament-change", args=[balanced.pk]), {"do": "close"})
+    assert ", seed 42" in bo_client.get(balanced.get_absolute_url()).content.decode()
     assert (files[0].json()["picks"], files[0].json()["overlap"], files[0].json()["judges"]) == ("telling", 2, [])

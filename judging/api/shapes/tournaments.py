@@ -104,11 +104,11 @@ class TournamentsOut(Schema):
 
 class TournamentDetail(TournamentOut):
     """With who and what takes part, and how it was made. `judged` of `pairs` have as many people's votes as they are to
-    have (`overlap`); gold and invitations are shown to its owner."""
+    have (`overlap`); gold and invitations are shown to its owner, the seed to others once it is closed."""
 
     contestants: list[ContestantOut]
     criteria: list[CriterionOut]
-    seed: int
+    seed: int | None
     overlap: int
     picks: str
     reveals: bool

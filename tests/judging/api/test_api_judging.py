@@ -79,7 +79,8 @@ def test_a_tournament_says_how_it_was_made_and_lies_in_the_bin_until_it_is_resto
     told = sent(script, "post", "tournaments", **new).json()
     assert {name: told[name] for name in asked} == asked
     address = f"tournaments/{told['id']}"
-    assert other.get(f"/api/v1/{address}").json()["gold_set"] is None, "a voter shall not know of it"
+    hidden = other.get(f"/api/v1/{address}").json()
+    assert hidden["gold_set"] is None and hidden["seed"] is None, "a voter shall not know of them"
     wrong = sent(script, "post", "tournaments", **new | {"gold_set": 0})
     assert "GET /api/v1/gold-sets lists them" in paths(wrong)["gold_set"]
     wrong = sent(script, "post", "tournaments", **new | {"picks": "mine"})
