@@ -74,13 +74,13 @@ class Judged:
         return {CRITERION: Picked(_("Judged by"), _("any criterion"), options)} if options else {}
 
     def notes(self, columns: Columns) -> Sequence[str]:
-        """Why whoever votes sees less than others."""
+        """Why whoever votes, or may, sees less than others."""
         if not met(columns).blind:
             return ()
         return (
             gettext(
-                "You vote in a tournament of these runs: until it is closed, what was said of answers is shown only "
-                "where you have judged them yourself."
+                "A tournament of these runs still takes votes: until it is closed, what was said of answers is shown "
+                "only where you have judged them yourself."
             ),
         )
 

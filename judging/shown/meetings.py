@@ -1,7 +1,7 @@
 """Which contestants stand in the viewer's columns, and which of their comparisons somebody may see the verdicts of.
 
-Whoever votes in a tournament judges blind: until it is closed they see verdicts on pairs that they have judged
-themselves, and on no others.
+Whoever votes in a tournament judges blind, and may begin any time: until it is closed they see verdicts on pairs that
+they have judged themselves, and on no others. Who looks after it sees all of them, unless they vote too.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from operator import or_
 
 from django.db.models import Q
 
+from judging.access import may_look_after
 from judging.models import Contestant, Tournament, Turn, Voter
 from runs.viewer import Columns
 from runs.viewer.columns import SPLIT
@@ -23,7 +24,7 @@ NAME = "judging: met"
 class Met:
     """Of tournaments in which the pinned column met others: who it is there, who the others are, by primary key.
 
-    blind: tournaments in which the person who looks still votes; voters: who they are there.
+    blind: tournaments in which the person who looks votes or still may; voters: who they are there.
     """
 
     tournaments: list[int]
@@ -40,7 +41,7 @@ class Met:
 
 
 def met(columns: Columns) -> Met:
-    """Of the columns, as far as the person who looks may see. Two queries the first time, none for the same columns."""
+    """Of the columns, as far as the person who looks may see. Few queries the first time, none for the same columns."""
     if NAME not in columns.known:
         columns.known[NAME] = _met(columns) if columns.all else Met([], [], [], [], [])
     found: Met = columns.known[NAME]
@@ -56,7 +57,8 @@ def _met(columns: Columns) -> Met:
     pinned = {tournament: pk for pk, tournament, *stand in rows if tuple(stand) == pin}
     others = [(pk, tournament) for pk, tournament, *stand in rows if tuple(stand) != pin and tournament in pinned]
     tournaments = sorted({tournament for _, tournament in others})
-    votes = Voter.objects.filter(user=columns.person.pk, tournament__in=tournaments, tournament__closed_at=None)
-    voters = dict(votes.values_list("tournament", "pk"))
+    taking = list(seen.filter(pk__in=tournaments, closed_at=None))
+    voters = dict(Voter.objects.filter(user=columns.person.pk, tournament__in=taking).values_list("tournament", "pk"))
+    blind = [one.pk for one in taking if one.pk in voters or not may_look_after(columns.person, one)]
     among = [pinned[tournament] for tournament in tournaments]
-    return Met(tournaments, among, [pk for pk, _ in others], list(voters), list(voters.values()))
+    return Met(tournaments, among, [pk for pk, _ in others], blind, list(voters.values()))
