@@ -255,7 +255,7 @@ def test_a_dialog_gives_the_focus_back_where_its_button_was_refreshed_meanwhile(
     signed_in.get_by_role("button", name="Cancel run").click()
     with signed_in.expect_response("**/state/"):
         signed_in.evaluate("document.body.dispatchEvent(new CustomEvent('run-changed:state'))")
-    signed_in.wait_for_function("!document.querySelector('#state').classList.contains('htmx-request')")
+    signed_in.wait_for_function("() => !document.querySelector('#state').classList.contains('htmx-request')")
     signed_in.keyboard.press("Escape")
     expect(signed_in.locator("#cancel-button")).to_be_focused()
 
