@@ -84,6 +84,7 @@ def test_a_job_whose_heart_has_stopped_is_lost_and_ray_ends_what_is_left(
     run = run_far(experiment)
     first = started(run)
     be_patient(beat_lost=1.0)
+    until((first.directory / "heartbeat.json").exists)
     agent, program = owner(first.directory), Process.recorded(read(first.directory / "heartbeat.json"))
     assert agent is not None and program is not None
     # So it does not see the lease either, as where a node has lost the disk.

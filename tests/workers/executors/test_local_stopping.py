@@ -59,7 +59,7 @@ def test_a_job_that_ignores_sigterm_is_killed_after_its_grace(machine: Local, jo
 def test_an_agent_that_hangs_is_killed_with_its_program(machine: Local, job: Job) -> None:
     spec = job("a", IGNORES_TERM)
     machine.submit(spec)
-    until((spec.directory / "heartbeat.json").exists)
+    until(lambda: all((spec.directory / name).exists() for name in ("started", "heartbeat.json")))
     program = Process.recorded(read(spec.directory / "heartbeat.json"))
     machine.cancel("a", 60.0)
     assert _seen(machine, "a").state == State.STOPPING
