@@ -2,18 +2,26 @@
 
 Counted in Redis by address and model, because that is what providers count by. A server that says it is busy is left
 alone as long as it asked for.
+
+Where Redis does not answer, nobody asks meanwhile, and what is under way is kept: an answer that came has its price.
 """
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
 from secrets import token_hex
+from typing import TypeVar
 
 import redis
 from django.conf import settings
 
 from judging.models import Judge
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 ANSWER_SECONDS = 2.0
 BURST_SECONDS = 10
@@ -62,38 +70,50 @@ class Limits:
         costs = (_cost(1, judge.requests_per_minute), _cost(tokens, judge.tokens_per_minute))
         lapses = 1000 * (judge.answer_seconds + 30)
         arguments = (*costs, max(judge.at_once, 1), lapses, 1000 * BURST_SECONDS, place)
-        wait = int(_valkey().eval(TAKE, 4, *self._keys[:4], *map(str, arguments)))
+        wait = _told(lambda server: int(server.eval(TAKE, 4, *self._keys[:4], *map(str, arguments))), -1)
         if wait == 0:
             return place, 0.0
         return "", PLACE_RETRY_SECONDS if wait < 0 else wait / 1000
 
     def give_back(self, place: str) -> None:
-        """The answer is there, or will never be."""
-        _valkey().zrem(self._keys[3], place)
+        """The answer is there, or will never be. One that is not given back lapses."""
+        _told(lambda server: server.zrem(self._keys[3], place), 0)
 
     def pause(self, seconds: float) -> None:
         """Nobody asks for so long."""
-        server = _valkey()
-        now, microseconds = server.time()
-        until = 1000 * (now + seconds) + microseconds / 1000
-        server.set(self._keys[2], f"{until:.3f}", px=max(int(1000 * seconds), 1))
+
+        def note(server: redis.Redis) -> None:
+            now, microseconds = server.time()
+            until = 1000 * (now + seconds) + microseconds / 1000
+            server.set(self._keys[2], f"{until:.3f}", px=max(int(1000 * seconds), 1))
+
+        _told(note, None)
 
     def trouble(self) -> int:
         """Counts an answer that was none; how many that makes without a good one between."""
-        return int(_valkey().incr(self._keys[4]))
+        return _told(lambda server: int(server.incr(self._keys[4])), 0)
 
     def well(self) -> None:
         """A good answer came, or somebody has seen to it."""
-        _valkey().delete(self._keys[4])
+        _told(lambda server: server.delete(self._keys[4]), 0)
 
     def fresh(self) -> None:
         """Forgets pauses and troubles: somebody has seen to the server."""
-        _valkey().delete(self._keys[2], self._keys[4])
+        _told(lambda server: server.delete(self._keys[2], self._keys[4]), 0)
 
 
 def _cost(amount: int, per_minute: int) -> float:
     """Milliseconds of a minute that it takes; one that is larger than all of a minute still goes, alone."""
     return min(60_000.0, amount * 60_000 / per_minute) if per_minute else 0.0
+
+
+def _told(ask: Callable[[redis.Redis], T], instead: T) -> T:
+    """What Redis says; `instead` where it does not answer."""
+    try:
+        return ask(_valkey())
+    except redis.RedisError as error:
+        log.warning("Questions to judges are not counted, because Redis does not answer: %s", error)
+        return instead
 
 
 @cache
