@@ -17,6 +17,10 @@ KNOWN = ("/health", "/metrics", "/score", "/score_batch", "/score_texts")
 """Routes that are counted by name; others are "other", for anybody may ask for anything."""
 
 
+class HungUp(Exception):
+    """The client went away before it had sent its whole request."""
+
+
 class Guard:
     """ASGI middleware. `token` says the present token, "" where none is wanted."""
 
@@ -49,7 +53,11 @@ class Guard:
         most = self._limits.body_bytes
         said = f"a request may have {most} bytes: send fewer or shorter texts"
         length = headers.get(b"content-length", b"0")
-        body = await _body(receive, most) if length.isdigit() and int(length) <= most else None
+        try:
+            body = await _body(receive, most) if length.isdigit() and int(length) <= most else None
+        except HungUp:
+            await _refused(send, 499, "the client has hung up")
+            return
         if body is None:
             await _refused(send, 413, said)
             return
@@ -61,10 +69,12 @@ class Guard:
 
 
 async def _body(receive: Any, most: int) -> bytes | None:
-    """The whole body; None where it is too long, which a request need not say before."""
+    """The whole body; None where it is too long, which a request need not say before. Raises HungUp."""
     body, more = bytearray(), True
     while more and len(body) <= most:
         message = await receive()
+        if message["type"] == "http.disconnect":
+            raise HungUp
         body += message.get("body", b"")
         more = message.get("more_body", False)
     return None if len(body) > most else bytes(body)
