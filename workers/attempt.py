@@ -73,11 +73,16 @@ class Process:
 
 
 def write_json(path: Path, data: Any, *, sync: bool = False) -> None:
-    """Replaces a file whole, so that a reader sees the old one or the new one. Raises OSError."""
+    """Replaces a file whole. Raises OSError."""
+    write_whole(path, json.dumps(data), sync=sync)
+
+
+def write_whole(path: Path, text: str, *, sync: bool = False) -> None:
+    """The same of any text: a reader sees the old file or the new one. Raises OSError."""
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         with draft.open("w", encoding="utf-8") as file:
-            json.dump(data, file)
+            file.write(text)
             file.flush()
             if sync:
                 os.fsync(file.fileno())
