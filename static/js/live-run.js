@@ -66,7 +66,9 @@ class LiveRun extends HTMLElement {
     this.socket = this.polling = undefined;
     if (socket) {
       socket.onclose = socket.onmessage = null;
-      socket.close();
+      // Closed before it is open, a socket complains in the console.
+      if (socket.readyState === WebSocket.CONNECTING) socket.onopen = () => socket.close();
+      else socket.close();
     }
   }
 

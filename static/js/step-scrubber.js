@@ -45,7 +45,16 @@ class StepScrubber extends HTMLElement {
     this.select.selectedIndex = i;
     this.show();
     clearTimeout(this.settling);
-    this.settling = setTimeout(() => this.select.dispatchEvent(new Event("change", { bubbles: true })), SETTLE_MS);
+    const { value } = this.select;
+    this.settling = setTimeout(() => this.settle(value), SETTLE_MS);
+  }
+
+  /** The part may have come anew meanwhile, with a select that knows nothing of the choice. */
+  settle(value) {
+    const select = document.getElementById(this.getAttribute("for"));
+    if (!select) return;
+    select.value = value;
+    select.dispatchEvent(new Event("change", { bubbles: true }));
   }
 
   show() {

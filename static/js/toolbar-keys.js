@@ -5,7 +5,9 @@ const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 /** Makes the buttons of a toolbar one stop. To be called again where they may have been made anew. */
 export function oneStop(toolbar) {
   const buttons = [...toolbar.querySelectorAll("button")];
-  const here = Math.max(0, buttons.indexOf(document.activeElement));
+  const focused = buttons.indexOf(document.activeElement);
+  const here = focused >= 0 ? focused : Math.max(0, buttons.findIndex((button) => button.dataset.stop));
+  buttons.forEach((button, n) => (n === here ? (button.dataset.stop = "1") : delete button.dataset.stop));
   buttons.forEach((button, n) => (button.tabIndex = n === here ? 0 : -1));
   toolbar.onkeydown = (event) => walk(toolbar, event);
 }
