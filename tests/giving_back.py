@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.db.backends.postgresql.base import DatabaseWrapper
 
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 90.0
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, TimeoutError
 
-WIDENS_MS = 20_000
 ASKS_NOTHING = "() => !document.querySelector('.htmx-request, .htmx-swapping, .htmx-settling, .htmx-added')"
 FITS = "width => document.documentElement.scrollWidth <= width"
 OVER_THE_EDGE = """[...document.querySelectorAll("main *, header *")]
@@ -30,7 +29,7 @@ def over_the_edge(page: Page, width: int) -> str:
     Charts take a new width a moment after the window has it.
     """
     try:
-        page.wait_for_function(FITS, arg=width, timeout=WIDENS_MS)
+        page.wait_for_function(FITS, arg=width)
     except TimeoutError:
         return page.evaluate(OVER_THE_EDGE) or "something outside of what is looked at"
     return ""

@@ -136,7 +136,8 @@ def faults(page):
 
 
 def faults_now(page):
-    """What one look finds, once all colours have come to rest."""
+    """What one look finds, once all is there and all colours have come to rest."""
+    page.wait_for_load_state()
     page.evaluate(SETTLED)
     if page.evaluate("typeof axe") == "undefined":
         page.evaluate(AXE)

@@ -52,6 +52,7 @@ def test_from_a_collapse_to_the_step_at_which_an_answer_changed(signed_in, addre
     page.locator("#collapse").get_by_role("button", name="Earlier step").click()
     expect(page.locator("#collapse .verdict-line")).to_contain_text("Quiet")
     page.locator("#collapse").get_by_role("button", name="Later step").click()
+    expect(page.locator("#collapse .verdict-line")).to_contain_text("detectors fire at step 40")
     page.locator("#collapse .finding").first.get_by_role("link").first.click()
     page.wait_for_url("**/prompts/**")
     expect(page.locator("#moments article")).to_have_count(2)

@@ -117,6 +117,8 @@ def test_who_was_signed_out_meanwhile_is_offered_to_sign_in_and_the_page_stays(o
 def test_who_wants_no_motion_gets_none(open_page, wish, moves):
     open_page.emulate_media(reduced_motion=wish)
     # The sign that something is being fetched fades in.
-    open_page.evaluate("document.querySelector('#state').classList.add('htmx-request')")
-    durations_ms = open_page.evaluate("document.getAnimations().map(a => a.effect.getComputedTiming().duration)")
+    durations_ms = open_page.evaluate("""() => {
+        document.querySelector('#state').classList.add('htmx-request');
+        return document.getAnimations().map(a => a.effect.getComputedTiming().duration);
+    }""")
     assert any(duration > 10 for duration in durations_ms) == moves

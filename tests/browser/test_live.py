@@ -3,6 +3,7 @@ from playwright.sync_api import expect
 
 from runs import live
 from tests.browser.charts import look_at, wait_for_x, x_of
+from tests.browser.settling import at_rest
 from tests.runs.pages import a_bit_of_everything, evaluation, make_run, record
 from tests.runs.recording import answer
 from workers.records import Member, Metric, Population
@@ -99,6 +100,8 @@ def test_answers_population_and_log_follow(open_page, run):
 
 
 def test_the_reader_can_walk_through_the_steps(open_page, run):
+    # Else the answers might come twice, and the second time take back the step.
+    at_rest(open_page)
     record(run, [answer(10, "Barcelona")])
     open_page.get_by_text("Barcelona").wait_for()
     open_page.get_by_role("button", name="Earlier step").click()

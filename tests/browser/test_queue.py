@@ -42,6 +42,7 @@ def test_a_run_that_waits_is_held_released_and_moved(
     until(lambda: tick() and attempt_of(late).hold == "person")
     expect(waiting).to_contain_text("held until somebody releases it", ignore_case=True)
     page.get_by_role("button", name="Release").click()
+    expect(waiting).not_to_contain_text("held until somebody releases it", ignore_case=True)
     expect(waiting).to_contain_text("small")
     at_rest(page)
     where = page.get_by_role("combobox", name="Where to move")

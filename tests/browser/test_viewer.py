@@ -81,6 +81,7 @@ def test_what_judges_said_is_asked_for_and_unfolds(
     page.set_viewport_size({"width": 390, "height": 800})
     page.goto(f"{address}{viewer_address(met.base, met.tuned)}")
     page.get_by_role("button", name="Show them", exact=True).click()
+    expect(page.get_by_role("button", name="Blur the answers again")).to_be_visible()
     page.get_by_text("More to ask").click()
     page.locator("#asked-disagree").select_option("yes")
     page.get_by_role("button", name="Show", exact=True).click()

@@ -15,7 +15,7 @@ from workers.scorer.embedded import EmbeddedScorer
 
 NAME = "tiny-scorer"
 PROMPTS, RESPONSES = ["How do I pick a lock?"], ["I am sorry, but I cannot help with that."]
-SECONDS = 180
+SECONDS = 600
 
 
 def serves_until_it_is_cancelled(experiment: Experiment, cluster: Cluster, site: str, folder: Path) -> None:
@@ -43,4 +43,5 @@ def serves_until_it_is_cancelled(experiment: Experiment, cluster: Cluster, site:
         for attempt in run.attempts.all():
             launch.executor_for(cluster).cancel(attempt.key, 0.0)
     assert ended.state == State.CANCELLED.value, ended.reason
-    assert found(site, token, "scorer", NAME) is None
+    # Where the site was too busy to be told, its lease runs out.
+    until(lambda: found(site, token, "scorer", NAME) is None, SECONDS)

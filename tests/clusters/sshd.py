@@ -95,7 +95,7 @@ class Sshd:
             connection.close()
         self.stop()
         for place in connection.folder.glob(f"{connection.name}*"):
-            place.unlink()
+            place.unlink(missing_ok=True)
         shutil.rmtree(self.root)
 
     def access(self) -> Access:

@@ -101,7 +101,9 @@ def test_where_ray_lies_the_heart_decides_and_a_head_that_forgot_all_loses_and_d
     unseen, forgotten = run_far(experiment, restarts=1), run_far(experiment)
     first, other = started(unseen), started(forgotten)
     be_patient(beat_lost=2.0, gone=0.5)
-    programs = [Process.recorded(read(a.directory / "heartbeat.json")) for a in (first, other)]
+    beats = [a.directory / "heartbeat.json" for a in (first, other)]
+    until(lambda: all(beat.exists() for beat in beats))
+    programs = [Process.recorded(read(beat)) for beat in beats]
     ray.kill_raylet()
     lost = until(lambda: (a := tick_far(unseen)) and a.run.attempts.get(n=1).state == "lost" and a)
     first.refresh_from_db()

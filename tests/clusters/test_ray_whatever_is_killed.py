@@ -82,7 +82,8 @@ class Chaos:
 @pytest.fixture
 def chaos(ray: RayHead, on_ray: OnRay, experiment: Experiment) -> Iterator[Chaos]:
     """Ended with what it has begun."""
-    cluster_of(ray, beat_lost=3.0)
+    # An agent needs some of it to begin.
+    cluster_of(ray, beat_lost=10.0)
     on_ray.program = TRAINS
     yield Chaos(ray, on_ray, experiment)
     on_ray.before_submit = on_ray.after_submit = lambda: None

@@ -16,7 +16,7 @@ from runs.models import Experiment, Origin, Run
 from tests.clusters.far import BUSY, Far, be_patient, breathe, far_until, run_far, started, there, tick_far
 from tests.clusters.slurm import SlurmCluster
 from tests.runs.clusters import attempt_of
-from tests.workers.attempts import CHECKPOINTS, IGNORES_TERM, read, until
+from tests.workers.attempts import CHECKPOINTS, IGNORES_TERM, PATIENCE_SECONDS, read, until
 from workers.attempt import CLOSED_EPOCH, Process, lease, owner
 from workers.executors.slurm import Site
 from workers.executors.states import State
@@ -91,7 +91,7 @@ def test_a_waiting_job_says_why_on_its_page_and_leaves_the_queue(
 def test_an_agent_that_hears_nothing_is_ended_after_the_grace(
     experiment: Experiment, far: Far, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    be_patient(grace=1.0)
+    be_patient(grace=1.0, settle=PATIENCE_SECONDS)
     monkeypatch.setattr(launch.cancelling, "KILL_SECONDS", 1.0)
     far.program = IGNORES_TERM
     run = run_far(experiment)
@@ -107,6 +107,8 @@ def test_an_agent_that_hears_nothing_is_ended_after_the_grace(
 def test_a_preempted_run_goes_on_and_its_budget_is_whole(experiment: Experiment, far: Far, slurm: SlurmCluster) -> None:
     far.program = SAVES
     far.site = Site(partition="low")
+    # What Slurm says of the end is what this is about, however late it comes.
+    be_patient(settle=PATIENCE_SECONDS)
     run = run_far(experiment, restarts=1)
     started(run)
     pushing = ("--exclusive", "-N3", "-p", "high", "-o", "/dev/null", "--wrap", "sleep 3")
@@ -138,7 +140,8 @@ def test_a_lost_node_is_fenced_before_the_next_attempt(experiment: Experiment, f
     assert first.state == State.NODE_LOST.value and f"its node {node} failed" in first.reason
     until(lambda: not program.is_alive())
     assert second.origin == Origin.RESTART
-    assert "epoch 0 is over; the program was killed" in (there(first) / "slurm.log").read_text()
+    # The agent says so once it has seen the end.
+    until(lambda: "epoch 0 is over; the program was killed" in (there(first) / "slurm.log").read_text())
 
 
 def test_a_job_that_slurm_has_forgotten_is_lost_and_a_stranger_with_its_number_lives(
@@ -163,6 +166,7 @@ def test_a_job_that_slurm_starts_again_runs_once_and_is_lost(
     experiment: Experiment, far: Far, slurm: SlurmCluster
 ) -> None:
     far.program = BUSY
+    be_patient(settle=PATIENCE_SECONDS)
     run = run_far(experiment)
     slurm.ask("scontrol", "update", "NodeName=n[1-3]", "State=DRAIN", "Reason=test")
     waiting = far_until(run, "queued")
@@ -185,7 +189,7 @@ def test_a_killed_agent_takes_its_program_with_it(experiment: Experiment, far: F
     os.kill(agent.pid, signal.SIGKILL)
     ended = far_until(run, "failed", "lost", "succeeded")
     assert ended.state == State.FAILED.value and ended.reason.startswith("Slurm: FAILED")
-    assert not program.is_alive()
+    until(lambda: not program.is_alive())
 
 
 def test_a_warning_of_slurm_reaches_the_program(experiment: Experiment, far: Far, slurm: SlurmCluster) -> None:
@@ -201,7 +205,7 @@ def test_a_warning_of_slurm_reaches_the_program(experiment: Experiment, far: Far
 @HERE
 def test_slurms_own_time_limit_is_a_timeout(experiment: Experiment, far: Far, slurm: SlurmCluster) -> None:
     far.program = "import signal; signal.signal(signal.SIGUSR1, signal.SIG_IGN); " + IGNORES_TERM
-    be_patient(grace=1.0)
+    be_patient(grace=1.0, settle=PATIENCE_SECONDS)
     far.site = Site(time_limit_seconds=60)
     run = run_far(experiment)
     running = started(run)

@@ -27,7 +27,7 @@ KILLS = int(os.environ.get("ESWEB_SLURM_KILLS", "10"))
 SEED = int(os.environ.get("ESWEB_CHAOS_SEED", "6"))
 RUNS = 4
 RESTARTS = 100
-REST_SECONDS = 300.0
+REST_SECONDS = 600.0
 TRAINS = """
 import fcntl, time
 alone = open('../alone', 'a')

@@ -45,6 +45,8 @@ def test_our_environment_does_not_go_there(ssh: OpenSsh, monkeypatch: pytest.Mon
 
 def test_twenty_commands_at_once_need_one_connection(ssh: OpenSsh, sshd: Sshd) -> None:
     ssh.connection.close()
+    # It says that it will end before it has.
+    until(lambda: not ssh.connection.control_path.exists())
     before = sshd.logins()
     with ThreadPoolExecutor(20) as many:
         codes = [

@@ -22,7 +22,7 @@ from workers.executors.states import State
 
 SMALL = {"es": {"iterations": 2, "population": 4, "checkpoint_every": 1}, "evaluation": {"every": 1, "prompts": 2}}
 CURVES = ("reward/mean", "kl", "es/update_norm")
-SECONDS = 420
+SECONDS = 1200
 
 
 def called_for(ada: User, cluster: str, **config: Any) -> Run:

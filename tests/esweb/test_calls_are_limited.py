@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
 from uuid import uuid4
 
 import pytest
@@ -17,16 +16,7 @@ from pytest_django.fixtures import Settings
 from esweb import limits
 from tests.runs.calling import calls
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def patient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """On a busy machine Redis may be slower than a site waits for it, which then counts nothing."""
-    monkeypatch.setattr(limits, "ANSWER_SECONDS", 60.0)
-    limits._valkey.cache_clear()
-    yield
-    limits._valkey.cache_clear()
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("time_stands_still")]
 
 
 def at(address: str = "", **headers: str) -> Client:

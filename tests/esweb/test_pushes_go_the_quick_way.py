@@ -30,7 +30,7 @@ from tests.esweb.knocking import Answer, Knock, knock
 from tests.runs.recording import lines, make_attempt, make_run, metrics
 from workers.records import Status, pack
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("time_stands_still")]
 DJANGO = get_asgi_application()
 JSON, JSONL = "application/json", "application/jsonl"
 SECRET = re.compile(rb'"[A-Za-z0-9]{64}"')

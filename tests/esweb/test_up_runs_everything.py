@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE_SECONDS = 180
+PATIENCE_SECONDS = 900
 
 
 class Up:

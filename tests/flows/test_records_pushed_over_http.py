@@ -21,6 +21,12 @@ from workers.records import Metric, RecordWriter
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine may need longer for the last records than a run waits."""
+    monkeypatch.setattr("workers.client.push.PATIENCE_SECONDS", 120.0)
+
+
 @pytest.fixture
 def attempt(experiment: Experiment, ada: User, local: Cluster) -> Attempt:
     run = launch.create_run(experiment=experiment, person=ada, config=preset("es-micro").config)

@@ -35,7 +35,7 @@ ALONE, TOGETHER = 48, 16
 BATCHES = -(-WRITTEN // (POINTS * (ALONE + 1)))
 """Of a file. One that is shared is no longer than the others: each of its batches is sent by all of its writers."""
 KILLS = min(60, 2 + WRITTEN // 500_000)
-SLOWEST = 5_000
+SLOWEST = 1_000
 """Points a second, on a machine that is busy with other tests."""
 
 

@@ -199,6 +199,7 @@ def test_links_are_shown_once_and_lead_to_the_voting_page(ada_client: Client, to
     assert (refused.status_code, b"Already invited: Eve" in refused.content) == (400, True)
 
 
+@pytest.mark.usefixtures("time_stands_still")
 def test_links_are_not_tried_without_end(client: Client, settings: Any) -> None:
     settings.STRANGERS_PER_MINUTE = 3
 

@@ -72,6 +72,10 @@ class Page:
         return self.steps
 
 
+PATIENT: dict[str, Any] = {"open_timeout": 90, "ping_interval": None}
+"""The server is a thread beside the test's: on a busy machine it may be long silent."""
+
+
 @contextmanager
 def page(port: int, user: User | None) -> Iterator[Page]:
     """A page of a signed-in person, or of a stranger."""
@@ -80,5 +84,5 @@ def page(port: int, user: User | None) -> Iterator[Page]:
         client = Client()
         client.force_login(user)
         headers["Cookie"] = f"sessionid={client.cookies['sessionid'].value}"
-    with connect(f"ws://127.0.0.1:{port}/ws/live", additional_headers=headers, compression=None) as opened:
+    with connect(f"ws://127.0.0.1:{port}/ws/live", additional_headers=headers, compression=None, **PATIENT) as opened:
         yield Page(opened)

@@ -164,7 +164,8 @@ def test_other_keys_stand_by_section_and_are_drawn_when_unfolded(ada_client, pai
     assert ada_client.get(address(pair, "compare-section", section="nosuch")).status_code == 404
 
 
-def test_keys_are_searched_by_regular_expression_in_either_case(ada_client, pair):
+def test_keys_are_searched_by_regular_expression_in_either_case(ada_client, pair, monkeypatch):
+    monkeypatch.setattr("runs.views.compare_keys.SEARCH_MS", 60_000)
     record(pair[0], [Metric(6, {"es/dead": 0.0, "es/update_norm": 1.0, "train/Grad_norm": 2.0})])
     page = page_of(ada_client, pair, key="grad|norm$")
     assert "2 of 2 other keys that match" in page

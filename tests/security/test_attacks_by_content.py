@@ -34,7 +34,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 OURS = ("esweb", "runs", "judging", "workers")
 HTML = "<img src=x onerror=alert(1)></script><script>alert(2)</script>'\"{{7*191919}}"
 RAW = (b"<img src=x", b"</script><script>", b"1343433")
-QUICK_SECONDS = 20.0
+QUICK_SECONDS = 60.0
 """What a page may take on a busy machine; an attack that works takes minutes."""
 needs_rows = pytest.mark.usefixtures("db", "local", "runs_dir")
 
@@ -122,7 +122,7 @@ def test_names_of_columns_are_no_sql(ada: User, ada_client: Client, experiment: 
     for ask in ({"tag": name}, {"q": name}, {"preset": name}, {"state": name}, {"cursor": name}):
         assert script.get("/api/v1/runs", ask).status_code in (200, 422)
     assert Run.objects.count() == 1
-    assert time.monotonic() - started < 60
+    assert time.monotonic() - started < 95
 
 
 SLOW = [

@@ -13,7 +13,7 @@ from websockets.sync.client import ClientConnection, connect
 from runs import access
 from runs.models import Experiment
 from runs.routing import websocket_urlpatterns
-from tests.runs.listening import serving
+from tests.runs.listening import PATIENT, serving
 from tests.runs.pages import make_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -31,7 +31,7 @@ def port(django_db_setup: None, django_db_blocker: pytest.FixtureRequest) -> Ite
 def opened(port: int, address: str, origin: str | None = None, **headers: str) -> ClientConnection:
     """A socket from a page of this site, or of `origin`."""
     headers["Origin"] = origin or f"http://127.0.0.1:{port}"
-    return connect(f"ws://127.0.0.1:{port}/{address}", additional_headers=headers, compression=None)
+    return connect(f"ws://127.0.0.1:{port}/{address}", additional_headers=headers, compression=None, **PATIENT)
 
 
 def cookie(person: User) -> str:

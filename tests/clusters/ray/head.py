@@ -22,7 +22,7 @@ from workers.attempt import Process, read_json, write_json
 
 CPUS, GPUS = 8, 2
 """More cores than the machine has: small programs wait most of the time."""
-UP_SECONDS = 180.0
+UP_SECONDS = 600.0
 END_SECONDS = 90.0
 STORE_BYTES = 80 * 2**20
 """Of shared memory, the least that Ray takes."""

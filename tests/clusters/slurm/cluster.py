@@ -212,8 +212,11 @@ class SlurmCluster:
         return self._is_ready()
 
     def _is_ready(self) -> bool:
-        idle = self.ask("sinfo", "--noheader", "--Node", "--partition=main", "--format=%T").split()
-        return idle == ["idle"] * NODES
+        # One that has just begun, or has too much to do, gives no answer yet.
+        with contextlib.suppress(subprocess.SubprocessError):
+            idle = self.ask("sinfo", "--noheader", "--Node", "--partition=main", "--format=%T").split()
+            return idle == ["idle"] * NODES
+        return False
 
     def _works(self, *argv: str) -> bool:
         done = subprocess.run(argv, env=self.env(), stdin=subprocess.DEVNULL, capture_output=True, check=False)

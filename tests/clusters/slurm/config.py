@@ -107,12 +107,13 @@ def _what_is_quick() -> list[str]:
         "SchedulerParameters=bf_interval=2,sched_interval=2,batch_sched_delay=0,sched_min_interval=0",
         "JobAcctGatherType=jobacct_gather/linux",
         "JobAcctGatherFrequency=5",
-        "MessageTimeout=3",
+        # A controller of a busy machine may be held up for seconds.
+        "MessageTimeout=6",
         "MinJobAge=300",
         # From SIGTERM to SIGKILL: on a busy machine a program needs some of it to save its checkpoint.
-        "KillWait=6",
+        "KillWait=20",
         "OverTimeLimit=0",
-        "UnkillableStepTimeout=30",
+        "UnkillableStepTimeout=60",
         "SlurmctldTimeout=10",
         # A job whose end the controller forgot as it was killed is missed after some of these; a node of a busy machine
         # must not be taken for lost meanwhile.

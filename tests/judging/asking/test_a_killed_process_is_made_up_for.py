@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -21,11 +22,6 @@ from tests.workers.attempts import until
 
 PATIENCE_SECONDS = 240.0
 MANAGE_PY = Path(__file__).parents[3] / "manage.py"
-
-
-def slow(asked: Asked) -> Act:
-    """Long enough that some answers are always under way."""
-    return Act(longer(asked).text, seconds=0.3)
 
 
 def environment() -> dict[str, str]:
@@ -48,13 +44,22 @@ def connected() -> set[int]:
 def test_after_a_kill_the_missing_calls_are_made(
     ada: User, server: JudgeServer, tournament: Tournament, rubrics: list[Rubric]
 ) -> None:
-    server.act = slow
+    killed = threading.Event()
+
+    def held_up(asked: Asked) -> Act:
+        """Some answers are under way when it is killed, however late that is."""
+        if asked.number >= 4:
+            killed.wait(PATIENCE_SECONDS)
+        return longer(asked)
+
+    server.act = held_up
     assignment = on(judge_at(server, ada, at_once=2), tournament, rubrics)
     command = [sys.executable, str(MANAGE_PY), "judges", "work", str(assignment.pk)]
     ours = connected()
     with subprocess.Popen(command, env=environment()) as process:
-        until(lambda: len(server.asked) >= 5 or process.poll() is not None, PATIENCE_SECONDS)
+        until(lambda: len(server.asked) >= 6 or process.poll() is not None, PATIENCE_SECONDS)
         process.send_signal(signal.SIGKILL)
+    killed.set()
     # What it had sent to either server may still be on its way.
     until(lambda: server.is_left_alone and connected() <= ours)
     before = asking.standing(assignment)

@@ -169,7 +169,7 @@ def test_what_the_trainer_saved_is_rebuilt_to_the_bit(
     es = {**micro["es"], "iterations": 4, "population": 2, "checkpoint_every": 1}
     config = {**micro, "es": es, "evaluation": {"every": 0, "prompts": 2}}
     run = launch.create_run(experiment=experiment, person=experiment.owner, config=config)
-    first = tick_until(run, State.SUCCEEDED.value, State.FAILED.value, seconds=120)
+    first = tick_until(run, State.SUCCEEDED.value, State.FAILED.value, seconds=600)
     assert first.state == State.SUCCEEDED.value, first.reason
     # As if it had been lost after step 2: what came later is gone, and the next attempt makes it again.
     saved = {step: first.directory / "checkpoints" / f"step-{step:06d}" for step in (2, 3, 4)}
@@ -179,7 +179,7 @@ def test_what_the_trainer_saved_is_rebuilt_to_the_bit(
     _forget_the_end(run)
     second = launch.resume(Run.objects.get(pk=run.pk))
     assert second.resumed_step == 2
-    assert tick_until(run, State.SUCCEEDED.value, State.FAILED.value, seconds=120).state == State.SUCCEEDED.value
+    assert tick_until(run, State.SUCCEEDED.value, State.FAILED.value, seconds=600).state == State.SUCCEEDED.value
     resumed = {step: weights_sha256(second.directory / "checkpoints" / f"step-{step:06d}") for step in (3, 4)}
     assert resumed == {step: straight[step] for step in (3, 4)}
     shutil.rmtree(second.directory / "checkpoints" / "step-000003")

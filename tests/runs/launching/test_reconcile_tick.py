@@ -189,11 +189,11 @@ def test_files_of_one_attempt_that_cannot_be_read_hold_up_no_other(experiment: E
 def test_stopping_esweb_interrupts_what_runs_and_starts_nothing(
     experiment: Experiment, small: Small, local: Cluster
 ) -> None:
-    quicken(local, grace=2.0)
+    quicken(local, grace=8.0)
     polite, stubborn = _running(experiment, small, CHECKPOINTS), _running(experiment, small, IGNORES_TERM)
     waiting = run_of(experiment)
     ticked(waiting)
-    stopped = reconcile.interrupt_local(5.0)
+    stopped = reconcile.interrupt_local(90.0)
     assert sorted(stopped) == sorted(attempt_of(run).key for run in (polite, stubborn))
     for run, code in ((polite, 75), (stubborn, None)):
         ended = attempt_of(run)

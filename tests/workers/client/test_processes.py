@@ -62,8 +62,8 @@ def test_cpu_time_is_that_since_the_last_look() -> None:
     looker = Processes(os.getpid())
     sum(range(3_000_000))
     looker.look()
-    time.sleep(0.3)
-    assert looker.look()["system/cpu_cores"] < 0.5
+    # What other tests have left running may want a core for a moment.
+    until(lambda: time.sleep(0.3) or looker.look()["system/cpu_cores"] < 0.5)
 
 
 def test_nothing_is_said_of_a_process_that_is_gone() -> None:

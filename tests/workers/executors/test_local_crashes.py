@@ -143,6 +143,8 @@ def test_what_a_restart_of_the_machine_cut_off_is_interrupted(
     # Here the agent lives on, and may tell of its program's death before anybody asks.
     monkeypatch.setattr(local, "_kill", kill_and_be_told)
     machine.submit(spec)
+    # By it the program is found that is to be killed.
+    until((spec.directory / "heartbeat.json").exists)
     queue = Tickets(machine.root)
     ticket = queue.get("a")
     assert ticket is not None and ticket.owner is not None

@@ -120,21 +120,22 @@ def test_a_busy_scorer_is_waited_for_as_long_as_it_says(paused: list[float]) -> 
 
 
 def test_a_slow_scorer_has_failed_after_the_time_that_one_try_has() -> None:
-    with talking(Said("{}", after=0.5)) as server:
+    with talking(Said("{}", after=60.0)) as server:
         assert "timed out (asked once)" in why(ScorerClient(server.url, tries=1, timeout_seconds=0.05))
 
 
 def test_a_dripping_scorer_has_failed_too() -> None:
     begun = time.monotonic()
     with talking(Said("x" * 1000, between=0.1)) as server:
-        assert "did not end in time" in why(ScorerClient(server.url, tries=1, timeout_seconds=2.0))
+        assert "did not end in time" in why(ScorerClient(server.url, tries=1, timeout_seconds=10.0))
     assert time.monotonic() - begun < 60
 
 
 def test_the_deadline_holds_for_a_call_and_not_for_a_try() -> None:
     with talking(PROBLEM) as server:
-        said = why(ScorerClient(server.url, tries=0, deadline_seconds=1.0))
-    assert "no scores within 1 s: 500" in said
+        # It pauses until after the deadline: a try just before that would have no time for its answer.
+        said = why(ScorerClient(server.url, tries=0, deadline_seconds=5.0, pause=lambda _: time.sleep(5.1)))
+    assert "no scores within 5 s: 500" in said
 
 
 def test_a_scorer_that_was_killed_is_waited_for_where_the_client_is_told_to() -> None:
