@@ -21,7 +21,7 @@ from tests.security.fuzzing import SECONDS, SEED, fuzz, operations
 from tests.security.stage import ANONYMOUS, ROLES, SECRET, Stage, set_for
 
 OPERATIONS = operations()
-EXAMPLES = {ANONYMOUS: 3, "viewer": 5, "member": 10, "admin": 5}
+EXAMPLES = {ANONYMOUS: 2, "viewer": 4, "member": 6, "admin": 4}
 CHECKS = [
     not_a_server_error,
     status_code_conformance,

@@ -108,10 +108,10 @@ def _what_is_quick() -> list[str]:
         "JobAcctGatherType=jobacct_gather/linux",
         "JobAcctGatherFrequency=5",
         # A controller of a busy machine may be held up for seconds.
-        "MessageTimeout=6",
+        "MessageTimeout=4",
         "MinJobAge=300",
         # From SIGTERM to SIGKILL: on a busy machine a program needs some of it to save its checkpoint.
-        "KillWait=20",
+        "KillWait=10",
         "OverTimeLimit=0",
         "UnkillableStepTimeout=60",
         "SlurmctldTimeout=10",
