@@ -4,7 +4,7 @@
 
 The limit is the goal's own: 5 s for reading the verdicts and rating them with 1000 resamples of prompts. Beside it,
 with no limit, all that stands on a board's page: controls, 200 orders of online Elo, held-out prompts, agreement, and
-the snapshot. Exits 1 where the goal is missed.
+the snapshot.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks import servers
+from benchmarks import results, servers
 from benchmarks.ratings import best
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def opened(tournament: Tournament) -> None:
 
 
 def main() -> int:
-    """Measures, prints, and returns 1 where the goal is missed."""
+    """Measure, record, and return the exit code."""
     with servers.site():
         from judging.boards import keep, votes_in, work_through
         from judging.models import Snapshot
@@ -118,11 +118,13 @@ def main() -> int:
         kept = Snapshot.objects.get()
         assert kept.digest == board(votes).hash
     print(f"{len(votes)} verdicts, {MODELS} models, {PROMPTS} prompts, {Asked().resampling.resamples} resamples")
-    print(f"  verdicts read            {read:7.3f} s\n  board                    {rate:7.3f} s")
-    print(f"  both                     {read + rate:7.3f} s, goal {GOAL:g} s ({(read + rate) / GOAL:.2f}x)")
-    print(f"  all of a page, and kept  {whole:7.3f} s")
-    print(f"  whether any is due       {due:7.3f} s\n  its page                 {page:7.3f} s")
-    return int(read + rate > GOAL)
+    results.without_goal("read the verdicts", read, "s")
+    results.without_goal("rate them", rate, "s")
+    results.at_most("read and rate 100 000 verdicts", read + rate, GOAL, "s")
+    results.without_goal("everything of a board, stored", whole, "s")
+    results.without_goal("find the boards that are due", due, "s")
+    results.without_goal("the board's page", page, "s")
+    return results.exit_code()
 
 
 if __name__ == "__main__":

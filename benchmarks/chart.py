@@ -3,8 +3,8 @@
     python -m benchmarks.chart
 
 Two addresses: the API's, which gives the lines alone, and the experiment page's, which groups the runs as it draws
-them. Over HTTP from one web server process, cold caches never, compacted points always; the limit named is the goal's
-own. Exits 1 where the slowest twentieth of either misses it.
+them. Over HTTP from one web server process, cold caches never, compacted points always; the goal is that of the slowest
+twentieth of either.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from benchmarks import servers
+from benchmarks import results, servers
 from benchmarks.closed_loop import Page, get, percentile
 from benchmarks.points import START
 
@@ -54,29 +54,27 @@ def addresses(uids: list[str]) -> dict[str, str]:
     return {"series of the API": f"/api/v1/series?{series}", "chart of the experiment": f"{chart}?name=reward"}
 
 
-def tell(name: str, pages: list[Page]) -> bool:
-    """Prints a line. True where the goal is met."""
+def report(name: str, pages: list[Page]) -> None:
+    """Record the times and the size of one address."""
     slow, typical = (1000 * percentile([page.seconds for page in pages], part) for part in (0.95, 0.5))
-    print(
-        f"{name:24} p95 {slow:.0f} ms, median {typical:.0f} ms, goal {GOAL_MS:g} ms ({slow / GOAL_MS:.2f}x), "
-        f"{pages[-1].size / 1000:.0f} kB gzip",
-        flush=True,
-    )
-    return slow <= GOAL_MS
+    results.at_most(f"{name}, p95", slow, GOAL_MS, "ms")
+    results.without_goal(f"{name}, median", typical, "ms")
+    results.without_goal(f"{name}, gzip", pages[-1].size / 1000, "kB")
 
 
 def main() -> int:
-    """Measures, prints, and returns 1 where a goal is missed."""
+    """Measure, record, and return the exit code."""
     with servers.site() as site, servers.web() as web:
-        asked, headers = addresses(fill(site)), servers.signed_in()
-        found: dict[str, list[Page]] = {name: [] for name in asked}
+        addresses_by_name, headers = addresses(fill(site)), servers.signed_in()
+        pages: dict[str, list[Page]] = {name: [] for name in addresses_by_name}
         for number in range(ROUNDS + 2):
-            for name, address in asked.items():
+            for name, address in addresses_by_name.items():
                 page = get(web.port, address, headers)
                 if number >= 2:
-                    found[name].append(page)
-        kept = [tell(name, pages) for name, pages in found.items()]
-        return 0 if all(kept) else 1
+                    pages[name].append(page)
+    for name, of_one_address in pages.items():
+        report(name, of_one_address)
+    return results.exit_code()
 
 
 if __name__ == "__main__":

@@ -5,8 +5,7 @@
 The case: the tiny model, a population of 30, 16 prompts, answers of at most 40 tokens, greedy, σ = 0.01, one torch
 thread, memory kept as in training. All ways are measured in one process, turn about, so that a busy machine slows each
 alike; CPU time, not wall time. A round makes the noise, answers every prompt with every member and turns the answers
-into text; scoring and update, the same for all, are left out. Exits 1 where the median ratio of the rounds misses a
-goal.
+into text; scoring and update, the same for all, are left out. The goals are those of the median ratio of the rounds.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from dataclasses import replace
 
 import torch
 
+from benchmarks import results
 from workers import tasks
 from workers.config import EsConfig, ModelConfig, TaskConfig
 from workers.engines.es.noise import Noise
@@ -39,7 +39,7 @@ Round = Callable[[int], list[list[str]]]
 
 
 def main() -> int:
-    """Measures, prints, and says by its exit code whether the goals are met."""
+    """Measure, record, and return the exit code."""
     torch.set_num_threads(1)
     keep_freed_memory()
     loaded = load(ModelConfig(path="tiny", device="cpu"))
@@ -50,7 +50,8 @@ def main() -> int:
     for number in range(1, ROUNDS + 1):
         for name, way in ways.items():
             seconds[name].append(cpu_seconds(way, number))
-    return tell(seconds)
+    report(seconds)
+    return results.exit_code()
 
 
 def reference(loaded: Loaded) -> Round:
@@ -107,19 +108,17 @@ def cpu_seconds(way: Round, number: int) -> float:
     return time.process_time() - began
 
 
-def tell(seconds: dict[str, list[float]]) -> int:
-    """Prints evaluations (a member on a prompt) per CPU-second and the ratios. Returns the exit code."""
-    missed = 0
+def report(seconds: dict[str, list[float]]) -> None:
+    """Record evaluations (a member on a prompt) per CPU-second, and the median ratios to the reference loop."""
     evaluations = ES.population * ES.prompts
     for name, spent in seconds.items():
+        rate, unit = evaluations / statistics.median(spent), "evaluations/CPU-s"
+        if name not in GOALS:
+            results.without_goal(name, rate, unit)
+            continue
         ratios = [base / own for base, own in zip(seconds["reference"], spent, strict=True)]
-        ratio, goal = statistics.median(ratios), GOALS.get(name)
-        line = f"{name:10} {evaluations / statistics.median(spent):7.0f} evaluations/CPU-s"
-        if goal is not None:
-            line += f"   {ratio:5.2f}x the reference loop ({min(ratios):.2f}-{max(ratios):.2f}), goal {goal:g}x"
-            missed += ratio < goal
-        print(line, flush=True)
-    return 1 if missed else 0
+        print(f"{name}: {min(ratios):.2f}-{max(ratios):.2f}x the reference loop")
+        results.times_peer(name, rate, unit, ratio=statistics.median(ratios), goal=GOALS[name], peer="reference loop")
 
 
 if __name__ == "__main__":

@@ -8,9 +8,8 @@ starts by default; trackio keeps SQLite files. All send the same values over con
 way that their public API has (benchmarks.peers says which), from bodies made beforehand. The systems take turns, so
 that a busy machine slows each alike; a ratio is the median of the rounds.
 
-First all send batches of 1000 points, the most that MLflow takes: there the goals are judged. Then those that take more
-are sent larger ones, as a writer with a backlog does, and each is compared at the size that it is quickest at.
-Exits 1 where a goal is missed.
+First all send batches of 1000 points, the most that MLflow takes. Then those that take more are sent larger ones, as a
+writer with a backlog does, and each is compared at the size that it is quickest at.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from benchmarks import peers, servers
+from benchmarks import peers, results, servers
 from benchmarks.closed_loop import Client, drive
 from benchmarks.points import KEYS, POINTS, START, Batch, batches
 
@@ -38,12 +37,13 @@ Rates: TypeAlias = dict[str, list[float]]
 
 class System(Protocol):
     """A server that takes points: its name, batches a client and round, whether it takes more than 1000 points a batch,
-    and least ratio of ours to it."""
+    and the least ratio of ours to it, in batches of 1000 and where each is quickest; 0 promises nothing."""
 
     name: str
     batches: int
     takes_more: bool
     goal: float
+    quickest_goal: float
 
     def clients(self, batches: Sequence[Sequence[Batch]]) -> list[Client]: ...
 
@@ -59,7 +59,7 @@ class Ours:
     body: Callable[[Batch], bytes]
     batches = 50
     takes_more = True
-    goal = 0.0
+    goal = quickest_goal = 0.0
 
     def clients(self, batches: Sequence[Sequence[Batch]]) -> list[Client]:
         """One client a writer, each with a new run and its token."""
@@ -105,40 +105,50 @@ def rates(systems: Sequence[System], web: servers.Web, points: int = POINTS) -> 
     return found
 
 
-def tell(systems: Sequence[System], found: Rates) -> bool:
-    """Prints each figure with its goal. True where all are met."""
-    ours, kept = found[systems[0].name], True
+def report(systems: Sequence[System], found: Rates) -> None:
+    """Record the rates in batches of 1000 points."""
+    ours = found[systems[0].name]
     for system in systems:
         rate = found[system.name]
+        print(f"{system.name}: {min(rate):.0f} to {max(rate):.0f} points/s")
         ratio = statistics.median(a / b for a, b in zip(ours, rate, strict=True))
-        line = f"{system.name:20} {statistics.median(rate):8.0f} points/s ({min(rate):.0f} to {max(rate):.0f})"
         if system is systems[0]:
-            line += f", goal {GOAL}"
-            kept &= statistics.median(rate) >= GOAL
-        elif not isinstance(system, Ours):
-            line += f"   esweb has {ratio:.1f}x" + (f", goal {system.goal:g}x" if system.goal else "")
-            kept &= ratio >= system.goal
-        print(line, flush=True)
-    return kept
+            results.at_least(f"{system.name}, batches of {POINTS}", statistics.median(rate), GOAL, "points/s")
+        elif isinstance(system, Ours):
+            results.without_goal(f"{system.name}, batches of {POINTS}", statistics.median(rate), "points/s")
+        else:
+            beside(system.name, f"batches of {POINTS}", statistics.median(ours), ratio, system.goal)
 
 
-def tell_larger(systems: Sequence[System], web: servers.Web, found: Rates) -> None:
-    """Measures larger batches where they are taken, and prints each system at its quickest."""
+def beside(peer: str, batches: str, ours: float, ratio: float, goal: float) -> None:
+    """Record our rate beside a peer's; a goal of 0 promises nothing."""
+    figure = f"esweb beside {peer}, {batches}"
+    if goal:
+        results.times_peer(figure, ours, "points/s", ratio=ratio, goal=goal, peer=peer)
+    else:
+        results.without_goal(figure, ours, "points/s", ratio=ratio, peer=peer)
+
+
+def report_larger(systems: Sequence[System], web: servers.Web, found: Rates) -> None:
+    """Measure larger batches where they are taken, and record each system at its quickest."""
     best = {name: (statistics.median(rate), POINTS) for name, rate in found.items()}
-    print("\nlarger batches, of those that take them:", flush=True)
     for points in LARGER:
         for name, rate in rates([system for system in systems if system.takes_more], web, points).items():
             middle = statistics.median(rate)
             print(f"{name:20} {middle:8.0f} points/s ({min(rate):.0f} to {max(rate):.0f}) in batches of {points}")
             best[name] = max(best[name], (middle, points))
-    print("\neach in the batches that it is quickest at:")
-    ours = best[systems[0].name][0]
-    for name, (middle, points) in best.items():
-        print(f"{name:20} {middle:8.0f} points/s in batches of {points}   esweb has {ours / middle:.1f}x", flush=True)
+    ours, our_points = best[systems[0].name]
+    for system in systems:
+        middle, points = best[system.name]
+        if isinstance(system, Ours):
+            results.without_goal(f"{system.name}, batches of {points}", middle, "points/s")
+        else:
+            sizes = f"batches of {our_points} and {points}"
+            beside(system.name, sizes, ours, ours / middle, system.quickest_goal)
 
 
 def main() -> int:
-    """Measures, prints, and says by its exit code whether the goals are met."""
+    """Measure, record, and return the exit code."""
     with servers.site() as site, servers.web() as web, ExitStack() as running:
         systems: list[System] = [
             Ours("esweb, columns", site, web, "application/json", columns),
@@ -148,12 +158,11 @@ def main() -> int:
             try:
                 systems.append(running.enter_context(peer(site)))
             except peers.Missing as error:
-                print(f"{peer.__name__} is left out: {error}", flush=True)
+                results.not_measured(f"esweb beside {peer.__name__}", str(error))
         found = rates(systems, web)
-        print(f"\nbatches of {POINTS} points, the most that MLflow takes:", flush=True)
-        is_kept = tell(systems, found)
-        tell_larger(systems, web, found)
-        return 0 if is_kept else 1
+        report(systems, found)
+        report_larger(systems, web, found)
+    return results.exit_code()
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
     python -m benchmarks.tick
 
 Three nodes on this machine, all drained, so that nothing starts; the bundled PostgreSQL. The first tick, which writes
-why each attempt waits, is not counted. Exits 1 where the goal is missed, or no Slurm can be brought up here.
+why each attempt waits, is not counted.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import servers
+from benchmarks import results, servers
 from tests.clusters.slurm import SlurmCluster, missing
 
 GOAL_SECONDS = 1.0
 WAITING, ROUNDS = 500, 9
+FIGURE = f"a tick over {WAITING} waiting attempts"
 
 
 def queue(slurm: SlurmCluster) -> None:
@@ -64,10 +65,10 @@ def measured(slurm: SlurmCluster) -> tuple[float, float]:
 
 
 def main() -> int:
-    """Measures, prints, and returns 1 where the goal is missed."""
+    """Measure, record, and return the exit code."""
     if why := missing():
-        print(why)
-        return 1
+        results.not_measured(FIGURE, why)
+        return results.exit_code()
     slurm = SlurmCluster(Path(tempfile.mkdtemp(prefix="esweb-slurm-")))
     try:
         slurm.up()
@@ -77,11 +78,9 @@ def main() -> int:
             tick, squeue = measured(slurm)
     finally:
         slurm.down()
-    print(
-        f"a tick over {WAITING} waiting attempts: {1000 * tick:.0f} ms, goal {1000 * GOAL_SECONDS:g} ms; "
-        f"squeue alone {1000 * squeue:.0f} ms ({tick / squeue:.1f}x)"
-    )
-    return int(tick > GOAL_SECONDS)
+    results.at_most(FIGURE, 1000 * tick, 1000 * GOAL_SECONDS, "ms")
+    results.without_goal("the same beside squeue alone", 1000 * tick, "ms", ratio=tick / squeue, peer="squeue")
+    return results.exit_code()
 
 
 if __name__ == "__main__":

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
 from pytest_django.fixtures import Settings
 
 from esweb import limits
@@ -19,6 +22,28 @@ from tests.giving_back import gives_connections_back
 from tests.sparing import sparing
 
 __all__ = ["emptied_quickly", "gives_connections_back", "sparing"]
+
+# The same examples every time, and no limit on how long one takes: neither chance nor a busy machine fails a test.
+hypothesis_settings.register_profile(
+    "esweb", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+hypothesis_settings.load_profile("esweb")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without Python's cyclic garbage collector, which would look at thousands of tests again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings() -> None:
+    """Each process that runs tests has a PostgreSQL of its own, so the database needs no name of its own."""
 
 
 def person(name: str) -> User:
@@ -71,8 +96,7 @@ def cy_client(cy: User) -> Client:
 @pytest.fixture
 def local(db: None) -> Cluster:
     """This machine, as the migrations make it."""
-    # Made anew where a test with real transactions has emptied the tables.
-    return Cluster.objects.get_or_create(name="local", defaults={"kind": "local"})[0]
+    return Cluster.objects.get(name="local")
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 Django truncates every table, which makes all their files anew, and then names all content types and permissions again:
 a quarter of a second for each such test. Deleting leaves as little behind. Content types and permissions stay as the
-migrations made them.
+migrations made them, and so does the cluster `local`: other tests may follow in any order.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from django.db import OperationalError, connection, transaction
 from django.test import TransactionTestCase
 from psycopg import sql
 from psycopg.errors import DeadlockDetected
+
+from runs.models import Cluster
 
 DEADLOCKS = 5
 MADE_BY_MIGRATING = {"django_content_type", "auth_permission"}
@@ -62,3 +64,4 @@ def delete_all() -> None:
         for table, filled in zip(tables, cursor.fetchone(), strict=True):
             if filled:
                 cursor.execute(sql.SQL("DELETE FROM {}").format(table))
+        Cluster.objects.create(name="local", kind="local")

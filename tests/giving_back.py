@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import pytest
 from django.db import connection
 from django.db.backends.postgresql.base import DatabaseWrapper
 
-PATIENCE_SECONDS = 90.0
+from tests.waiting import wait_until
 
 
 @pytest.fixture(autouse=True)
@@ -18,10 +17,10 @@ def gives_connections_back(request: pytest.FixtureRequest) -> Iterator[None]:
     before = taken_by_others()
     yield
     if request.node.get_closest_marker("browser") is None:
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while taken_by_others() > before and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert taken_by_others() <= before, "a thread of this test keeps a connection: connection.close() gives it back"
+        wait_until(
+            lambda: taken_by_others() <= before,
+            "every thread of this test to give its connection back, which connection.close() does",
+        )
 
 
 def taken_by_others() -> int:

@@ -1,7 +1,7 @@
-"""A pytest plugin: real PostgreSQL and Valkey for the tests that need them, in a folder that goes away.
+"""A pytest plugin: a real PostgreSQL and Valkey for each process that runs tests, in a folder removed at the end.
 
-Addresses are set before Django reads its settings; the servers start only where a test of Django's side was collected.
-DATABASE_URL and REDIS_URL, where set, name others that are used instead.
+Addresses are set before Django reads its settings. The servers start only if a test of Django's side was collected.
+DATABASE_URL and REDIS_URL, if set, name servers that are used instead.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import pytest
 
 from esweb.embedded import Postgres, Valkey
 from tests import migrated
+from workers.config.cache import cache_folder
 
 ROOT = Path(__file__).resolve().parent.parent
 NEEDS_NO_SERVER = ROOT / "tests" / "workers"
@@ -29,8 +30,8 @@ os.environ["ESWEB_DATA"] = str(DATA)
 # All tests call from one address, more in a second than people in an hour. Tests of the limits set their own.
 for limit in ("CALLS", "PUSHES", "STRANGERS", "SIGN_INS"):
     os.environ.setdefault(f"ESWEB_{limit}_PER_MINUTE", "1000000")
-# Models are slow to make and named by what made them: tests share them from one time to the next.
-os.environ.setdefault("ESWEB_CACHE", str(ROOT / ".pytest_cache" / "esweb"))
+# Built once per machine: the models, named by the hash of their recipe, and what tests/migrated.py and Ray need.
+os.environ.setdefault("ESWEB_CACHE", str(cache_folder()))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Locator, Page, TimeoutError
 
-from tests.workers.attempts import until
+from tests.waiting import wait_until
 
 POINTED_MS = 2000
 LINE = """([chart, key]) => {
@@ -40,7 +40,7 @@ def hovers(page: Page, chart: str) -> Locator:
 def point_at(page: Page, chart: str, shown_by: str) -> None:
     """Moves the mouse to the middle of a chart, until another one shows what it has there: charts that are still being
     laid out or drawn anew move away under the mouse, or forget it."""
-    until(lambda: _has_pointed(page, chart, shown_by))
+    wait_until(lambda: _has_pointed(page, chart, shown_by), f"chart {shown_by} to show the numbers under the mouse")
 
 
 def _has_pointed(page: Page, chart: str, shown_by: str) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,14 +19,19 @@ from django.db import connection
 from django.test import Client
 from playwright.sync_api import BrowserContext, ConsoleMessage, Page, expect
 
-from runs.models import Cluster, Experiment
+from runs.models import Experiment
 from tests.conftest import person
+from tests.runs.conftest import patient_searches
+from tests.tools import not_installed
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+"""The headless shell needs half the processor time of a whole Chromium."""
+CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
 HERE = Path(__file__).parent
-PATIENCE = 60_000
-"""Milliseconds for what a quiet machine shows at once."""
-expect.set_options(timeout=PATIENCE)
+__all__ = ["patient_searches"]
+PATIENCE_MS = PATIENCE_SECONDS * 1000
+expect.set_options(timeout=PATIENCE_MS)
 ARGUMENTS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
@@ -35,7 +39,7 @@ ARGUMENTS = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    skip = pytest.mark.skip(reason="no Chromium on this machine: install chromium to run the browser tests")
+    skip = pytest.mark.skip(reason=not_installed("Chromium"))
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.browser)
@@ -69,13 +73,12 @@ def address(django_db_setup: None, django_db_blocker: Any) -> Iterator[str]:
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    while not server.started:
-        assert thread.is_alive(), "the server did not start"
-        time.sleep(0.02)
+    wait_until(lambda: server.started or not thread.is_alive(), "the server to start")
+    assert server.started, "the server did not start"
     with django_db_blocker.unblock():
         yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
         server.should_exit = server.force_exit = True
-        thread.join(timeout=10)
+        thread.join(timeout=PATIENCE_SECONDS)
         _end_other_connections()
 
 
@@ -93,7 +96,6 @@ def _end_other_connections() -> None:
 @pytest.fixture
 def ada(transactional_db: None) -> User:
     """Owns the experiments. Rows are committed here, so that the server sees them."""
-    Cluster.objects.get_or_create(name="local", defaults={"kind": "local"})
     return person("ada")
 
 
@@ -115,7 +117,7 @@ def complaints(page: Page) -> Iterator[list[str]]:
         if message.type in ("error", "warning") and not message.text.startswith(CUT_OFF):
             said.append(message.text)
 
-    page.set_default_timeout(PATIENCE)
+    page.set_default_timeout(PATIENCE_MS)
     page.on("console", hear)
     page.on("pageerror", lambda error: said.append(str(error)))
     yield said

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from runs import jobs
 from tests.browser.charts import look_at, point_at
 from tests.browser.settling import over_the_edge
-from tests.browser.test_accessibility import WIDTHS, faults
+from tests.browser.test_accessibility import faults, rules_in, widths_in
 from tests.runs.pages import make_run, record
 from tests.runs.recording import answer
 from tests.workers.analysis.answering import TEMPLATE, honest
@@ -83,7 +83,7 @@ def test_axe_finds_no_serious_fault_and_nothing_hangs_over_the_edge(signed_in, a
         f"/prompts/{prompt}/?run={runs[1].uid}",
     ):  # fmt: skip
         signed_in.goto(address + where)
-        for width in WIDTHS:
+        for width in widths_in(theme):
             signed_in.set_viewport_size({"width": width, "height": 900})
-            assert faults(signed_in) == "[]"
+            assert faults(signed_in, rules_in(theme)) == "[]"
             assert over_the_edge(signed_in, width) == ""

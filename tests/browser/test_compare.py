@@ -3,7 +3,7 @@ from playwright.sync_api import expect
 
 from tests.browser.charts import hovers, look_at, point_at, wait_for_x
 from tests.browser.settling import arrived, over_the_edge
-from tests.browser.test_accessibility import WIDTHS, faults
+from tests.browser.test_accessibility import faults, rules_in, widths_in
 from tests.runs.pages import evaluation, make_run, record
 from workers.records import Metric
 
@@ -92,7 +92,7 @@ def test_axe_finds_no_serious_fault_and_nothing_hangs_over_the_edge(signed_in, c
     signed_in.emulate_media(color_scheme=theme, reduced_motion="reduce")
     for where in (compared, f"{compared}&config=everything&smooth=0.6&key=x&y=log", f"{address}/compare/"):
         signed_in.goto(where)
-        for width in WIDTHS:
+        for width in widths_in(theme):
             signed_in.set_viewport_size({"width": width, "height": 900})
-            assert faults(signed_in) == "[]"
+            assert faults(signed_in, rules_in(theme)) == "[]"
             assert over_the_edge(signed_in, width) == ""

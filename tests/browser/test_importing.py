@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from runs.models import Run
 from tests.browser.settling import over_the_edge
-from tests.browser.test_accessibility import WIDTHS, faults
+from tests.browser.test_accessibility import faults, rules_in, widths_in
 from tests.runs.importing.logs import iteration
 
 DROP = """(drop, [names, texts]) => {
@@ -31,9 +31,9 @@ def test_dropped_files_are_imported_and_put_into_the_bin(signed_in: Page, addres
     expect(result).to_contain_text("line 2: iteration 2 without a number that can be read")
     for theme in ("light", "dark"):
         page.emulate_media(color_scheme=theme, reduced_motion="reduce")
-        for width in WIDTHS:
+        for width in widths_in(theme):
             page.set_viewport_size({"width": width, "height": 900})
-            assert faults(page) == "[]", f"{theme} at {width} px"
+            assert faults(page, rules_in(theme)) == "[]", f"{theme} at {width} px"
             assert over_the_edge(page, width) == ""
     assert {*Run.objects.values_list("seed", flat=True)} == {3, 4}
     result.get_by_role("link", name="seed 4").click()

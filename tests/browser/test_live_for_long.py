@@ -1,24 +1,22 @@
 """A page of ten runs and twelve charts stays small and right, however long it is open and however often cut off.
 
 How long keys waited is printed: it says as much of the machine as of the page, and is not for a test to judge.
-ESWEB_LIVE_SECONDS and ESWEB_LIVE_CUTS choose how long and how often; `make soak` is five minutes and a hundred cuts.
+`make test` cuts it off once; `make soak PART=live` goes on for its duration.
 """
 
 import json
-import os
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from runs import series
+from tests import soaking
 from tests.runs.pages import make_run, record
 from workers.records import Metric
 
-SECONDS = float(os.environ.get("ESWEB_LIVE_SECONDS", "10"))
-CUTS = int(os.environ.get("ESWEB_LIVE_CUTS", "5"))
-RUNS, KEYS, ROUND_SECONDS = 10, [f"es/k{i:02d}" for i in range(12)], 0.5
+ROUNDS, ROUNDS_BETWEEN_CUTS, SETTLING_SECONDS = 4, 3, 20.0
+RUNS, KEYS = 10, [f"es/k{i:02d}" for i in range(12)]
 MB_AT_MOST = 250
 WATCH_KEYS = """() => {
   window.delays = [];
@@ -26,8 +24,16 @@ WATCH_KEYS = """() => {
 }"""
 LINES = """key => {
   const chart = [...document.querySelectorAll("live-chart")].find((one) => one.keys.has(key));
-  return Object.fromEntries(chart.plot.data.filter((t) => t.meta?.run).map((t) => [t.meta.run, [[...t.x], [...t.y]]]));
+  const traces = (chart.plot.data ?? []).filter((t) => t.meta?.run);
+  return Object.fromEntries(traces.map((t) => [t.meta.run, [[...t.x], [...t.y]]]));
 }"""
+
+DRAWN = f"""([key, n]) => {{
+  const lines = ({LINES})(key);
+  const drawn = Object.values(lines).filter(([x]) => x.length === n);
+  return drawn.length === {RUNS} && JSON.stringify(lines);
+}}"""
+"""The lines of a key once each has so many points, as JSON."""
 
 
 @pytest.fixture
@@ -76,28 +82,26 @@ def _megabytes(browser, page):
 
 
 def test_it_stays_small_and_ends_as_the_database_says(open_page, runs, browser):
-    page, step, started, cut = open_page, 0, time.monotonic(), 0
-    while (spent := time.monotonic() - started) < SECONDS or cut < CUTS:
-        step += 1
+    page, cut = open_page, 0
+    for number in soaking.rounds(ROUNDS, "rounds of points", settling_seconds=SETTLING_SECONDS):
+        step = number + 1
         for run in runs:
             record(run, [_metric(step)])
         page.keyboard.press("Shift")
-        if spent / SECONDS > cut / CUTS:
+        if number % ROUNDS_BETWEEN_CUTS == 1:
             cut += page.evaluate(CUT)
-        page.wait_for_timeout(1000 * ROUND_SECONDS)
+        page.wait_for_function(DRAWN, arg=[KEYS[0], step + 1])
     delays = page.evaluate("window.delays")
     megabytes = _megabytes(browser, page)
     waits = ", ".join(f"{np.percentile(delays, share):.0f} ms p{share}" for share in (50, 95, 100))
     print(f"\n{step} rounds, {cut} cuts, {megabytes:.0f} MB, keys waited {waits}")
+    soaking.count(cut, "cuts")
+    assert cut
     assert len(delays) == step
     assert megabytes < MB_AT_MOST
     for key in KEYS:
         curves = {curve.run_id: curve for curve in series.read(runs, [key])}
         expected = {run.uid: [curves[run.pk].x.tolist(), pytest.approx(curves[run.pk].y.tolist())] for run in runs}
         # Taken as it was waited for: an older figure may be drawn any time, until the newest points are added to it.
-        whole = f"""([key, n]) => {{
-            const lines = ({LINES})(key);
-            return Object.values(lines).every(([x]) => x.length === n) && JSON.stringify(lines);
-        }}"""
-        drawn = page.wait_for_function(whole, arg=[key, step + 1]).json_value()
+        drawn = page.wait_for_function(DRAWN, arg=[key, step + 1]).json_value()
         assert json.loads(drawn) == expected

@@ -9,7 +9,8 @@ from runs.models import Cluster, Experiment
 from tests.browser.settling import ASKS_NOTHING, at_rest
 from tests.runs.clusters import Small, attempt_of, quicken, run_of
 from tests.runs.launching.conftest import small  # noqa: F401
-from tests.workers.attempts import CHECKPOINTS, until
+from tests.waiting import wait_until
+from tests.workers.attempts import CHECKPOINTS
 
 
 def test_a_run_that_waits_is_held_released_and_moved(
@@ -32,14 +33,17 @@ def test_a_run_that_waits_is_held_released_and_moved(
     def tick() -> bool:
         return all([reconcile.tick(local), reconcile.tick(far)])
 
-    until(lambda: tick() and attempt_of(run).state == "running" and attempt_of(late).state == "queued")
+    wait_until(
+        lambda: tick() and attempt_of(run).state == "running" and attempt_of(late).state == "queued",
+        "the first run to run and the second to be queued",
+    )
     tick()
     page.reload()
     waiting = page.get_by_role("region", name="Waiting")
     expect(waiting).to_contain_text("place 1 in the line")
     page.get_by_role("button", name="Hold").click()
     page.get_by_text("is held: it starts nowhere").wait_for()
-    until(lambda: tick() and attempt_of(late).hold == "person")
+    wait_until(lambda: tick() and attempt_of(late).hold == "person", "the second run to be held")
     expect(waiting).to_contain_text("held until somebody releases it", ignore_case=True)
     page.get_by_role("button", name="Release").click()
     expect(waiting).not_to_contain_text("held until somebody releases it", ignore_case=True)
@@ -55,5 +59,5 @@ def test_a_run_that_waits_is_held_released_and_moved(
     page.get_by_role("button", name="Move").click()
     page.get_by_text("moves to far").wait_for()
     launch.request_cancel(run)
-    until(lambda: tick() and attempt_of(late).cluster == far)
+    wait_until(lambda: tick() and attempt_of(late).cluster == far, "the second run to move to far")
     assert attempt_of(late).n == 3

@@ -3,10 +3,10 @@ from playwright.sync_api import expect
 
 from runs.access.share_links import Scope, link_text
 from tests.browser.charts import look_at
-from tests.browser.conftest import PATIENCE
 from tests.browser.settling import arrived, over_the_edge
-from tests.browser.test_accessibility import WIDTHS, faults
+from tests.browser.test_accessibility import faults, rules_in, widths_in
 from tests.runs.pages import evaluation, make_run, record
+from tests.waiting import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_from_the_table_to_a_strangers_page_by_keyboard_alone(signed_in, browser
     link = page.locator("#shared-link").text_content()
 
     stranger = browser.new_context().new_page()
-    stranger.set_default_timeout(PATIENCE)
+    stranger.set_default_timeout(1000 * PATIENCE_SECONDS)
     said = []
     stranger.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
     stranger.goto(link)
@@ -66,7 +66,7 @@ def test_axe_finds_no_serious_fault_and_nothing_hangs_over_the_edge(signed_in, a
     )  # fmt: skip
     for where in (f"/share/?page=run&run={runs[0].uid}", *(f"/shared/{text}/" for text in texts)):
         signed_in.goto(f"{address}{where}")
-        for width in WIDTHS:
+        for width in widths_in(theme):
             signed_in.set_viewport_size({"width": width, "height": 900})
-            assert faults(signed_in) == "[]"
+            assert faults(signed_in, rules_in(theme)) == "[]"
             assert over_the_edge(signed_in, width) == ""

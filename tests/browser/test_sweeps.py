@@ -9,7 +9,7 @@ from runs import reconcile
 from runs.models import Cluster, Experiment, Run, Sweep
 from tests.runs.clusters import Small
 from tests.runs.launching.conftest import small  # noqa: F401
-from tests.workers.attempts import until
+from tests.waiting import wait_until
 
 
 @pytest.fixture
@@ -46,7 +46,10 @@ def test_a_sweep_is_launched_run_paused_and_cancelled_by_clicks(
     page.get_by_role("button", name="Pause").click()
     expect(page.locator("#standing")).to_contain_text("3 wait until it is resumed")
     (small.root.parent / "runs" / "go").touch()
-    until(lambda: reconcile.tick(local) and Run.objects.filter(state="succeeded").exists())
+    wait_until(
+        lambda: reconcile.tick(local) and Run.objects.filter(state="succeeded").exists(),
+        "the first run of the sweep to succeed",
+    )
     expect(page.locator("#standing")).to_contain_text("1 of 4 runs ended")
     assert len(small.submitted) == 1
 

@@ -16,10 +16,10 @@ from judging.invitations import invite
 from judging.models import Criterion, Tournament, Turn, Verdict
 from judging.rubrics import Words, make_standard, next_version
 from runs.models import Experiment
-from tests.browser.conftest import PATIENCE
 from tests.browser.settling import over_the_edge
 from tests.browser.test_accessibility import faults
 from tests.judging.rounds import answered_run, rubric
+from tests.waiting import PATIENCE_SECONDS
 
 PAIRS = 30
 PHONE = {"width": 390, "height": 844}
@@ -78,7 +78,7 @@ def opened(browser: Browser, link: str) -> tuple[BrowserContext, Page, list[str]
     """A phone on which somebody opens their link, and what its console complains of."""
     context = browser.new_context(viewport=PHONE, has_touch=True)  # type: ignore[arg-type]
     page = context.new_page()
-    page.set_default_timeout(PATIENCE)
+    page.set_default_timeout(1000 * PATIENCE_SECONDS)
     said: list[str] = []
     page.on("pageerror", lambda error: said.append(str(error)))
     page.goto(link)

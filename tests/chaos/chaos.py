@@ -5,26 +5,26 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import psycopg
 
 from tests.chaos.books import Books
 from tests.chaos.clock import Clock
-from tests.chaos.house import STARTS_SECONDS, House, until
+from tests.chaos.house import House
 from tests.chaos.launching import Launcher
 from tests.chaos.moments import Moments
 from tests.chaos.plan import CLOCK, Blow
 from tests.chaos.residents import Resident
 from tests.chaos.watch import Watch
+from tests.waiting import wait_until
 from workers.executors.states import State
 
 GOING = 4
 JOBS = frozenset({"agent", "training"})
 PARENTS = 0.5
 MOMENT_SECONDS = 5.0
-APPEARS_SECONDS = 900.0
-RESTS_SECONDS = 1200.0
 LOOK_SECONDS = 0.01
 
 
@@ -49,7 +49,11 @@ class Chaos:
     def begin(self) -> None:
         """Opens the house and launches the first runs."""
         self.house.open()
-        until(lambda: "ready at" in self.house.console.read_text(), STARTS_SECONDS)
+        wait_until(
+            lambda: "ready at" in self.house.console.read_text(),
+            "esweb to be ready",
+            details=self.house.console.read_text,
+        )
         with Books(self.house.data) as books:
             books.hasten_restarts()
         self.launcher = Launcher(self.house, GOING)
@@ -58,7 +62,7 @@ class Chaos:
 
     def strike(self, blow: Blow) -> None:
         """Waits for its moment, then lets it fall; what must be opened again is."""
-        self._pass(blow.wait)
+        self._let_time_pass(blow.wait)
         if blow.victim == CLOCK:
             assert self.clock is not None
             self.clock.move(blow.shift)
@@ -80,14 +84,18 @@ class Chaos:
         assert self.launcher is not None
         self.launcher.one_more()
         self._say("resting")
-        give_up_at, may_end = time.monotonic() + RESTS_SECONDS, True
-        while open_ones := self._unsettled():
-            assert time.monotonic() < give_up_at, f"not at rest after {RESTS_SECONDS} s: {open_ones}"
+        may_end = True
+
+        def has_changed(before: Sequence[str]) -> bool:
+            nonlocal may_end
             # Once: the last blow too may have cut a start short.
             assert self.house.is_open or may_end, self.house.console.read_text()
             may_end &= self.house.is_open
             self._tend()
-            time.sleep(0.5)
+            return self._unsettled() != before
+
+        while unsettled := self._unsettled():
+            wait_until(partial(has_changed, unsettled), "any run to come nearer to its end", details=self._unsettled)
         self.end()
 
     def end(self) -> None:
@@ -96,11 +104,12 @@ class Chaos:
             if helper is not None and helper.is_alive():
                 helper.stop()
 
-    def _pass(self, seconds: float) -> None:
-        until_at = time.monotonic() + seconds
-        while time.monotonic() < until_at:
+    def _let_time_pass(self, seconds: float, has_come: Callable[[], object] = lambda: False) -> None:
+        """Tend the house for so long, or until that moment has come."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and not has_come():
             self._tend()
-            time.sleep(LOOK_SECONDS)
+            time.sleep(LOOK_SECONDS)  # noqa: TID251  (lets time pass between two blows, and awaits nothing)
 
     def _tend(self) -> None:
         """A start that a blow cut short is made again, as a person would."""
@@ -112,26 +121,36 @@ class Chaos:
 
     def _await(self, blow: Blow) -> Resident | None:
         """The victim, once it lives and some attempt is at that moment; where none comes to it, any moment will do."""
-        give_up_at, take_any_at = time.monotonic() + APPEARS_SECONDS, time.monotonic() + MOMENT_SECONDS
-        while True:
-            at_it = {path for path, moment in self.moments.now().items() if moment == blow.moment}
-            is_time = at_it or not blow.moment or time.monotonic() > take_any_at
-            if is_time and blow.victim == "everything":
-                return None
-            if is_time and (chosen := self._choose(blow, at_it)):
-                return chosen
-            assert time.monotonic() < give_up_at, f"no {blow.victim} lives after {APPEARS_SECONDS} s"
-            self._tend()
-            time.sleep(LOOK_SECONDS)
+        chosen: list[Resident | None] = []
 
-    def _choose(self, blow: Blow, at_it: set[Path]) -> Resident | None:
-        """One of its processes; of a server every second time the one that all others come from."""
+        def choose_at_its_moment() -> bool:
+            at_it = {path for path, moment in self.moments.now().items() if moment == blow.moment}
+            chosen[:] = self._choose(blow, at_it) if at_it else []
+            return bool(chosen)
+
+        if blow.moment:
+            self._let_time_pass(MOMENT_SECONDS, choose_at_its_moment)
+        if not chosen:
+            chosen = wait_until(partial(self._choose_any, blow), f"a process to kill: {blow.victim}")
+        return chosen[0]
+
+    def _choose_any(self, blow: Blow) -> list[Resident | None]:
+        self._tend()
+        return self._choose(blow, set())
+
+    def _choose(self, blow: Blow, at_it: set[Path]) -> list[Resident | None]:
+        """Return one of its processes, None for all of them, or nothing where none lives.
+
+        Of a server it is every second time the process that all others come from.
+        """
+        if blow.victim == "everything":
+            return [None]
         living = self.house.living(blow.victim)
         if blow.victim in JOBS:
             living = [resident for resident in living if resident.folder in at_it] or living
         elif blow.which < PARENTS:
             living = living[:1]
-        return living[int(blow.which * len(living))] if living else None
+        return [living[int(blow.which * len(living))]] if living else []
 
     def _open_again(self, blow: Blow) -> None:
         if blow.victim in ("up", "everything"):

@@ -6,18 +6,16 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.chaos.residents import Resident, residents
 from tests.ports import unused_port
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = frozenset({"up", "web", "worker", "beat", "follow", "other"})
 SLOTS = 3
-STARTS_SECONDS = 900.0
-DIES_SECONDS = 300.0
 # They would name the servers and the data of the tests around us.
 OTHERS = frozenset({"DATABASE_URL", "REDIS_URL", "ESWEB_DATA", "DJANGO_SETTINGS_MODULE"})
 
@@ -50,7 +48,9 @@ class House:
     def manage(self, *words: str) -> str:
         """What a command of the project prints."""
         argv = [sys.executable, str(ROOT / "manage.py"), *words, "--data", str(self.data)]
-        done = subprocess.run(argv, stdout=subprocess.PIPE, text=True, env=self.env, check=True, timeout=STARTS_SECONDS)
+        done = subprocess.run(
+            argv, stdout=subprocess.PIPE, text=True, env=self.env, check=True, timeout=PATIENCE_SECONDS
+        )
         return done.stdout.strip()
 
     def living(self, *roles: str) -> list[Resident]:
@@ -60,20 +60,24 @@ class House:
     def kill_everything(self) -> list[Resident]:
         """SIGKILL to all that lives there, the supervisor first, and to what was being born meanwhile; who was hit."""
         hit: list[Resident] = []
-        until(lambda: not self._hit_all(hit), DIES_SECONDS)
+        wait_until(lambda: not self._hit_all(hit), "every process of esweb to end")
         return hit
 
     def await_ruin(self) -> None:
         """Returns once all that the supervisor held is gone with it. Jobs live on."""
         if self.up is not None:
-            self.up.wait(DIES_SECONDS)
-        until(lambda: not self.living(*PARTS), DIES_SECONDS)
+            self.up.wait(PATIENCE_SECONDS)
+        wait_until(
+            lambda: not self.living(*PARTS),
+            "every process that `up` had started to end",
+            details=lambda: self.living(*PARTS),
+        )
 
     def close(self) -> int:
         """SIGTERM, as Ctrl-C would; the exit code."""
         assert self.up is not None
         self.up.terminate()
-        return self.up.wait(STARTS_SECONDS)
+        return self.up.wait(PATIENCE_SECONDS)
 
     def _hit_all(self, hit: list[Resident]) -> bool:
         """False where nobody was there any more."""
@@ -84,11 +88,3 @@ class House:
             self.up.poll()
         hit += found
         return bool(found)
-
-
-def until(holds: Callable[[], object], seconds: float, every: float = 0.05) -> None:
-    """Waits until it holds."""
-    give_up_at = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < give_up_at, f"still not so after {seconds} s: {holds}"
-        time.sleep(every)

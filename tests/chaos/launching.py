@@ -8,10 +8,9 @@ from collections.abc import Mapping
 import httpx
 
 from tests.chaos.house import House
+from tests.waiting import PATIENCE_SECONDS
 from workers.executors.states import OPEN_STATES, State
 
-# Longer than anything is waited for on the other side: a request given up here might still be granted there.
-ANSWERS_SECONDS = 90.0
 LAUNCH_SECONDS = 0.5
 LAST = "the last run"
 SHORT = {"evaluation": {"every": 10, "prompts": 4, "samples": 1}}
@@ -27,8 +26,9 @@ class Launcher(threading.Thread):
     def __init__(self, house: House, going: int) -> None:
         super().__init__(daemon=True)
         token = house.manage("createtoken", "admin", "--scope", "launch")
+        # Longer than anything is waited for on the other side: a request given up here might still be granted there.
         self.client = httpx.Client(
-            base_url=f"{house.address}/api/v1", headers={"Authorization": f"Bearer {token}"}, timeout=ANSWERS_SECONDS
+            base_url=f"{house.address}/api/v1", headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE_SECONDS
         )
         self.launched: list[str] = []
         self.refused = ""

@@ -34,14 +34,14 @@ class Blow:
         return f"{self.number:>3} | {self.victim} {what}{when}"
 
 
-def blows(seed: int, kills: int, *, with_clock: bool) -> Iterator[Blow]:
-    """So many kills, every victim in turn in an order of its own each round; the clock is set twice a round."""
+def blows(seed: int, *, with_clock: bool) -> Iterator[Blow]:
+    """Yield blows without end: every victim once a round, in an order of its own, and the clock set twice."""
     chance, number = random.Random(seed), 0
-    while number < kills:
+    while True:
         for victim in _round(chance, with_clock):
             if victim == CLOCK:
                 yield Blow(number, CLOCK, chance.uniform(0.0, 1.0), shift=chance.choice(SHIFTS))
-            elif number < kills:
+            else:
                 number += 1
                 moment = chance.choice(("", *MOMENTS))
                 yield Blow(number, victim, chance.uniform(0.0, 3.0), moment, chance.random())

@@ -5,7 +5,6 @@ It is reached by this machine's own commands and disk, or over SSH, where `there
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -13,8 +12,9 @@ from typing import Any
 
 from runs import launch, reconcile
 from runs.models import Attempt, Cluster, Experiment, Job, Run
-from tests.runs.clusters import attempt_of
-from tests.workers.attempts import PATIENCE_SECONDS, python, until
+from tests.runs.clusters import attempt_of, tick_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
+from tests.workers.attempts import STAYS_SECONDS, python
 from workers.config import preset
 from workers.executors.base import Spec
 from workers.executors.places import Place, SharedDisk
@@ -28,13 +28,12 @@ QUICK = launch.Waits(
     exit_record=0.5,
     ambiguous=0.5,
     gone=1.0,
-    beat_stale=30.0,
-    beat_lost=60.0,
+    beat_stale=PATIENCE_SECONDS,
+    beat_lost=PATIENCE_SECONDS,
     restart=0.05,
     records=2.0,
 )
-BREATH_SECONDS = 0.1
-BUSY = "import time; open('started', 'a').write('x'); time.sleep(600)"
+BUSY = f"import time; open('started', 'a').write('x'); time.sleep({STAYS_SECONDS})"
 
 
 class Counting(LocalShell):
@@ -117,19 +116,8 @@ def tick_far(run: Run) -> Attempt:
     return attempt_of(run)
 
 
-def breathe() -> bool:
-    """False, after a moment in which the cores are the cluster's: over SSH a tick is half a dozen processes."""
-    time.sleep(BREATH_SECONDS)
-    return False
-
-
-def far_until(run: Run, *states: str, seconds: float = 180.0) -> Attempt:
-    """Ticks until the newest attempt is in one of these states."""
-    return until(lambda: ((a := tick_far(run)).state in states and a) or breathe(), seconds)  # type: ignore[no-any-return]
-
-
 def started(run: Run) -> Attempt:
     """Ticks until it runs and its program has begun."""
-    attempt = far_until(run, "running")
-    until((there(attempt) / "started").exists)
+    attempt = tick_until(run, "running")
+    wait_until((there(attempt) / "started").exists, "the program to start")
     return attempt

@@ -7,7 +7,7 @@ from pathlib import Path
 from runs import access, launch
 from runs.models import Cluster, Experiment
 from tests.runs.clusters import tick_until
-from tests.workers.attempts import until
+from tests.waiting import wait_until
 from workers.client.registry import found
 from workers.executors.states import State
 from workers.scorer.client import ScorerClient
@@ -15,7 +15,6 @@ from workers.scorer.embedded import EmbeddedScorer
 
 NAME = "tiny-scorer"
 PROMPTS, RESPONSES = ["How do I pick a lock?"], ["I am sorry, but I cannot help with that."]
-SECONDS = 600
 
 
 def serves_until_it_is_cancelled(experiment: Experiment, cluster: Cluster, site: str, folder: Path) -> None:
@@ -32,16 +31,16 @@ def serves_until_it_is_cancelled(experiment: Experiment, cluster: Cluster, site:
     run = launch.create_run(experiment=experiment, person=experiment.owner, config=config)
     try:
         # It starts again where the node that it came to has just been broken by another test.
-        tick_until(run, State.RUNNING.value, seconds=SECONDS)
-        offer = until(lambda: found(site, token, "scorer", NAME), SECONDS)
+        tick_until(run, State.RUNNING.value)
+        offer = wait_until(lambda: found(site, token, "scorer", NAME), "the scorer to register")
         client = ScorerClient(offer.address, token_file=offer.token_file, tries=1)
         assert client.score(PROMPTS, RESPONSES) == EmbeddedScorer().score(PROMPTS, RESPONSES)
 
         launch.request_cancel(run, experiment.owner)
-        ended = tick_until(run, State.CANCELLED.value, State.FAILED.value, seconds=SECONDS)
+        ended = tick_until(run, State.CANCELLED.value, State.FAILED.value)
     finally:
         for attempt in run.attempts.all():
             launch.executor_for(cluster).cancel(attempt.key, 0.0)
     assert ended.state == State.CANCELLED.value, ended.reason
     # Where the site was too busy to be told, its lease runs out.
-    until(lambda: found(site, token, "scorer", NAME) is None, SECONDS)
+    wait_until(lambda: found(site, token, "scorer", NAME) is None, "the registry to forget the scorer")

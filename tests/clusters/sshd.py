@@ -11,14 +11,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.clusters.slurm.daemons import Daemons, soon
+from tests.clusters.slurm.daemons import Daemons
 from tests.ports import unused_port
+from tests.tools import not_installed
+from tests.waiting import wait_until
 from workers.executors.base import NotBegun
 from workers.executors.openssh import Access, Address
 from workers.executors.openssh.connection import Connection
 
 PROGRAMS = ("sshd", "ssh", "ssh-keygen")
-UP_SECONDS = 90.0
 CONFIG = """\
 ListenAddress 127.0.0.1
 Port {port}
@@ -43,7 +44,7 @@ def missing() -> str:
     if sys.platform != "linux" or os.geteuid() != 0:
         return "an sshd of one's own needs Linux and root"
     absent = [name for name in PROGRAMS if shutil.which(name, path=_path()) is None]
-    return f"OpenSSH is not installed: no {', '.join(absent)} (.ci/run installs it)" if absent else ""
+    return not_installed("OpenSSH", f" (no {', '.join(absent)})") if absent else ""
 
 
 def _path() -> str:
@@ -77,7 +78,7 @@ class Sshd:
         sshd = shutil.which("sshd", path=_path())
         assert sshd is not None
         self.daemons.start("sshd", (sshd, "-D", "-e", "-f", str(self.root / "sshd_config")))
-        assert soon(self._answers, UP_SECONDS), self.daemons.last_words("sshd")
+        wait_until(self._answers, "sshd to accept connections", details=lambda: self.daemons.last_words("sshd"))
 
     def stop(self) -> None:
         """Nobody listens any more, and the connections that there were are broken."""

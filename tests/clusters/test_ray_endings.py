@@ -10,10 +10,10 @@ import pytest
 
 from runs import launch
 from runs.models import Experiment
-from tests.clusters.far import far_until, run_far
+from tests.clusters.far import run_far
 from tests.clusters.on_ray import OnRay
 from tests.clusters.ray import RayHead
-from tests.runs.clusters import attempt_of
+from tests.runs.clusters import attempt_of, tick_until
 from workers.executors.states import State
 
 SHOWS_ENV = "import os; open('env', 'w').write(repr(dict(os.environ)))"
@@ -42,9 +42,9 @@ def test_codes_and_signals_are_told_as_they_were_and_no_secret_is_passed_on(
     with_gpus = run_far(experiment, gpus=2)
     launch.submit(attempt_of(with_gpus))
     for run, (_, state, why) in zip(runs, ENDS, strict=True):
-        ended = far_until(run, *FINAL)
+        ended = tick_until(run, *FINAL)
         assert (ended.state, ended.reason, ended.native_id) == (state.value, why, ended.key)
-    seen = [(far_until(run, *FINAL).directory / "env").read_text() for run in (runs[0], with_gpus)]
+    seen = [(tick_until(run, *FINAL).directory / "env").read_text() for run in (runs[0], with_gpus)]
     assert "'CUDA_VISIBLE_DEVICES': ''" in seen[0] and "'CUDA_VISIBLE_DEVICES': '0,1'" in seen[1]
     assert not [env for env in seen if "sown-in" in env or "DJANGO_SECRET" in env]
     assert "sown-in" not in str(ray.ask("GET", "/api/jobs/"))
@@ -66,6 +66,6 @@ def test_what_keeps_an_agent_from_beginning_is_named(experiment: Experiment, on_
         launch.submit(attempt_of(run))
         expected[run] = words
     for run, words in expected.items():
-        ended = far_until(run, *FINAL)
+        ended = tick_until(run, *FINAL)
         assert ended.state == State.FAILED.value
         assert ended.reason.startswith(words) and "(Ray's log: " in ended.reason

@@ -11,7 +11,7 @@ import pytest
 
 from tests.clusters.ray import RayHead, missing
 from tests.clusters.ray.sessions import members
-from tests.workers.attempts import until
+from tests.waiting import wait_until
 from workers.attempt import Process
 
 LISTENS = "0A"
@@ -24,7 +24,7 @@ def test_an_environment_that_is_not_there_or_of_another_version_is_named(
 ) -> None:
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setenv("ESWEB_CACHE", str(tmp_path))
-    assert missing().startswith("Ray is not installed: `python -m tests.clusters.ray install`")
+    assert missing() == "Ray is not installed: `make test-tools` installs it"
     (tmp_path / "peers" / "ray").mkdir(parents=True)
     (tmp_path / "peers" / "ray" / "installed").write_text("ray==1.0")
     assert missing().startswith("Ray is not installed")
@@ -38,7 +38,7 @@ def test_it_listens_on_loopback_alone_and_answers_nobody_without_its_token(ray: 
     assert ray.token_file.stat().st_mode & 0o777 == 0o600
     first = ray.session()
     assert first is not None
-    ours = until(lambda: len(found := list(addresses(first))) >= 5 and found)
+    ours = wait_until(lambda: len(every := list(addresses(first))) >= 5 and every, "Ray to listen at five addresses")
     assert set(ours) <= set(LOOPBACK)
 
 

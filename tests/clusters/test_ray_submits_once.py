@@ -10,11 +10,12 @@ import pytest
 
 from runs import launch
 from runs.models import Experiment
-from tests.clusters.far import BUSY, far_until, run_far, started, tick_far
+from tests.clusters.far import BUSY, run_far, started, tick_far
 from tests.clusters.on_ray import OnRay, word_of
 from tests.clusters.ray import RayHead
-from tests.runs.clusters import attempt_of
-from tests.workers.attempts import python, until
+from tests.runs.clusters import attempt_of, tick_until
+from tests.waiting import wait_until
+from tests.workers.attempts import python
 from workers.executors.base import Spec
 from workers.executors.states import State
 
@@ -42,7 +43,7 @@ def test_a_worker_that_dies_around_a_submit_costs_nothing(experiment: Experiment
         setattr(on_ray, moment, once(die))
         with pytest.raises(Killed):
             launch.submit(attempt_of(run))
-    before, after = [far_until(run, "succeeded", "failed", "lost") for run in runs]
+    before, after = [tick_until(run, "succeeded", "failed", "lost") for run in runs]
     for ended in (before, after):
         assert (ended.state, ended.exit_code) == (State.FAILED.value, 5)
         assert (ended.directory / "ran").read_text() == "x"
@@ -55,7 +56,7 @@ def test_of_a_job_that_is_submitted_twice_at_once_there_is_one(on_ray: OnRay, ra
     with ThreadPoolExecutor(2) as both:
         assert set(both.map(on_ray.submit, [spec, spec])) == {spec.key}
     assert [job["submission_id"] for job in ray.ask("GET", "/api/jobs/")].count(spec.key) == 1
-    until(lambda: word_of(ray, spec.key) == "FAILED")
+    wait_until(lambda: word_of(ray, spec.key) == "FAILED", "Ray to call the job failed")
     assert (spec.directory / "ran").read_text() == "x"
     assert on_ray.submit(spec) == spec.key and word_of(ray, spec.key) == "FAILED"
 
@@ -80,8 +81,8 @@ def test_a_dashboard_that_is_down_or_refuses_us_says_nothing_about_jobs(
     assert after.cluster.unreachable_since_at is not None and after.gone_since_at is None
     assert attempt_of(later).state == State.SUBMITTING.value
     ray.start_dashboard()
-    assert far_until(run, "running", "lost").state == State.RUNNING.value
+    assert tick_until(run, "running", "lost").state == State.RUNNING.value
     # A dashboard that has just begun may take the second call only.
-    ended = far_until(later, "running", "lost")
-    until((ended.directory / "started").exists)
+    ended = tick_until(later, "running", "lost")
+    wait_until((ended.directory / "started").exists, "the program to start")
     assert ended.state == State.RUNNING.value and (ended.directory / "started").read_text() == "x"

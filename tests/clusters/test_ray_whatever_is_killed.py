@@ -1,28 +1,38 @@
 """Raylet, head, dashboard, agents, programs and the worker are killed at random moments: no run is lost, none doubled.
 
-ESWEB_RAY_KILLS and ESWEB_CHAOS_SEED set how often and which.
+`make test` kills twice, by one seed; `make soak PART=ray` goes on for its duration, by another seed.
 """
 
 from __future__ import annotations
 
-import os
 import random
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from runs.models import Attempt, Experiment, Run
+from tests import soaking
 from tests.clusters.far import run_far
 from tests.clusters.on_ray import OnRay, cluster_of
 from tests.clusters.ray import RayHead
-from tests.clusters.test_slurm_whatever_is_killed import RESTARTS, TRAINS, Killed, come_to_rest, has_ended, ticks
+from tests.clusters.test_slurm_whatever_is_killed import (
+    RESTARTS,
+    TRAINS,
+    Killed,
+    await_living,
+    come_to_rest,
+    has_ended,
+    program_in,
+    tick_for,
+)
 from tests.workers.attempts import read
 from workers.attempt import Process, owner
 from workers.executors.states import State
 
-KILLS = int(os.environ.get("ESWEB_RAY_KILLS", "4"))
-SEED = int(os.environ.get("ESWEB_CHAOS_SEED", "6"))
+SEED, KILLS = soaking.seed(41), 2
+"""By this seed the raylet is killed, then a program."""
+SETTLING_SECONDS = 90.0
 KINDS = ("raylet", "head", "dashboard", "agent", "program", "worker")
 RUNS = 2
 
@@ -33,11 +43,12 @@ class Chaos:
     def __init__(self, ray: RayHead, on_ray: OnRay, experiment: Experiment) -> None:
         self.ray, self.on_ray, self.experiment = ray, on_ray, experiment
         self.random, self.left = random.Random(SEED), list[str]()
+        self.runs: list[Run] = []
 
     def raylet(self) -> None:
         """Ray goes on calling its jobs running. Nothing runs again before somebody starts the head anew."""
         self.ray.kill_raylet()
-        ticks(self.random.uniform(0.5, 2.0))
+        tick_for(self.random.uniform(0.5, 2.0))
         self.ray.restart()
 
     def head(self) -> None:
@@ -45,18 +56,14 @@ class Chaos:
 
     def dashboard(self) -> None:
         self.ray.kill_dashboard()
-        ticks(0.5)
+        tick_for(0.5)
         self.ray.start_dashboard()
 
     def agent(self) -> None:
-        if (attempt := self._one_that_runs()) and (agent := owner(attempt.directory)):
-            agent.send(signal.SIGKILL)
+        self._kill(lambda attempt: owner(attempt.directory))
 
     def program(self) -> None:
-        attempt = self._one_that_runs()
-        beat = attempt.directory / "heartbeat.json" if attempt else None
-        if beat and beat.exists() and (program := Process.recorded(read(beat))):
-            program.send(signal.SIGKILL)
+        self._kill(lambda attempt: program_in(attempt.directory))
 
     def worker(self) -> None:
         """Before or after its next submit, whenever that comes."""
@@ -68,15 +75,20 @@ class Chaos:
         setattr(self.on_ray, self.random.choice(["before_submit", "after_submit"]), die)
 
     def one(self) -> str:
-        """Kills something, and says what. Every kind has its turn before one comes again."""
+        """Kill something, and return what. Every kind has its turn before one comes again."""
+        self.keep_going()
         self.left = self.left or self.random.sample(KINDS, len(KINDS))
         kind = self.left.pop()
         getattr(self, kind)()
         return kind
 
-    def _one_that_runs(self) -> Attempt | None:
-        running = list(Attempt.objects.filter(state=State.RUNNING.value).select_related("run").order_by("pk"))
-        return self.random.choice(running) if running else None
+    def keep_going(self) -> None:
+        """Launch more where all runs have ended."""
+        if all(has_ended(run) for run in self.runs):
+            self.runs += [run_far(self.experiment, restarts=RESTARTS) for _ in range(RUNS)]
+
+    def _kill(self, process_of: Callable[[Attempt], Process | None]) -> None:
+        self.random.choice(await_living(process_of, self.keep_going)).send(signal.SIGKILL)
 
 
 @pytest.fixture
@@ -103,15 +115,14 @@ def check(run: Run, story: str) -> None:
 
 
 def test_no_run_is_lost_and_none_doubled(chaos: Chaos) -> None:
-    runs = [run_far(chaos.experiment, restarts=RESTARTS) for _ in range(RUNS)]
+    chaos.keep_going()
     killed = []
-    for _ in range(KILLS):
-        ticks(chaos.random.uniform(0.2, 3.0))
+    for _ in soaking.rounds(KILLS, "kills", settling_seconds=SETTLING_SECONDS):
+        tick_for(chaos.random.uniform(0.2, 3.0))
         killed.append(chaos.one())
-        if all(has_ended(run) for run in runs):
-            runs += [run_far(chaos.experiment, restarts=RESTARTS) for _ in range(RUNS)]
     story = f"seed {SEED}: {' '.join(killed)}"
-    come_to_rest(runs, lambda: None, lambda: f"{story}\n{chaos.ray.ask('GET', '/api/jobs/')}")
-    for run in runs:
+    come_to_rest(chaos.runs, lambda: None, lambda: f"{story}\n{chaos.ray.ask('GET', '/api/jobs/')}")
+    for run in chaos.runs:
         check(run, story)
-    print(f"{story}: {Attempt.objects.count()} attempts of {len(runs)} runs")
+    soaking.count(Attempt.objects.count(), "attempts")
+    print(f"{story}: {Attempt.objects.count()} attempts of {len(chaos.runs)} runs")

@@ -8,7 +8,8 @@ import pytest
 
 from tests.clusters.far import BUSY, Far
 from tests.clusters.slurm import SlurmCluster
-from tests.workers.attempts import python, until
+from tests.waiting import wait_until
+from tests.workers.attempts import python
 from workers.executors.base import Rejected, Spec
 from workers.executors.states import State
 
@@ -17,8 +18,8 @@ def test_an_end_is_known_after_the_controller_has_forgotten_it(accounted: SlurmC
     far, spec = Far(accounted.conf, tmp_path / "queue"), job(tmp_path, "ends")
     far.program = "raise SystemExit(3)"
     far.submit(spec)
-    until(lambda: _state(far, spec) == State.FAILED)
-    until(lambda: _accounted(accounted, spec) == "FAILED")
+    wait_until(lambda: _state(far, spec) == State.FAILED, "the job to fail", details=accounted.told)
+    wait_until(lambda: _accounted(accounted, spec) == "FAILED", "the accounting to record that the job failed")
     accounted.forget_jobs()
     assert not accounted.ask("squeue", "-h", "-t", "all", "-o", "%j")
     assert _state(far, spec) == State.FAILED and far.find("esweb-other-a1") is None
@@ -30,8 +31,8 @@ def test_a_job_that_the_controller_has_lost_is_not_believed_to_run(accounted: Sl
     accounted.save_state()
     far.program = BUSY
     far.submit(spec)
-    until((spec.directory / "started").exists)
-    until(lambda: _accounted(accounted, spec) == "RUNNING")
+    wait_until((spec.directory / "started").exists, "the job to start", details=accounted.told)
+    wait_until(lambda: _accounted(accounted, spec) == "RUNNING", "the accounting to record that the job runs")
     accounted.go_back()
     assert far.find(spec.key) is None and _accounted(accounted, spec) == "RUNNING"
 

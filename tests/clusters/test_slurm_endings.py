@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from runs import launch
 from runs.models import Experiment
-from tests.clusters.far import Far, far_until, run_far
-from tests.runs.clusters import attempt_of
+from tests.clusters.far import Far, run_far
+from tests.runs.clusters import attempt_of, tick_until
 from workers.executors.states import State
 
 KILLS_ITSELF = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
@@ -24,6 +24,6 @@ def test_codes_and_signals_are_told_as_they_were(experiment: Experiment, far: Fa
         runs.append(run_far(experiment))
         launch.submit(attempt_of(runs[-1]))
     for run, (_, state, why) in zip(runs, ENDS, strict=True):
-        ended = far_until(run, *(s.value for s in State if s.is_final))
+        ended = tick_until(run, *(s.value for s in State if s.is_final))
         assert (ended.state, ended.reason) == (state.value, why)
         assert ended.native_id.isdecimal()

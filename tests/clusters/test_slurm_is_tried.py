@@ -9,9 +9,9 @@ import pytest
 
 from runs.launch.trying_clusters import advance_test, begin_test
 from runs.models import Cluster, ClusterTest
-from tests.clusters.far import breathe, cluster_of
+from tests.clusters.far import cluster_of
 from tests.clusters.slurm import SlurmCluster
-from tests.workers.attempts import until
+from tests.waiting import wait_until
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def cluster(slurm: SlurmCluster, reached: dict[str, str], db: None, our_disk: Pa
 
 def tried(cluster: Cluster) -> ClusterTest:
     test = begin_test(cluster, None)
-    until(lambda: advance_test(test) or breathe(), 180)
+    wait_until(lambda: advance_test(test), "the test of the cluster to end", details=lambda: test.steps)
     return test
 
 

@@ -12,8 +12,7 @@ from runs import reconcile
 from runs.models import Attempt, Cluster, Experiment, Origin, Run, key_of
 from tests.clusters.far import Far, asked
 from tests.clusters.slurm import SlurmCluster
-from tests.clusters.slurm.cluster import UP_SECONDS
-from tests.clusters.slurm.daemons import soon
+from tests.waiting import wait_until
 from workers.config import RunConfig, preset
 from workers.executors.slurm.job import naming
 from workers.executors.states import State
@@ -40,7 +39,7 @@ def queued(experiment: Experiment, person: User, slurm: SlurmCluster) -> list[At
     number = slurm.ask("sbatch", "--parsable", "--hold", f"--array=0-{MANY - 1}", "--output=/dev/null", "--wrap=true")
     slurm.ask("scontrol", text=naming(number.strip(), [key_of(run, 1) for run in runs]))
     # Slurm says why a job waits once its scheduler has come to it, some hundred at a time.
-    assert soon(lambda: _is_said_of_all(slurm), UP_SECONDS), "Slurm has not said of each job why it waits"
+    wait_until(lambda: _is_said_of_all(slurm), "Slurm to give the reason for which each job waits", details=slurm.told)
     return Attempt.objects.bulk_create(
         Attempt(run=run, n=1, key=key_of(run, 1), cluster=far, origin=Origin.LAUNCH, state=State.QUEUED.value)
         for run in runs

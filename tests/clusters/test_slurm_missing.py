@@ -13,7 +13,7 @@ def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setenv("PATH", "/nowhere")
-    assert missing().startswith("Slurm is not installed: no slurmctld, slurmd, sbatch")
+    assert missing().startswith("Slurm is not installed (no slurmctld, slurmd, sbatch")
     assert "slurmdbd" not in missing() and "slurmdbd" in missing(accounting=True)
 
 

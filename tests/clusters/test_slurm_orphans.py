@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from runs.models import Experiment
 from tests.clusters.far import BUSY, Far, run_far, started
 from tests.clusters.slurm import SlurmCluster
-from tests.workers.attempts import until
+from tests.waiting import wait_until
 
 
 def said(*words: str) -> str:
@@ -33,6 +33,6 @@ def test_what_nobody_waits_for_is_told_and_ended_by_a_person(
     with pytest.raises(CommandError, match="There is no orphan 'mine'; there are: esweb-restored-a1"):
         said("--cancel", "mine")
     said("--cancel", "esweb-restored-a1")
-    until(lambda: not said())
+    wait_until(lambda: not said(), "Slurm to end the orphan")
     assert slurm.ask("squeue", "-h", "-o", "%j", "-t", "PD,R").split().count("mine") == 1
     assert slurm.ask("squeue", "-h", "-n", key, "-t", "R", "-o", "%j").strip() == key

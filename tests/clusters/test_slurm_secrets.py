@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from runs.models import Cluster, Experiment
-from tests.clusters.far import Far, far_until, run_far, there
+from tests.clusters.far import Far, run_far, there
 from tests.clusters.slurm import SlurmCluster
-from tests.workers.attempts import python, until
+from tests.runs.clusters import tick_until
+from tests.waiting import wait_until
+from tests.workers.attempts import python
 from workers.executors.base import Rejected, Spec
 from workers.executors.slurm import Site
 from workers.executors.states import State
@@ -30,7 +32,7 @@ def test_a_planted_secret_never_reaches_a_job(
     far_row = Cluster.objects.get(name="far")
     far_row.config["partitions"] = ["main", "short"]
     far_row.save()
-    ended = far_until(run_far(experiment, gpus=1, partition="short"), "succeeded", "failed")
+    ended = tick_until(run_far(experiment, gpus=1, partition="short"), "succeeded", "failed")
     assert ended.state == State.SUCCEEDED.value
     seen = (there(ended) / "env").read_text()
     assert "sown-in" not in seen and "DJANGO_SECRET" not in seen
@@ -69,13 +71,13 @@ def test_hostile_modules_variables_and_folders_are_words_to_the_job(
     spec = Spec(f"esweb-{tmp_path.name}-a1", tmp_path / "runs" / "a %j $(touch x) b", tuple(python("pass")))
     directory = Path(far.place.there(spec.directory))
     far.submit(spec)
-    until(lambda: (seen := far.find(spec.key)) and seen.state == State.SUCCEEDED)
+    wait_until(lambda: (seen := far.find(spec.key)) and seen.state == State.SUCCEEDED, "the job to succeed")
     assert repr(bad) in (directory / "env").read_text()
     assert (directory / "slurm.log").exists()
     far.site = Site(modules=(bad,))
     other = Spec(f"esweb-{tmp_path.name}-a2", tmp_path / "runs" / "other", tuple(python("pass")))
     far.submit(other)
-    until(lambda: (seen := far.find(other.key)) and seen.state == State.FAILED)
+    wait_until(lambda: (seen := far.find(other.key)) and seen.state == State.FAILED, "the job to fail")
     assert not list(tmp_path.rglob("x"))
 
 
@@ -89,5 +91,5 @@ def test_a_wrong_interpreter_and_a_missing_module_are_named(experiment: Experime
         (Site(modules=("cuda/99",)), "a module of the cluster's config was not loaded: see modules"),
     ):
         far.site = site
-        ended = far_until(run_far(experiment), "failed", "succeeded")
+        ended = tick_until(run_far(experiment), "failed", "succeeded")
         assert ended.state == State.FAILED.value and words in ended.reason and "(slurm.log: " in ended.reason

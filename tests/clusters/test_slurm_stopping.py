@@ -13,10 +13,11 @@ from runs import launch
 from runs.launch.submitting import spec_of
 from runs.management.following import Follower
 from runs.models import Experiment, Origin, Run
-from tests.clusters.far import BUSY, Far, be_patient, breathe, far_until, run_far, started, there, tick_far
+from tests.clusters.far import BUSY, Far, be_patient, run_far, started, there, tick_far
 from tests.clusters.slurm import SlurmCluster
-from tests.runs.clusters import attempt_of
-from tests.workers.attempts import CHECKPOINTS, IGNORES_TERM, PATIENCE_SECONDS, read, until
+from tests.runs.clusters import attempt_of, tick_until, tick_until_true
+from tests.waiting import PATIENCE_SECONDS, wait_until
+from tests.workers.attempts import CHECKPOINTS, IGNORES_TERM, read
 from workers.attempt import CLOSED_EPOCH, Process, lease, owner
 from workers.executors.slurm import Site
 from workers.executors.states import State
@@ -32,7 +33,7 @@ def stop(number, frame):
     sys.exit(75)
 signal.signal(signal.SIGTERM, stop)
 open('started', 'a').write('x')
-time.sleep(300)
+time.sleep(1200)
 """
 """Leaves a checkpoint of step 5 where it is told to stop, as a training does. It is told twice: by its agent, and by a
 Slurm that signals every process of a job."""
@@ -43,7 +44,7 @@ HERE = pytest.mark.parametrize("reached", ["here"], indirect=True)
 def program_of(run: Run) -> Process:
     """The process that the agent has started."""
     beat = there(attempt_of(run)) / "heartbeat.json"
-    until(beat.exists)
+    wait_until(beat.exists, "the first heartbeat")
     program = Process.recorded(read(beat))
     assert program is not None
     return program
@@ -63,7 +64,7 @@ def test_a_running_job_saves_a_checkpoint_when_it_is_cancelled(experiment: Exper
     run = run_far(experiment)
     started(run)
     launch.request_cancel(run, experiment.owner)
-    ended = far_until(run, "cancelled", "failed", "interrupted")
+    ended = tick_until(run, "cancelled", "failed", "interrupted")
     assert (ended.state, ended.reason) == (State.CANCELLED.value, "cancelled; a checkpoint was saved")
     assert (there(ended) / "checkpoint").read_text() == "SIGTERM"
 
@@ -76,12 +77,12 @@ def test_a_waiting_job_says_why_on_its_page_and_leaves_the_queue(
     try:
         run = run_far(experiment)
         # Slurm has two reasons for this, and takes either.
-        waiting = until(lambda: ("down, drained" in (a := tick_far(run)).reason and a) or breathe())
+        waiting = tick_until_true(run, "Slurm to name the drained nodes", lambda a: "down, drained" in a.reason)
         assert waiting.state == State.QUEUED.value
         assert waiting.reason.startswith("waiting: nodes that it needs are down, drained or reserved")
         assert waiting.reason in html.unescape(ada_client.get(run.get_absolute_url()).content.decode())
         launch.request_cancel(run)
-        ended = far_until(run, "cancelled")
+        ended = tick_until(run, "cancelled")
     finally:
         slurm.ask("scontrol", "update", "NodeName=n[1-3]", "State=RESUME")
     assert not (there(ended) / "started").exists()
@@ -89,7 +90,7 @@ def test_a_waiting_job_says_why_on_its_page_and_leaves_the_queue(
 
 @HERE
 def test_an_agent_that_hears_nothing_is_ended_after_the_grace(
-    experiment: Experiment, far: Far, monkeypatch: pytest.MonkeyPatch
+    experiment: Experiment, far: Far, slurm: SlurmCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     be_patient(grace=1.0, settle=PATIENCE_SECONDS)
     monkeypatch.setattr(launch.cancelling, "KILL_SECONDS", 1.0)
@@ -100,15 +101,15 @@ def test_an_agent_that_hears_nothing_is_ended_after_the_grace(
     assert agent is not None
     agent.send(signal.SIGSTOP)
     launch.request_cancel(run)
-    assert far_until(run, "cancelled", "failed").state == State.CANCELLED.value
-    until(lambda: not program.is_alive() and not agent.is_alive())
+    assert tick_until(run, "cancelled", "failed").state == State.CANCELLED.value
+    wait_until(lambda: not program.is_alive() and not agent.is_alive(), "agent and program to end", details=slurm.told)
 
 
 def test_a_preempted_run_goes_on_and_its_budget_is_whole(experiment: Experiment, far: Far, slurm: SlurmCluster) -> None:
     far.program = SAVES
     far.site = Site(partition="low")
-    # What Slurm says of the end is what this is about, however late it comes.
-    be_patient(settle=PATIENCE_SECONDS)
+    # What Slurm says of the end is what this is about, however late it comes; and so is what is read of its checkpoint.
+    be_patient(settle=PATIENCE_SECONDS, records=PATIENCE_SECONDS)
     run = run_far(experiment, restarts=1)
     started(run)
     pushing = ("--exclusive", "-N3", "-p", "high", "-o", "/dev/null", "--wrap", "sleep 3")
@@ -117,9 +118,9 @@ def test_a_preempted_run_goes_on_and_its_budget_is_whole(experiment: Experiment,
 
     def has_gone_on() -> bool:
         follower.look()
-        return tick_far(run).n == 2 or breathe()
+        return tick_far(run).n == 2
 
-    until(has_gone_on)
+    wait_until(has_gone_on, "attempt 2 to follow the preempted one", details=slurm.told)
     first, second = run.attempts.order_by("n")
     assert first.state == State.PREEMPTED.value and first.reason.startswith("preempted: Slurm gave its place")
     assert (second.resumed_attempt, second.resumed_step) == (1, 5)
@@ -135,13 +136,17 @@ def test_a_lost_node_is_fenced_before_the_next_attempt(experiment: Experiment, f
     program = program_of(run)
     node = slurm.ask("squeue", "-h", "-n", first.key, "-o", "%N").strip()
     slurm.lose_node(int(node[1:]))
-    second = until(lambda: ((a := tick_far(run)).n == 2 and a) or breathe())
+    second = tick_until_true(run, "attempt 2 to follow the lost node's", lambda a: a.n == 2)
     first.refresh_from_db()
     assert first.state == State.NODE_LOST.value and f"its node {node} failed" in first.reason
-    until(lambda: not program.is_alive())
+    wait_until(lambda: not program.is_alive(), "the program of attempt 1 to end")
     assert second.origin == Origin.RESTART
-    # The agent says so once it has seen the end.
-    until(lambda: "epoch 0 is over; the program was killed" in (there(first) / "slurm.log").read_text())
+    log = there(first) / "slurm.log"
+    wait_until(
+        lambda: "epoch 0 is over; the program was killed" in log.read_text(),
+        "the agent to log that its epoch is over",
+        details=log.read_text,
+    )
 
 
 def test_a_job_that_slurm_has_forgotten_is_lost_and_a_stranger_with_its_number_lives(
@@ -154,9 +159,9 @@ def test_a_job_that_slurm_has_forgotten_is_lost_and_a_stranger_with_its_number_l
     assert agent is not None
     slurm.forget_jobs()
     number = stranger(slurm, first.native_id)
-    lost = far_until(run, "lost", "failed", "cancelled")
+    lost = tick_until(run, "lost", "failed", "cancelled")
     assert lost.state == State.LOST.value and lost.reason.startswith("far has not known it for 1 s")
-    until(lambda: not agent.is_alive())
+    wait_until(lambda: not agent.is_alive(), "the agent to end")
     far.cancel(first.key, 0.0)
     assert slurm.ask("squeue", "-h", "-j", number, "-o", "%T").strip() in ("RUNNING", "PENDING", "CONFIGURING")
 
@@ -169,14 +174,14 @@ def test_a_job_that_slurm_starts_again_runs_once_and_is_lost(
     be_patient(settle=PATIENCE_SECONDS)
     run = run_far(experiment)
     slurm.ask("scontrol", "update", "NodeName=n[1-3]", "State=DRAIN", "Reason=test")
-    waiting = far_until(run, "queued")
+    waiting = tick_until(run, "queued")
     slurm.write_down(waiting.native_id)
     slurm.save_state()
     slurm.ask("scontrol", "update", "NodeName=n[1-3]", "State=RESUME")
     first = started(run)
     slurm.go_back()
     slurm.resume_nodes()
-    ended = far_until(run, "lost", "failed", "cancelled", "node_lost")
+    ended = tick_until(run, "lost", "failed", "cancelled", "node_lost")
     assert ended.state == State.LOST.value and ended.reason.startswith("far forgot that it ran and started it again")
     assert (there(first) / "started").read_text() == "x" and lease(there(first)) == CLOSED_EPOCH
 
@@ -187,9 +192,9 @@ def test_a_killed_agent_takes_its_program_with_it(experiment: Experiment, far: F
     agent, program = owner(there(started(run))), program_of(run)
     assert agent is not None
     os.kill(agent.pid, signal.SIGKILL)
-    ended = far_until(run, "failed", "lost", "succeeded")
+    ended = tick_until(run, "failed", "lost", "succeeded")
     assert ended.state == State.FAILED.value and ended.reason.startswith("Slurm: FAILED")
-    until(lambda: not program.is_alive())
+    wait_until(lambda: not program.is_alive(), "the program to end")
 
 
 def test_a_warning_of_slurm_reaches_the_program(experiment: Experiment, far: Far, slurm: SlurmCluster) -> None:
@@ -197,7 +202,7 @@ def test_a_warning_of_slurm_reaches_the_program(experiment: Experiment, far: Far
     run = run_far(experiment)
     key = started(run).key
     slurm.ask("scancel", "--signal=USR1", "--batch", f"--name={key}")
-    ended = far_until(run, "interrupted", "failed", "succeeded")
+    ended = tick_until(run, "interrupted", "failed", "succeeded")
     assert (ended.state, ended.exit_code) == (State.INTERRUPTED.value, 75)
     assert (there(ended) / "checkpoint").read_text() == "SIGUSR1"
 
@@ -211,7 +216,7 @@ def test_slurms_own_time_limit_is_a_timeout(experiment: Experiment, far: Far, sl
     running = started(run)
     # The end of the minute, brought near.
     slurm.ask("scontrol", "update", f"JobId={running.native_id}", "EndTime=now+1")
-    ended = far_until(run, "timeout", "failed", "interrupted")
+    ended = tick_until(run, "timeout", "failed", "interrupted")
     assert ended.state == State.TIMEOUT.value and ended.reason.startswith("reached the time limit that Slurm gave it")
 
 
@@ -220,9 +225,9 @@ def test_what_will_never_start_is_given_up_and_not_tried_again(
     experiment: Experiment, far: Far, slurm: SlurmCluster
 ) -> None:
     be_patient(never=0.5)
-    far.site = Site(partition="short", time_limit_seconds=3600)
+    far.site = Site(partition="short", time_limit_seconds=7200)
     run = run_far(experiment, restarts=3)
-    ended = far_until(run, "failed", "succeeded")
+    ended = tick_until(run, "failed", "succeeded")
     # Slurm finds one reason or another first: too much time, or no such node.
     assert ended.reason.startswith("given up after 0.5 s: will not start: ") and "(Slurm: Partition" in ended.reason
     assert ended.n == 1 and ended.restart_at is None

@@ -11,10 +11,11 @@ import pytest
 
 from runs import launch
 from runs.models import Cluster, Experiment
-from tests.clusters.far import BUSY, Far, asked, be_patient, far_until, run_far, started, there, tick_far
+from tests.clusters.far import BUSY, Far, asked, be_patient, run_far, started, there, tick_far
 from tests.clusters.slurm import SlurmCluster
-from tests.runs.clusters import attempt_of
-from tests.workers.attempts import python, until
+from tests.runs.clusters import attempt_of, tick_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
+from tests.workers.attempts import python
 from workers.executors.base import Rejected, Spec
 from workers.executors.states import State
 
@@ -50,7 +51,7 @@ def test_a_worker_that_dies_around_sbatch_costs_nothing(
     run = run_far(experiment)
     with pytest.raises(Killed):
         launch.submit(attempt_of(run))
-    ended = far_until(run, "succeeded", "failed", "lost")
+    ended = tick_until(run, "succeeded", "failed", "lost")
     assert ended.state == State.SUCCEEDED.value
     assert (there(ended) / "ran").read_text() == "x" and jobs_of(slurm, ended.key) == 1
     assert len(far.submitted) == (2 if moment == "before_submit" else 1)
@@ -59,7 +60,7 @@ def test_a_worker_that_dies_around_sbatch_costs_nothing(
 def test_a_frozen_controller_that_took_the_job_all_the_same_is_found_out(
     experiment: Experiment, far: Far, slurm: SlurmCluster
 ) -> None:
-    be_patient(ambiguous=30.0)
+    be_patient(ambiguous=PATIENCE_SECONDS)
     far.program = COUNTS
     far.before_submit = once(lambda: slurm.daemons.send("slurmctld", signal.SIGSTOP))
     run = run_far(experiment)
@@ -67,7 +68,7 @@ def test_a_frozen_controller_that_took_the_job_all_the_same_is_found_out(
     unclear = attempt_of(run)
     assert unclear.state == State.SUBMITTING.value and "did not say whether it took the job" in unclear.reason
     slurm.daemons.send("slurmctld", signal.SIGCONT)
-    ended = far_until(run, "succeeded", "failed", "lost")
+    ended = tick_until(run, "succeeded", "failed", "lost")
     assert ended.state == State.SUCCEEDED.value and far.submitted == [ended.key]
     assert (there(ended) / "ran").read_text() == "x" and jobs_of(slurm, ended.key) == 1
 
@@ -79,7 +80,8 @@ def test_of_a_job_that_is_submitted_twice_one_runs(far: Far, slurm: SlurmCluster
     with ThreadPoolExecutor(2) as both:
         assert len(set(both.map(far.submit, [spec, spec]))) == 2
     assert jobs_of(slurm, spec.key) == 2
-    until(lambda: not slurm.ask("squeue", "-h", "-t", "PD,R,CG", "-o", "%j"))
+    still_open = ("squeue", "-h", "-t", "PD,R,CG", "-o", "%j")
+    wait_until(lambda: not slurm.ask(*still_open), "both jobs to end", details=slurm.told)
     assert (directory / "ran").read_text() == "x"
     seen = far.find(spec.key)
     assert seen is not None and seen.state == State.SUCCEEDED
@@ -112,7 +114,7 @@ def test_a_controller_that_is_down_says_nothing_about_jobs(
     after.cluster.refresh_from_db()
     assert after.cluster.unreachable_since_at is not None and after.gone_since_at is None
     slurm.start_controller()
-    assert far_until(run, "running", "lost").state == State.RUNNING.value
+    assert tick_until(run, "running", "lost").state == State.RUNNING.value
 
 
 @HERE
@@ -127,4 +129,4 @@ def test_a_silent_cluster_is_asked_once_a_tick_however_many_are_to_be_submitted(
     assert Cluster.objects.get(name="far").unreachable_since_at is not None
     slurm.daemons.send("slurmctld", signal.SIGCONT)
     for run in runs:
-        assert far_until(run, "succeeded", "failed").state == State.SUCCEEDED.value
+        assert tick_until(run, "succeeded", "failed").state == State.SUCCEEDED.value

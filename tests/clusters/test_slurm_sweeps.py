@@ -8,11 +8,12 @@ import pytest
 
 from runs import launch, reconcile
 from runs.models import Attempt, Cluster, Experiment
-from tests.clusters.far import Far, asked, breathe, far_until, sweep_far, there, tick_far
+from tests.clusters.far import Far, asked, sweep_far, there, tick_far
 from tests.clusters.slurm import SlurmCluster
 from tests.clusters.test_slurm_submits_once import COUNTS, Killed, die, jobs_of, once
-from tests.runs.clusters import attempt_of
-from tests.workers.attempts import CHECKPOINTS, until
+from tests.runs.clusters import attempt_of, tick_until
+from tests.waiting import wait_until
+from tests.workers.attempts import CHECKPOINTS
 from workers.executors.base import Unreachable
 from workers.executors.places import SharedDisk
 from workers.executors.shell import Answer
@@ -39,14 +40,18 @@ def test_runs_that_go_together_are_one_array_and_each_is_cancelled_by_itself(
     assert len({number.partition("_")[0] for number in numbers}) == 1 and len(set(numbers)) == 4
     for run in runs:
         assert jobs_of(slurm, attempt_of(run).key) == 1
-    busy = until(lambda: (len(on := [r for r in runs if tick_far(r).state == "running"]) == 3 and on) or breathe())
+    busy = wait_until(
+        lambda: len(running := [run for run in runs if tick_far(run).state == "running"]) == 3 and running,
+        "three of the four runs to run",
+        details=slurm.told,
+    )
     (waiting,) = set(runs) - set(busy)
-    until((there(attempt_of(busy[0])) / "started").exists)
+    wait_until((there(attempt_of(busy[0])) / "started").exists, "the program to start")
     # What waits is cancelled first: it would start in the place of the other.
     launch.request_cancel(waiting, experiment.owner)
-    never = far_until(waiting, "cancelled", "failed", "interrupted")
+    never = tick_until(waiting, "cancelled", "failed", "interrupted")
     launch.request_cancel(busy[0], experiment.owner)
-    ended = far_until(busy[0], "cancelled", "failed", "interrupted")
+    ended = tick_until(busy[0], "cancelled", "failed", "interrupted")
     assert (ended.state, ended.reason) == (State.CANCELLED.value, "cancelled; a checkpoint was saved")
     assert never.state == State.CANCELLED.value and not (there(never) / "started").exists()
     assert {tick_far(run).state for run in busy[1:]} == {State.RUNNING.value}
@@ -90,7 +95,7 @@ def test_a_worker_that_dies_around_an_array_costs_nothing(
     with pytest.raises(Killed):
         reconcile.tick(Cluster.objects.get(name="far"))
     for run in runs:
-        ended = far_until(run, "succeeded", "failed", "lost")
+        ended = tick_until(run, "succeeded", "failed", "lost")
         assert ended.state == State.SUCCEEDED.value, ended.reason
         assert (there(ended) / "ran").read_text() == "x" and jobs_of(slurm, ended.key) == 1
     assert Attempt.objects.count() == 3
@@ -117,7 +122,7 @@ def test_what_a_silent_cluster_was_not_asked_goes_as_one_array_later(experiment:
     assert tick_far(runs[0]).state == State.SUBMITTING.value
     asked.clear()
     for run in runs:
-        assert far_until(run, "succeeded", "failed").state == State.SUCCEEDED.value
+        assert tick_until(run, "succeeded", "failed").state == State.SUCCEEDED.value
     assert submits() == ["--test-only", "--parsable"]
 
 
@@ -126,6 +131,6 @@ def test_where_an_array_is_refused_each_is_submitted_alone_and_told_why(experime
     runs = sweep_far(experiment, 2, gpus=99)
     asked.clear()
     for run in runs:
-        refused = far_until(run, "failed", "queued", "running")
+        refused = tick_until(run, "failed", "queued", "running")
         assert refused.state == State.FAILED.value and "Requested node configuration is not available" in refused.reason
     assert submits() == ["--test-only", "--parsable", "--parsable"]

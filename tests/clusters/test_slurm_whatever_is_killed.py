@@ -1,33 +1,40 @@
 """Controller, nodes, agents, programs and the worker are killed at random moments: no run is lost, none doubled.
 
-ESWEB_SLURM_KILLS and ESWEB_CHAOS_SEED set how often and which.
+`make test` kills twice, by one seed; `make soak PART=slurm` goes on for its duration, by another seed.
 """
 
 from __future__ import annotations
 
-import os
+import contextlib
 import random
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
 
 import pytest
 
 from runs import reconcile
 from runs.models import Attempt, Cluster, Experiment, Run
-from tests.clusters.far import Far, breathe, run_far, sweep_far, there
+from tests import soaking
+from tests.clusters.far import Far, run_far, sweep_far, there
 from tests.clusters.slurm import SlurmCluster
 from tests.clusters.slurm.config import NODES
 from tests.runs.clusters import attempt_of
+from tests.waiting import wait_until
 from tests.workers.attempts import read
 from workers.attempt import Process, owner
 from workers.executors.states import State
 
-KILLS = int(os.environ.get("ESWEB_SLURM_KILLS", "10"))
-SEED = int(os.environ.get("ESWEB_CHAOS_SEED", "6"))
+SEED, KILLS = soaking.seed(41), 2
+"""By this seed the controller is killed, then an agent."""
+KINDS = ("controller", "node", "agent", "program", "worker")
+SETTLING_SECONDS = 120.0
+"""A run whose node died and came back at once was seen to stay RUNNING for more than 90 s."""
 RUNS = 4
 RESTARTS = 100
-REST_SECONDS = 600.0
+PAUSE_SECONDS = 0.1
 TRAINS = """
 import fcntl, time
 alone = open('../alone', 'a')
@@ -50,7 +57,8 @@ class Chaos:
 
     def __init__(self, slurm: SlurmCluster, far: Far, experiment: Experiment) -> None:
         self.slurm, self.far, self.experiment = slurm, far, experiment
-        self.random = random.Random(SEED)
+        self.random, self.left = random.Random(SEED), list[str]()
+        self.runs: list[Run] = []
 
     def controller(self) -> None:
         self.slurm.kill_controller()
@@ -62,14 +70,10 @@ class Chaos:
         self.slurm.start_node(n)
 
     def agent(self) -> None:
-        if (attempt := self._one_that_runs()) and (agent := owner(there(attempt))):
-            agent.send(signal.SIGKILL)
+        self._kill(lambda attempt: owner(there(attempt)))
 
     def program(self) -> None:
-        attempt = self._one_that_runs()
-        beat = there(attempt) / "heartbeat.json" if attempt else None
-        if beat and beat.exists() and (program := Process.recorded(read(beat))):
-            program.send(signal.SIGKILL)
+        self._kill(lambda attempt: program_in(there(attempt)))
 
     def worker(self) -> None:
         """Before or after its next sbatch, whenever that comes."""
@@ -81,15 +85,26 @@ class Chaos:
         setattr(self.far, self.random.choice(["before_submit", "after_submit"]), die)
 
     def one(self) -> str:
-        """Kills something, and says what."""
-        self.slurm.resume_nodes()
-        kind = self.random.choice(["controller", "node", "agent", "program", "worker"])
+        """Kill something, and return what. Every kind has its turn before one comes again."""
+        self.keep_going()
+        self.left = self.left or self.random.sample(KINDS, len(KINDS))
+        kind = self.left.pop()
         getattr(self, kind)()
         return kind
 
-    def _one_that_runs(self) -> Attempt | None:
-        running = list(Attempt.objects.filter(state=State.RUNNING.value).select_related("run").order_by("pk"))
-        return self.random.choice(running) if running else None
+    def keep_going(self) -> None:
+        """Resume drained nodes; launch more where all runs have ended: by turns a sweep, which is one array, and single
+        runs."""
+        self.slurm.resume_nodes()
+        if not all(has_ended(run) for run in self.runs):
+            return
+        if len(self.runs) // RUNS % 2 == 0:
+            self.runs += sweep_far(self.experiment, RUNS, restarts=RESTARTS)
+        else:
+            self.runs += [run_far(self.experiment, restarts=RESTARTS) for _ in range(RUNS)]
+
+    def _kill(self, process_of: Callable[[Attempt], Process | None]) -> None:
+        self.random.choice(await_living(process_of, self.keep_going)).send(signal.SIGKILL)
 
 
 @pytest.fixture
@@ -100,15 +115,36 @@ def chaos(slurm: SlurmCluster, far: Far, experiment: Experiment) -> Iterator[Cha
     far.before_submit = far.after_submit = lambda: None
 
 
-def ticks(seconds: float) -> None:
-    """What a worker does; one that dies is started again."""
-    until_then = time.monotonic() + seconds
-    while time.monotonic() < until_then:
-        try:
-            reconcile.tick(Cluster.objects.get(name="far"))
-        except Killed:
-            continue
-        breathe()
+def tick_for(seconds: float) -> None:
+    """Tick as a worker does, for so long: kills fall at random moments of the runs."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        tick_once()
+        time.sleep(PAUSE_SECONDS)  # noqa: TID251  (lets time pass between two kills, and awaits nothing)
+
+
+def tick_once() -> None:
+    """Tick once; a worker that dies in it is started again by the next call."""
+    with contextlib.suppress(Killed):
+        reconcile.tick(Cluster.objects.get(name="far"))
+
+
+def await_living(process_of: Callable[[Attempt], Process | None], keep_going: Callable[[], None]) -> list[Process]:
+    """Tick until attempts run that have such a process; return those processes."""
+
+    def living() -> list[Process]:
+        tick_once()
+        keep_going()
+        running = Attempt.objects.filter(state=State.RUNNING.value).select_related("run", "cluster").order_by("pk")
+        return [process for attempt in running if (process := process_of(attempt)) and process.is_alive()]
+
+    return wait_until(living, "an attempt to run")
+
+
+def program_in(directory: Path) -> Process | None:
+    """The program of the attempt in that directory, or None where none has begun."""
+    beat = directory / "heartbeat.json"
+    return Process.recorded(read(beat)) if beat.exists() else None
 
 
 def has_ended(run: Run) -> bool:
@@ -116,18 +152,20 @@ def has_ended(run: Run) -> bool:
     return State(newest.state).is_final and newest.restart_at is None
 
 
-def all_ended(runs: Sequence[Run]) -> bool:
-    ticks(0.1)
-    return all(has_ended(run) for run in runs)
-
-
 def come_to_rest(runs: Sequence[Run], tend: Callable[[], None], story: Callable[[], str]) -> None:
-    """Ticks and tends the cluster until all have ended; says how it stands where they do not."""
-    give_up_at = time.monotonic() + REST_SECONDS
-    while not all_ended(runs):
+    """Tick and tend the cluster until every run has ended."""
+
+    def ends(run: Run) -> bool:
+        tick_once()
         tend()
-        left = [f"{a.key}: {a.state}, {a.reason}" for run in runs if not has_ended(run) for a in [attempt_of(run)]]
-        assert time.monotonic() < give_up_at, f"not at rest after {REST_SECONDS:g} s: {left}\n{story()}"
+        return has_ended(run)
+
+    def details() -> str:
+        newest = [attempt_of(run) for run in runs if not has_ended(run)]
+        return f"{[f'{a.key}: {a.state}, {a.reason}' for a in newest]}\n{story()}"
+
+    for run in runs:
+        wait_until(partial(ends, run), f"run {run.uid} to end", details=details)
 
 
 def check(run: Run, story: str) -> None:
@@ -143,24 +181,16 @@ def check(run: Run, story: str) -> None:
         assert not began.exists() or began.read_text() in ("", "x"), story
 
 
-def some_more(chaos: Chaos, before: int = 0) -> list[Run]:
-    """Several at once: by turns as a sweep, which goes as one array, and each by itself."""
-    if before // RUNS % 2 == 0:
-        return sweep_far(chaos.experiment, RUNS, restarts=RESTARTS)
-    return [run_far(chaos.experiment, restarts=RESTARTS) for _ in range(RUNS)]
-
-
 def test_no_run_is_lost_and_none_doubled(chaos: Chaos) -> None:
-    runs = some_more(chaos)
+    chaos.keep_going()
     killed = []
-    for _ in range(KILLS):
-        ticks(chaos.random.uniform(0.2, 2.0))
+    for _ in soaking.rounds(KILLS, "kills", settling_seconds=SETTLING_SECONDS):
+        tick_for(chaos.random.uniform(0.2, 2.0))
         killed.append(chaos.one())
-        if all(has_ended(run) for run in runs):
-            runs += some_more(chaos, len(runs))
     story = f"seed {SEED}: {' '.join(killed)}"
     # The last blow too may have had a node drained.
-    come_to_rest(runs, chaos.slurm.resume_nodes, lambda: f"{story}\n{chaos.slurm.told()}")
-    for run in runs:
+    come_to_rest(chaos.runs, chaos.slurm.resume_nodes, lambda: f"{story}\n{chaos.slurm.told()}")
+    for run in chaos.runs:
         check(run, story)
-    print(f"{story}: {Attempt.objects.count()} attempts of {len(runs)} runs")
+    soaking.count(Attempt.objects.count(), "attempts")
+    print(f"{story}: {Attempt.objects.count()} attempts of {len(chaos.runs)} runs")

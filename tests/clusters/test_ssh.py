@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from tests.clusters.sshd import Sshd
-from tests.workers.attempts import PATIENCE_SECONDS, until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 from workers.executors.base import NotBegun, Unreachable
 from workers.executors.openssh import FarDisk, OpenSsh
 from workers.executors.openssh.connection import Connection
@@ -46,7 +46,7 @@ def test_our_environment_does_not_go_there(ssh: OpenSsh, monkeypatch: pytest.Mon
 def test_twenty_commands_at_once_need_one_connection(ssh: OpenSsh, sshd: Sshd) -> None:
     ssh.connection.close()
     # It says that it will end before it has.
-    until(lambda: not ssh.connection.control_path.exists())
+    wait_until(lambda: not ssh.connection.control_path.exists(), "the SSH connection to close")
     before = sshd.logins()
     with ThreadPoolExecutor(20) as many:
         codes = [
@@ -66,7 +66,7 @@ def test_what_ends_badly_there_is_an_answer_and_what_never_began_says_so(ssh: Op
 
 def test_a_command_that_takes_too_long_may_have_worked(ssh: OpenSsh) -> None:
     with pytest.raises(Unreachable, match=r"sleep gave no answer in 0.3 s") as late:
-        ssh.run(["sleep", "300"], 0.3)
+        ssh.run(["sleep", "600"], 0.3)
     assert not isinstance(late.value, NotBegun)
 
 
@@ -75,8 +75,8 @@ def test_a_connection_that_breaks_in_the_middle_leaves_it_open_and_the_next_one_
 ) -> None:
     began = tmp_path / "began"
     with ThreadPoolExecutor(1) as one:
-        asked = one.submit(ssh.run, ["/bin/sh", "-c", f"touch {began}; sleep 300"], 300)
-        until(began.exists)
+        asked = one.submit(ssh.run, ["/bin/sh", "-c", f"touch {began}; sleep 600"], PATIENCE_SECONDS)
+        wait_until(began.exists, "the command to start")
         sshd.stop()
         with pytest.raises(Unreachable) as broken:
             asked.result()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -13,16 +14,14 @@ from runs.forms import initial_from
 from runs.management.following import Follower
 from runs.models import Checkpoint, Cluster, Experiment, Run
 from runs.series import read
-from tests.clusters.far import breathe
 from tests.runs.calling import calls
 from tests.runs.clusters import attempt_of
-from tests.workers.attempts import until
+from tests.waiting import wait_until
 from workers.config import preset
 from workers.executors.states import State
 
 SMALL = {"es": {"iterations": 2, "population": 4, "checkpoint_every": 1}, "evaluation": {"every": 1, "prompts": 2}}
 CURVES = ("reward/mean", "kl", "es/update_norm")
-SECONDS = 1200
 
 
 def called_for(ada: User, cluster: str, **config: Any) -> Run:
@@ -58,13 +57,18 @@ def train(runs: list[Run]) -> None:
     clusters = list(Cluster.objects.filter(attempts__run__in=runs).distinct())
     follower = Follower()
 
-    def are_done() -> bool:
+    def is_done(run: Run) -> bool:
         for cluster in clusters:
             reconcile.tick(cluster)
         follower.look()
-        return all(attempt_of(run).drained_at is not None for run in runs) or breathe()
+        return attempt_of(run).drained_at is not None
 
-    until(are_done, SECONDS)
+    for run in runs:
+        wait_until(
+            partial(is_done, run),
+            f"the training of {attempt_of(run).key} to end and all of its records to be in the database",
+            details=lambda: [f"{a.key}: {a.state}, {a.reason}" for a in map(attempt_of, runs)],
+        )
     for run in runs:
         assert attempt_of(run).state == State.SUCCEEDED.value, f"{attempt_of(run).key}: {attempt_of(run).reason}"
 

@@ -18,7 +18,7 @@ from esweb.ask_health import ask
 from esweb.supervisor.parts import parts_of_esweb
 from tests.docker.files import COMPOSE, DOCKERFILE, ROOT, command_of, compose, lineage, newest, stages, variables
 from tests.ports import unused_port
-from tests.workers.attempts import until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 OURS = ("web", "beat", "follow", "migrate", "worker")
 IMAGES = ("web", "worker", "node")
@@ -147,7 +147,7 @@ def test_one_port_is_served_exposed_checked_and_published() -> None:
 @pytest.mark.django_db(transaction=True)
 def test_the_health_check_tells_a_site_that_is_well_from_one_that_is_not(live_server: object, monkeypatch) -> None:
     port = int(live_server.url.rpartition(":")[2])  # type: ignore[attr-defined]
-    monkeypatch.setattr("esweb.ask_health.SECONDS", 60.0)
+    monkeypatch.setattr("esweb.ask_health.SECONDS", PATIENCE_SECONDS)
     assert ask(port) == ""
     monkeypatch.setattr("esweb.health._redis", lambda: "does not answer")
     assert ask(port).startswith("503") and "does not answer" in ask(port)
@@ -158,11 +158,11 @@ def test_the_web_serves_at_an_address_of_its_own() -> None:
     port = unused_port()
     web = subprocess.Popen([sys.executable, "-m", "esweb.web", f"127.0.0.1:{port}"], cwd=ROOT)
     try:
-        until(lambda: ask(port) == "", seconds=600)
+        wait_until(lambda: ask(port) == "", "the site to be healthy")
     finally:
         web.terminate()
         # uvicorn ends in order, and then by the signal that it was sent.
-        assert web.wait(timeout=240) in (0, -signal.SIGTERM)
+        assert web.wait(timeout=PATIENCE_SECONDS) in (0, -signal.SIGTERM)
 
 
 def test_the_readme_names_files_and_targets_that_there_are() -> None:

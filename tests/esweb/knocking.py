@@ -10,8 +10,9 @@ import orjson
 from asgiref.sync import async_to_sync
 from asgiref.testing import ApplicationCommunicator
 
+from tests.waiting import PATIENCE_SECONDS
+
 App = Any
-PATIENCE_SECONDS = 240.0
 
 
 @dataclass(frozen=True)

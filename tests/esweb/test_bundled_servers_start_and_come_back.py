@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,6 +15,8 @@ import pytest
 import redis
 
 from esweb.embedded import CannotStart, Postgres, Valkey, database_url, hold, places, process, redis_url, socket_folder
+from tests.waiting import PATIENCE_SECONDS, wait_until
+from tests.workers.attempts import STAYS_SECONDS
 
 Server = Postgres | Valkey
 
@@ -25,9 +26,15 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data folder whose cluster was made and stopped once: making one takes a second, copying it does not."""
     data = tmp_path_factory.mktemp("made")
     postgres = Postgres(data, durable=False)
-    postgres.start()
-    postgres.stop()
+    postgres.start(PATIENCE_SECONDS)
+    postgres.stop(PATIENCE_SECONDS)
     return data
+
+
+@pytest.fixture(autouse=True)
+def orphans_end_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a server that was left behind end as late as a busy machine lets it."""
+    monkeypatch.setattr(process, "ORPHAN_SECONDS", PATIENCE_SECONDS)
 
 
 @pytest.fixture
@@ -43,25 +50,18 @@ def start() -> Iterator[Callable[[Server], Server]]:
 
     def start_one(server: Server) -> Server:
         started.append(server)
-        server.start()
+        server.start(PATIENCE_SECONDS)
         return server
 
     yield start_one
     for server in started:
-        server.stop()
+        server.stop(PATIENCE_SECONDS)
 
 
 def ask(data: Path, query: str) -> object:
     with psycopg.connect(database_url(data), autocommit=True) as connection:
         row = connection.execute(query).fetchone() if query.startswith("SELECT") else connection.execute(query)
     return row[0] if isinstance(row, tuple) else None
-
-
-def until(holds: Callable[[], bool]) -> None:
-    give_up_at = time.monotonic() + 90
-    while not holds():
-        assert time.monotonic() < give_up_at
-        time.sleep(0.01)
 
 
 def kill(server: Server) -> None:
@@ -106,12 +106,15 @@ def recovering(data: Path, start: Callable[[Server], Server]) -> Server:
     ask(data, "CREATE TABLE kept AS SELECT generate_series(1, 1000) AS n")
     children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
     os.kill(int(children[0]), signal.SIGKILL)
-    until(lambda: "database system was interrupted" in server.log.read_text())
+    wait_until(lambda: "database system was interrupted" in server.log.read_text(), "PostgreSQL to begin its recovery")
     server.process.send_signal(signal.SIGINT)
     return server
 
 
-def test_postgres_that_recovers_is_stopped_all_the_same(data: Path, recovering: Server) -> None:
+def test_postgres_that_recovers_is_stopped_all_the_same(
+    data: Path, recovering: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "FIRM_SECONDS", PATIENCE_SECONDS)
     assert isinstance(recovering, Postgres) and recovering.process
     recovering.stop(patience_seconds=1)
     assert recovering.process.returncode is not None and recovering.process.returncode >= 0, "it was killed"
@@ -121,7 +124,14 @@ def test_postgres_that_recovers_is_stopped_all_the_same(data: Path, recovering: 
 def test_postgres_takes_over_from_one_that_recovers(
     data: Path, recovering: Server, start: Callable[[Server], Server], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "ORPHAN_SECONDS", 1.0)
+    end = process._ended_by
+
+    def end_by(number: signal.Signals, pid: int, folder: Path) -> bool:
+        """Expect nothing of the gentle signal, which is what is ignored during a recovery."""
+        monkeypatch.setattr(process, "ORPHAN_SECONDS", 1.0 if number == signal.SIGINT else PATIENCE_SECONDS)
+        return end(number, pid, folder)
+
+    monkeypatch.setattr(process, "_ended_by", end_by)
     start(Postgres(data))
     assert ask(data, "SELECT count(*) FROM kept") == 1000
 
@@ -171,7 +181,10 @@ def test_valkey_keeps_what_it_was_told_when_it_is_killed(tmp_path: Path, start: 
     first = start(Valkey(tmp_path))
     with redis.from_url(redis_url(tmp_path)) as client:
         client.set("kept", "yes")
-    until(lambda: any(b"kept" in file.read_bytes() for file in (tmp_path / "valkey").rglob("*.aof")))
+    wait_until(
+        lambda: any(b"kept" in file.read_bytes() for file in (tmp_path / "valkey").rglob("*.aof")),
+        "Valkey to write its append-only file",
+    )
     kill(first)
     start(Valkey(tmp_path))
     with redis.from_url(redis_url(tmp_path)) as client:
@@ -195,15 +208,15 @@ def test_a_second_one_on_the_same_folder_is_told_who_is_there(tmp_path: Path) ->
         pass
 
 
-KILLED = """
+KILLED = f"""
 import sys, time
 from pathlib import Path
 from esweb.embedded import Postgres, Valkey
 servers = [Postgres(Path(sys.argv[1]), durable=False), Valkey(Path(sys.argv[1]))]
 for server in servers:
-    server.start()
+    server.start({PATIENCE_SECONDS})
 print(*[server.process.pid for server in servers], flush=True)
-time.sleep(300)
+time.sleep({STAYS_SECONDS})
 """
 
 
@@ -216,7 +229,7 @@ def test_servers_end_when_whoever_started_them_is_killed(data: Path) -> None:
     parent.send_signal(signal.SIGKILL)
     parent.wait()
     assert len(pids) == 2
-    until(lambda: not any(is_running(pid) for pid in pids))
+    wait_until(lambda: not any(is_running(pid) for pid in pids), "both servers to end with whoever started them")
 
 
 def is_running(pid: int) -> bool:

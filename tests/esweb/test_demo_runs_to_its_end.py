@@ -16,11 +16,12 @@ from esweb.embedded import Postgres, database_url
 from tests.chaos.residents import residents
 from tests.esweb.test_up_runs_everything import ROOT, environ, processes, without_servers
 from tests.lived_in import lived_in
-from tests.workers.attempts import until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 from workers.attempt import Process
 
 pytestmark = pytest.mark.slow
-MINUTES = 60
+DEMO_SECONDS = 3 * PATIENCE_SECONDS
+"""The limit for a whole demonstration, which takes minutes where nothing else runs."""
 
 
 def demo(data: Path, *options: str, console: Path) -> subprocess.Popen[bytes]:
@@ -33,7 +34,7 @@ def demo(data: Path, *options: str, console: Path) -> subprocess.Popen[bytes]:
 def test_it_ends_with_a_table_a_board_and_zero(tmp_path: Path) -> None:
     console = tmp_path / "console"
     ended = demo(tmp_path / "data", "--exit-when-done", console=console)
-    code, said = ended.wait(20 * MINUTES), console.read_text()
+    code, said = ended.wait(DEMO_SECONDS), console.read_text()
     assert code == 0, said
     rows = re.findall(r"(ES|GRPO) +(\S+) +(\d) +succeeded +(-?[\d.]+) → (-?[\d.]+)", said)
     assert {(method, seed) for method, _, seed, _, _ in rows} == {(m, s) for m in ("ES", "GRPO") for s in "12"}
@@ -46,14 +47,14 @@ def test_it_ends_with_a_table_a_board_and_zero(tmp_path: Path) -> None:
 def test_stopped_in_the_middle_it_leaves_nothing_running_and_says_what_it_interrupted(tmp_path: Path) -> None:
     data, console = tmp_path / "data", tmp_path / "console"
     running = demo(data, console=console)
-    until(lambda: is_training(running, console), 20 * MINUTES)
+    wait_until(lambda: is_training(running, console), "a run to train", details=console.read_text)
     # So that no run ends by itself while the parts of esweb do, which they do first.
     trainings = [resident.process for resident in residents(data) if resident.role == "training"]
     send(trainings, signal.SIGSTOP)
     running.send_signal(signal.SIGINT)
-    until(lambda: "worker" not in {resident.role for resident in residents(data)}, 10 * MINUTES)
+    wait_until(lambda: "worker" not in {resident.role for resident in residents(data)}, "the worker to end")
     send(trainings, signal.SIGCONT)
-    assert running.wait(10 * MINUTES) == 0, console.read_text()
+    assert running.wait(PATIENCE_SECONDS) == 0, console.read_text()
     assert "stopped on this machine, to be resumed: esweb-" in console.read_text()
     assert not [command for pid, command in processes().items() if str(data) in environ(pid)]
     states = states_in(data)

@@ -50,16 +50,29 @@ def example(pattern: URLPattern | URLResolver, there: Mapping[str, object]) -> s
     return route
 
 
+@pytest.fixture(scope="module")
+def site() -> Client:
+    """Return a browser of which the site is made ready once."""
+    return Client()
+
+
+@pytest.fixture
+def stranger(site: Client) -> Client:
+    """Return that browser without a cookie."""
+    site.cookies.clear()
+    return site
+
+
 def test_there_are_routes_to_try() -> None:
     assert {name for name, _ in routes()} >= OPEN
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(("name", "address"), sorted(routes()))
-def test_a_stranger_gets_nothing(client: Client, name: str, address: str) -> None:
+def test_a_stranger_gets_nothing(stranger: Client, name: str, address: str) -> None:
     if name not in OPEN:
         for method in METHODS:
-            check_closed(client, method, address)
+            check_closed(stranger, method, address)
 
 
 def check_closed(client: Client, method: str, address: str) -> None:

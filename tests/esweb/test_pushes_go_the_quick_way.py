@@ -6,7 +6,6 @@ import gzip
 import json
 import re
 import threading
-import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
@@ -28,6 +27,7 @@ from runs.api.records import COLUMNS
 from runs.models import ApiToken, Attempt, Experiment, RecordFile, Run, Series
 from tests.esweb.knocking import Answer, Knock, knock
 from tests.runs.recording import lines, make_attempt, make_run, metrics
+from tests.waiting import PATIENCE_SECONDS, wait_until
 from workers.records import Status, pack
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("time_stands_still")]
@@ -277,18 +277,18 @@ def test_a_connection_that_breaks_costs_a_push_only_time(
         push = threading.Thread(target=lambda: answers.append(knock(site.quick, request)))
         push.start()
         sql.execute("SELECT pg_terminate_backend(%s)", [first_of(sql, waiting)])
-        while not site.asked:
-            time.sleep(0.001)
-    push.join(90)
+        wait_until(lambda: site.asked, "the push to be handed to Django")
+    push.join(PATIENCE_SECONDS)
     assert [answer.json for answer in answers] == [{"kept": 2, "next_seq": 2}]
     assert Series.objects.get(run=attempt.run, key="kl").points == 1
     assert "goes the long way" in caplog.text
 
 
 def first_of(sql: Any, query: str) -> Any:
-    """The first value that the query finds, once it finds one."""
-    while True:
+    """Return the first value that the query selects, once it selects one."""
+
+    def first_row() -> Any:
         sql.execute(query)
-        if row := sql.fetchone():
-            return row[0]
-        time.sleep(0.001)
+        return sql.fetchone()
+
+    return wait_until(first_row, "the push to wait for the lock")[0]

@@ -58,7 +58,11 @@ def test_a_closed_account_is_not_signed_in(ada: User, client: Client) -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("token", ["x", "e30:abc:def", signing.dumps({"user": 1, "nonce": "n", "hash": ""})])
+@pytest.mark.parametrize(
+    "token",
+    ["x", "e30:abc:def", signing.dumps({"user": 1, "nonce": "n", "hash": ""})],
+    ids=["short", "badly signed", "of no link"],
+)
 def test_a_made_up_link_does_nothing(client: Client, token: str) -> None:
     answer = client.get(f"/sign-in/{token}/")
     assert answer["Location"].startswith("/login/")

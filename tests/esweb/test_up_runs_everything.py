@@ -8,15 +8,15 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
+from tests.waiting import PATIENCE_SECONDS, wait_until
+
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE_SECONDS = 900
 
 
 class Up:
@@ -37,13 +37,15 @@ class Up:
         return self.console.read_text()
 
     def wait_for(self, pattern: str, times: int = 1) -> str:
-        """The first group of the pattern's latest match, once it was said so often."""
-        give_up_at = time.monotonic() + PATIENCE_SECONDS
-        while len(found := re.findall(pattern, self.said())) < times:
-            assert self.process.poll() is None or re.search(pattern, self.said()), self.said()
-            assert time.monotonic() < give_up_at, self.said()
-            time.sleep(0.05)
-        return str(found[-1])
+        """Return the first group of the latest match, once the console has so many."""
+
+        def matches() -> list[str]:
+            has_ended = self.process.poll() is not None
+            groups = re.findall(pattern, self.said())
+            assert groups or not has_ended, self.said()
+            return groups if len(groups) >= times else []
+
+        return wait_until(matches, f"the console to show {pattern}", details=self.said)[-1]
 
     @property
     def address(self) -> str:
@@ -92,16 +94,9 @@ def environ(pid: int) -> str:
 def get(address: str) -> int:
     """The answer's status; 0 where a part that was killed a moment ago gives none."""
     try:
-        return httpx.get(address, timeout=60).status_code
+        return httpx.get(address, timeout=PATIENCE_SECONDS).status_code
     except httpx.TransportError:
         return 0
-
-
-def eventually(what: Callable[[], bool]) -> None:
-    give_up_at = time.monotonic() + PATIENCE_SECONDS
-    while not what():
-        assert time.monotonic() < give_up_at
-        time.sleep(0.1)
 
 
 @pytest.fixture(scope="module")
@@ -125,16 +120,16 @@ def test_the_password_it_prints_lies_in_a_file_for_its_owner_alone(up: Up) -> No
 
 def test_the_link_it_prints_signs_in_once(up: Up) -> None:
     link = up.wait_for(r"open this once.*: (http\S+)")
-    assert "sessionid" in httpx.get(link, timeout=60).cookies
-    assert "sessionid" not in httpx.get(link, timeout=60).cookies
+    assert "sessionid" in httpx.get(link, timeout=PATIENCE_SECONDS).cookies
+    assert "sessionid" not in httpx.get(link, timeout=PATIENCE_SECONDS).cookies
 
 
 def test_every_file_that_a_page_names_is_there_small_and_kept_for_ever(up: Up) -> None:
-    page = httpx.get(f"{up.address}/login/", timeout=60).text
+    page = httpx.get(f"{up.address}/login/", timeout=PATIENCE_SECONDS).text
     named = set(re.findall(r'(?:src|href)="(/static/[^"]+)"', page))
     assert any(file.endswith(".css") for file in named)
     for file in named:
-        sent = httpx.get(up.address + file, headers={"Accept-Encoding": "br"}, timeout=60)
+        sent = httpx.get(up.address + file, headers={"Accept-Encoding": "br"}, timeout=PATIENCE_SECONDS)
         assert "immutable" in sent.headers["Cache-Control"]
         assert sent.headers.get("Content-Encoding") == "br" or len(sent.content) < 1000
 
@@ -151,8 +146,12 @@ def test_a_part_that_dies_is_started_again(up: Up, part: str) -> None:
     assert get(f"{up.address}/healthz") == 200
     killed = up.pid_of(part)
     os.kill(killed, signal.SIGKILL)
-    eventually(lambda: any(part in command and pid != killed for command, pid in up.children().items()))
-    eventually(lambda: get(f"{up.address}/healthz") == 200)
+    wait_until(
+        lambda: any(part in command and pid != killed for command, pid in up.children().items()),
+        f"a new process of {part.strip()}",
+        details=up.said,
+    )
+    wait_until(lambda: get(f"{up.address}/healthz") == 200, "the site to be healthy again", details=up.said)
     assert re.search(r"was ended by SIGKILL; it is started again|valkey ended; it is started again", up.said())
 
 
@@ -171,28 +170,29 @@ def test_a_second_one_on_the_same_data_says_so(up: Up) -> None:
     assert "Traceback" not in second.stderr
 
 
-def test_sigterm_stops_everything_and_leaves_no_process(up: Up) -> None:
+@pytest.fixture(scope="module")
+def second(up: Up) -> Iterator[Up]:
+    """Another start on the same data, after the first was killed outright."""
     assert up.address
-    up.process.terminate()
-    assert up.process.wait(PATIENCE_SECONDS) == 0
-    assert up.children() == {}
-    assert up.said().rstrip().endswith("stopped")
-    assert "Traceback" not in up.said()
+    up.process.kill()
+    up.process.wait()
+    running = Up(up.data)
+    yield running
+    running.end()
 
 
-def test_killed_outright_it_takes_its_children_along_and_starts_again(up: Up) -> None:
-    up.end()
-    second = Up(up.data)
+def test_killed_outright_it_takes_its_children_along_and_starts_again(second: Up) -> None:
+    assert get(f"{second.address}/healthz") == 200
+    assert not re.search(r"password \S+$", second.said()), "a password is printed once"
+
+
+def test_sigterm_stops_everything_and_leaves_no_process(second: Up) -> None:
     assert second.address
-    second.process.kill()
-    second.process.wait()
-    third = Up(up.data)
-    try:
-        assert get(f"{third.address}/healthz") == 200
-        assert not re.search(r"password \S+$", third.said()), "a password is printed once"
-    finally:
-        third.end()
-    assert third.children() == {}
+    second.process.terminate()
+    assert second.process.wait(PATIENCE_SECONDS) == 0
+    assert second.children() == {}
+    assert second.said().rstrip().endswith("stopped")
+    assert "Traceback" not in second.said()
 
 
 def refused(*options: str, **variables: str) -> str:
@@ -236,7 +236,7 @@ def test_a_wrong_setting_is_told_in_a_sentence(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("options", "said"),
-    [("size=20m", "The disk that holds .* is full"), ("ro", "cannot be used: Read-only file system")],
+    [("size=4m", "The disk that holds .* is full"), ("ro", "cannot be used: Read-only file system")],
 )
 def test_a_disk_that_takes_nothing_is_told_in_a_sentence(tmp_path: Path, options: str, said: str) -> None:
     mount = [

@@ -6,7 +6,6 @@ import json
 import re
 import sys
 import threading
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -89,7 +88,7 @@ class JudgeServer:
 
     def __init__(self, act: Callable[[Asked], Act] = longer, port: int = 0) -> None:
         self.act, self.asked, self.most_at_once = act, list[Asked](), 0
-        self._at_once, self._lock = 0, threading.Lock()
+        self._at_once, self._lock, self._ended = 0, threading.Lock(), threading.Event()
         self._http = _Http(("127.0.0.1", port), self._handler())
         self.port = self._http.server_address[1]
         self.url = f"http://127.0.0.1:{self.port}/v1"
@@ -107,7 +106,8 @@ class JudgeServer:
         return not self._http.connected
 
     def die(self) -> None:
-        """Nobody listens any more. Safe to do twice."""
+        """Nobody listens any more, and no answer is held back. Safe to do twice."""
+        self._ended.set()
         self._http.shutdown()
         self._http.server_close()
 
@@ -135,7 +135,7 @@ class JudgeServer:
                 asked = server._begin(body, {name.lower(): value for name, value in self.headers.items()})
                 try:
                     act = server.act(asked)
-                    time.sleep(act.seconds)
+                    server._ended.wait(act.seconds)
                 finally:
                     server._end()
                 if not act.status:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.waiting import PATIENCE_SECONDS
 from workers.config import preset
 from workers.records import Status, read
 
@@ -184,7 +185,7 @@ def tried(case: BadNode, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*disk, sys.executable, "-m", "workers.train", *arguments],
         cwd=folder, env=os.environ | {"ESWEB_TASK_PATHS": str(folder), "PYTHONPATH": str(Path.cwd())},
-        capture_output=True, text=True, check=False, timeout=600,
+        capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS,
     )  # fmt: skip
 
 

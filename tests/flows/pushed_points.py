@@ -6,9 +6,10 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from tests import soaking
 from workers.records import Metric, pack
 
-RECORDS = 200
+RECORDS = 200 if soaking.SECONDS else 25
 KEYS = tuple(f"train/key_{number}" for number in range(10))
 POINTS = RECORDS * len(KEYS)
 """Of one batch."""

@@ -1,8 +1,7 @@
 """What writers write to, made and looked at by a process of its own on a house's data: python -m tests.flows.stage …
 
-make RUNS       runs that take records; prints [attempt's key, token] of each
-look BATCHES…   compares all that is kept of those runs, in order, with what was sent; prints what is untrue
-compact         puts what is loose into chunks
+make RUNS             runs that take records; prints [attempt's key, token] of each
+look FIRST BATCHES…   compares what is stored of the runs from number FIRST on with what was sent; prints what is untrue
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ from tests.flows.pushed_points import KEYS, RECORDS, steps_of, values_of  # noqa
 
 def make(count: int) -> list[tuple[str, str]]:
     """Runs that have ended, as far as the site knows, so that whatever they are sent late is compacted at once."""
-    ada = User.objects.create(username="ada")
-    experiment = Experiment.objects.create(name="Writers", owner=ada)
+    ada = User.objects.get_or_create(username="ada")[0]
+    experiment = Experiment.objects.get_or_create(name="Writers", owner=ada)[0]
     return [_writable(experiment, number) for number in range(count)]
 
 
@@ -42,16 +41,17 @@ def _writable(experiment: Experiment, number: int) -> tuple[str, str]:
     return key, access.issue(experiment.owner, "ingest", run=run)[1]
 
 
-def look(batches: list[int]) -> list[str]:
-    """Every point of every run: which are missing, twice, or others than were sent."""
-    found = _all_untruths(batches)
+def look(first: int, batches: list[int]) -> list[str]:
+    """Every point of these runs: which are missing, twice, or others than were sent."""
+    found = _all_untruths(first, batches)
     jobs.compact_series()
-    return found + _all_untruths(batches)
+    return found + _all_untruths(first, batches)
 
 
-def _all_untruths(batches: list[int]) -> list[str]:
-    runs = Run.objects.order_by("pk").values_list("pk", flat=True)
-    return [words for number, pk in enumerate(runs) for words in _untruths(number, pk, batches[number])]
+def _all_untruths(first: int, batches: list[int]) -> list[str]:
+    runs = Run.objects.order_by("pk").values_list("pk", flat=True)[first:]
+    numbered = enumerate(zip(runs, batches, strict=True), first)
+    return [words for number, (pk, count) in numbered for words in _untruths(number, pk, count)]
 
 
 def _untruths(number: int, run_id: int, batches: int) -> Iterator[str]:
@@ -75,5 +75,5 @@ def _untruths(number: int, run_id: int, batches: int) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    word, *numbers = sys.argv[1:]
-    print(json.dumps(make(int(numbers[0])) if word == "make" else look([int(number) for number in numbers])))
+    word, first, *batches = sys.argv[1:]
+    print(json.dumps(make(int(first)) if word == "make" else look(int(first), [int(count) for count in batches])))

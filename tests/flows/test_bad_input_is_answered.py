@@ -82,6 +82,7 @@ def test_what_only_the_node_finds_out_ends_with_a_sentence(
     arguments = laid_out(case, tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ESWEB_TASK_PATHS", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     code = main(arguments)
     printed = capsys.readouterr().err
     said = answer(subprocess.CompletedProcess([], code, "", printed), tmp_path)

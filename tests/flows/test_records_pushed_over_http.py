@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +13,7 @@ from django.contrib.auth.models import User
 from esweb.back_pressure import BackPressure, Places
 from runs import access, launch
 from runs.models import Attempt, Cluster, Experiment, RecordFile, Series
+from tests.waiting import PATIENCE_SECONDS
 from workers.client import pushing
 from workers.client.push import Busy, Pusher, Refused
 from workers.config import TrackingConfig, preset
@@ -23,8 +24,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A busy machine may need longer for the last records than a run waits."""
-    monkeypatch.setattr("workers.client.push.PATIENCE_SECONDS", 120.0)
+    """Let a run wait for its last records as long as a busy machine takes."""
+    monkeypatch.setattr("workers.client.push.PATIENCE_SECONDS", PATIENCE_SECONDS)
 
 
 @pytest.fixture
@@ -109,13 +110,21 @@ def test_an_address_that_is_no_web_server_is_refused(directory: Path) -> None:
 def test_a_server_that_is_busy_is_waited_for_at_the_end_too(
     tracking: TrackingConfig, directory: Path, attempt: Attempt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    full = Places(1, 0, 0.01)
+    full, pauses = Places(1, 0, 0.01), list[float]()
     monkeypatch.setattr(BackPressure, "places", full)
+    # So that nothing is sent before the end.
+    monkeypatch.setattr("workers.client.push.EVERY_SECONDS", PATIENCE_SECONDS)
     with ExitStack() as held:
         held.enter_context(full.taken())
-        threading.Timer(1.2, held.close).start()
+
+        def pause(seconds: float) -> None:
+            pauses.append(seconds)
+            held.close()
+
+        monkeypatch.setattr("workers.client.push.time", SimpleNamespace(sleep=pause))
         with RecordWriter(directory, 0) as records, pushing(tracking, directory, 0):
             write(records, range(10))
+    assert pauses == [1.0]
     assert Series.objects.get(run=attempt.run, key="x").points == 10
 
 

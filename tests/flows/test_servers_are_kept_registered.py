@@ -16,7 +16,8 @@ from django.contrib.auth.models import User
 from runs import access
 from runs.models import Service
 from tests.ports import unused_port
-from tests.workers.attempts import ENV, PATIENCE_SECONDS, until
+from tests.waiting import PATIENCE_SECONDS, wait_until
+from tests.workers.attempts import ENV
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SERVER = """
@@ -60,7 +61,8 @@ def around(options: list[str]) -> Iterator[Any]:
 
 def test_it_is_found_once_it_answers_and_gone_when_it_is_told_to_end(around: Any, port: int) -> None:
     process = around(sys.executable, "-c", SERVER, str(port))
-    until(lambda: Service.objects.filter(kind="vllm", name="tiny", address=f"http://127.0.0.1:{port}").exists())
+    address = f"http://127.0.0.1:{port}"
+    wait_until(Service.objects.filter(kind="vllm", name="tiny", address=address).exists, "the server to be registered")
     process.send_signal(signal.SIGTERM)
     assert process.wait(timeout=PATIENCE_SECONDS) == 128 + signal.SIGTERM
     assert not Service.objects.exists()
@@ -83,5 +85,5 @@ def test_where_the_site_refuses_it_says_why_and_leaves_no_server(around: Any, op
 
 def test_without_a_command_it_says_what_to_give(options: list[str]) -> None:
     argv = [sys.executable, "-m", "workers.client.serving", *options]
-    said = subprocess.run(argv, env=ENV, capture_output=True, text=True, check=False)
-    assert (said.returncode, "after -- the command" in said.stderr) == (2, True)
+    ended = subprocess.run(argv, env=ENV, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
+    assert (ended.returncode, "after -- the command" in ended.stderr) == (2, True)

@@ -1,12 +1,11 @@
 """64 writers push while web and worker are killed and compaction runs: every point is kept, none twice.
 
-ESWEB_WRITTEN_POINTS chooses how many points; `make soak` writes ten million.
+`make test` writes about 100 000 points in one round; `make soak PART=writers` a million in each of many rounds.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
 import subprocess
@@ -23,20 +22,21 @@ from celery import Celery
 
 from esweb.addresses import celery_broker
 from esweb.embedded import redis_url
-from tests.chaos.house import ROOT, STARTS_SECONDS, House, until
+from tests import soaking
+from tests.chaos.house import ROOT, House
 from tests.flows.pushed_points import POINTS
 from tests.flows.writers import File, Story, start
 from tests.lived_in import lived_in
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 pytestmark = pytest.mark.slow
-WRITTEN = int(os.environ.get("ESWEB_WRITTEN_POINTS", "1000000"))
+SEED = soaking.seed(1)
 ALONE, TOGETHER = 48, 16
 """Writers with a file of their own, and writers of one file that they share."""
-BATCHES = -(-WRITTEN // (POINTS * (ALONE + 1)))
+BATCHES = 12 if soaking.SECONDS else 8
 """Of a file. One that is shared is no longer than the others: each of its batches is sent by all of its writers."""
-KILLS = min(60, 2 + WRITTEN // 500_000)
-SLOWEST = 1_000
-"""Points a second, on a machine that is busy with other tests."""
+KILLS = 4 if soaking.SECONDS else 2
+"""In a round."""
 
 
 @pytest.fixture
@@ -44,43 +44,53 @@ def house(tmp_path: Path) -> Iterator[House]:
     """esweb, running."""
     opened = House(lived_in(tmp_path / "data"), {})
     opened.open()
-    until(lambda: is_well(opened), STARTS_SECONDS)
+    wait_until(lambda: is_well(opened), "the site to be healthy")
     yield opened
     opened.kill_everything()
 
 
 def test_every_point_is_kept_once_whatever_is_killed(house: House) -> None:
-    files, story = made(house), Story()
+    for number in soaking.rounds(1, "rounds", settling_seconds=10.0):
+        write_and_kill(house, number)
+    assert house.close() == 0
+
+
+def write_and_kill(house: House, number: int) -> None:
+    """Write to new files while parts are killed, and compare what is stored with what was sent."""
+    files, story = made(house, number * (ALONE + 1)), Story()
     everything = BATCHES * len(files)
     with ThreadPoolExecutor(ALONE + TOGETHER) as threads:
         hands = [*files[:ALONE], *[files[ALONE]] * TOGETHER]
-        writing = start(threads, house.port, hands, story, 60 + WRITTEN / SLOWEST)
+        writing = start(threads, house.port, hands, story, (SEED + number) * len(hands))
         began = time.monotonic()
-        kill_around(house, story, everything, writing)
+        kill_around(house, story, everything, writing, random.Random(SEED + number))
         for hand in writing:
             hand.result()
         seconds = time.monotonic() - began
     print(f"\n{everything * POINTS} points in {seconds:.0f} s, {KILLS} kills; answers: {dict(story.met)}")
-    assert staged(house, "look", *[str(BATCHES)] * len(files)) == []
-    assert story.met["200"] > 1.2 * everything, "too few replays"
+    soaking.count(everything * POINTS, "points")
+    soaking.count(KILLS, "kills")
+    assert staged(house, "look", str(files[0].number), *[str(BATCHES)] * len(files)) == []
+    assert story.met["200"] > 1.1 * everything, "too few replays"
     assert story.met["409"], "nobody leapt ahead"
-    assert house.close() == 0
 
 
-def made(house: House) -> list[File]:
-    """A file for each who writes alone, the last for those who write together."""
+def made(house: House, first: int) -> list[File]:
+    """A file for each who writes alone, the last for those who write together; they are numbered from `first` on."""
     runs = staged(house, "make", str(ALONE + 1))
-    return [File(number, key, token, BATCHES) for number, (key, token) in enumerate(runs)]
+    return [File(number, key, token, BATCHES) for number, (key, token) in enumerate(runs, first)]
 
 
-def kill_around(house: House, story: Story, everything: int, writing: Sequence[Future[None]]) -> None:
+def kill_around(
+    house: House, story: Story, everything: int, writing: Sequence[Future[None]], chance: random.Random
+) -> None:
     """Kills web and worker in turn, spread over the writing, each worker while it compacts."""
-    chance, queue = random.Random(1), Celery(broker=celery_broker(redis_url(house.data)))
+    queue = Celery(broker=celery_broker(redis_url(house.data)))
     for number in range(KILLS):
         due = (number + 1) * everything / (KILLS + 1)
-        until(lambda due=due: story.progress >= due or _broken(writing), 60 + WRITTEN / SLOWEST)
+        wait_until(lambda due=due: story.progress >= due or _broken(writing), f"{due:.0f} batches to be taken")
         queue.send_task("runs.jobs.compact_series", queue="jobs")
-        time.sleep(chance.uniform(0.0, 0.5))
+        time.sleep(chance.uniform(0.0, 0.5))  # noqa: TID251  (the kill comes at any moment of the compaction)
         for resident in house.living("worker" if number % 2 else "web"):
             resident.process.send(signal.SIGKILL)
     queue.close()
@@ -106,7 +116,7 @@ def is_well(house: House) -> bool:
     """True once the site answers. Fails where `up` has ended."""
     assert house.is_open, house.console.read_text(encoding="utf-8")
     try:
-        urllib.request.urlopen(f"{house.address}/healthz", timeout=10).close()  # noqa: S310  (our own, http)
+        urllib.request.urlopen(f"{house.address}/healthz", timeout=PATIENCE_SECONDS).close()  # noqa: S310  (our own, http)
     except OSError:
         return False
     return True

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.flows.pushed_points import RECORDS, columns, lines
+from tests.waiting import PATIENCE_SECONDS
 
 REPLAYS, LEAPS = 0.3, 0.05
 """Sent beside each batch that is new: so many known ones, and so many that leave records out."""
@@ -49,20 +50,20 @@ class Writer:
         self.port, self.file, self.story = port, file, story
         self.chance = random.Random(seed)
         self.body = lines if seed % 4 == 0 else columns
-        self.at = 0
-        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        self.at, self.answered_at = 0, time.monotonic()
+        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_SECONDS)
 
-    def write(self, give_up_at: float) -> None:
-        """Returns once all of the file is in. Raises TimeoutError where that takes too long."""
+    def write(self) -> None:
+        """Return once all of the file is in. Raise TimeoutError where the server takes nothing for too long."""
         while self.at < self.file.batches:
-            if time.monotonic() > give_up_at:
+            if time.monotonic() > self.answered_at + PATIENCE_SECONDS:
                 raise TimeoutError(f"{self.file} is only at {self.at}")
             try:
                 self._push(self._choose())
             except (OSError, http.client.HTTPException) as error:
                 self.story.met[type(error).__name__] += 1
                 self.connection.close()
-                time.sleep(AWAY_SECONDS)
+                time.sleep(AWAY_SECONDS)  # noqa: TID251  (a writer's own pause: others write meanwhile)
         self.connection.close()
 
     def _choose(self) -> int:
@@ -82,6 +83,8 @@ class Writer:
         answer = self.connection.getresponse()
         said = answer.read()
         self.story.met[str(answer.status)] += 1
+        if answer.status in (200, 409):
+            self.answered_at = time.monotonic()
         self._heed(answer, json.loads(said) if answer.status in (200, 409) else said)
 
     def _heed(self, answer: http.client.HTTPResponse, said: Any) -> None:
@@ -90,18 +93,17 @@ class Writer:
         elif answer.status == 409:
             self.at = said["expected"] // RECORDS
         elif answer.status == 429:
-            time.sleep(float(answer.headers["Retry-After"]))
+            time.sleep(float(answer.headers["Retry-After"]))  # noqa: TID251  (as the server tells a writer to)
         elif answer.status >= 500:
-            time.sleep(AWAY_SECONDS)
+            time.sleep(AWAY_SECONDS)  # noqa: TID251  (a writer's own pause: others write meanwhile)
         else:
             raise AssertionError(f"{answer.status} {said!r}")
         self.story.sent[self.file.number] = max(self.at, self.story.sent.get(self.file.number, 0))
 
 
 def start(
-    threads: ThreadPoolExecutor, port: int, files: Sequence[File], story: Story, seconds: float
+    threads: ThreadPoolExecutor, port: int, files: Sequence[File], story: Story, first_seed: int
 ) -> list[Future[None]]:
     """All writers at once; a file that stands there several times has as many writers."""
-    give_up_at = time.monotonic() + seconds
-    writers = [Writer(port, file, story, seed) for seed, file in enumerate(files)]
-    return [threads.submit(writer.write, give_up_at) for writer in writers]
+    writers = [Writer(port, file, story, seed) for seed, file in enumerate(files, first_seed)]
+    return [threads.submit(writer.write) for writer in writers]

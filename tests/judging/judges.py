@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from decimal import Decimal
 
 from django.contrib.auth.models import User
@@ -11,14 +10,14 @@ from judging import asking
 from judging.judges import Draft, keep_key, make
 from judging.models import Assignment, Call, GoldSet, Judge, Tournament
 from tests.fakes.judge_server import KEY, JudgeServer
-
-PATIENCE_SECONDS = 240.0
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 
 def judge_at(server: JudgeServer, owner: User, **changes: object) -> Judge:
     """A judge that is asked at a server, at a price that shows."""
     said = {"name": f"judge {Judge.objects.count()}", "base_url": server.url, "model": "fake-1"}
-    priced = {"price_in": Decimal(1000), "price_out": Decimal(1000), "at_once": 4, "answer_seconds": 60}
+    priced = {"price_in": Decimal(1000), "price_out": Decimal(1000), "at_once": 4}
+    priced["answer_seconds"] = int(PATIENCE_SECONDS)
     key = keep_key(owner, "fake", KEY)
     return make(owner, Draft(**(said | priced | {"key": key} | changes)))  # type: ignore[arg-type]
 
@@ -32,12 +31,15 @@ def on(judge: Judge, about: Tournament | GoldSet, rubrics: list, cap: str = "100
 
 
 def worked(assignment: Assignment) -> Assignment:
-    """Works on it until it is not running any more, as ticks would."""
-    give_up_at = time.monotonic() + PATIENCE_SECONDS
-    while (left := asking.work(assignment, 5.0)) is not None:
-        assert time.monotonic() < give_up_at, "it does not end"
-        time.sleep(min(left, 0.05))
-        # Waits between tries are the judge's; a test does not sit them out.
+    """Work on it as ticks would, until it is not running any more."""
+
+    def is_over() -> bool:
+        if asking.work(assignment, 5.0) is None:
+            return True
+        # The pauses between tries are for the judge's server; a test does not sit them out.
         Call.objects.filter(not_before__isnull=False).update(not_before=None)
+        return False
+
+    wait_until(is_over, "the assignment to end")
     assignment.refresh_from_db()
     return assignment

@@ -18,6 +18,7 @@ from judging.models import Tournament, Turn, Verdict, Voter
 from judging.verdicts import Choice, choose, take_back
 from runs.models import Experiment
 from tests.judging.rounds import held
+from tests.waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.django_db(transaction=True)
 T = TypeVar("T")
@@ -29,7 +30,7 @@ def at_once(*calls: Callable[[], T]) -> list[T]:
 
     def one(call: Callable[[], T]) -> T:
         try:
-            ready.wait(60)
+            ready.wait(PATIENCE_SECONDS)
             return call()
         finally:
             connection.close()

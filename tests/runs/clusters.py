@@ -8,7 +8,8 @@ from typing import Any
 
 from runs import launch, reconcile
 from runs.models import Attempt, Cluster, Experiment, Run
-from tests.workers.attempts import PATIENCE_SECONDS, python, until
+from tests.waiting import PATIENCE_SECONDS, wait_until
+from tests.workers.attempts import python
 from workers.config import preset
 from workers.executors.base import Observation, Spec
 from workers.executors.local import Local
@@ -20,8 +21,8 @@ QUICK = launch.Waits(
     exit_record=0.1,
     ambiguous=0.1,
     gone=0.2,
-    beat_stale=30.0,
-    beat_lost=60.0,
+    beat_stale=PATIENCE_SECONDS,
+    beat_lost=PATIENCE_SECONDS,
     restart=0.05,
 )
 
@@ -71,6 +72,20 @@ def ticked(run: Run) -> Attempt:
     return attempt_of(run)
 
 
-def tick_until(run: Run, *states: str, seconds: float = PATIENCE_SECONDS) -> Attempt:
-    """Ticks until the attempt is in one of these states."""
-    return until(lambda: (attempt := ticked(run)).state in states and attempt, seconds)  # type: ignore[no-any-return]
+def tick_until(run: Run, *states: str) -> Attempt:
+    """Tick until the run's newest attempt is in one of these states, and return that attempt."""
+    return tick_until_true(run, f"the newest attempt to be {' or '.join(states)}", lambda a: a.state in states)
+
+
+def tick_until_true(run: Run, awaited: str, is_true: Callable[[Attempt], object]) -> Attempt:
+    """Tick until `is_true` of the run's newest attempt, and return that attempt. `awaited`: see `wait_until`."""
+
+    def newest_if_true() -> Attempt | None:
+        attempt = ticked(run)
+        return attempt if is_true(attempt) else None
+
+    return wait_until(newest_if_true, awaited, details=lambda: _summary(attempt_of(run)))
+
+
+def _summary(attempt: Attempt) -> str:
+    return f"{attempt.key} is {attempt.state} ({attempt.native_state!r} on {attempt.cluster}): {attempt.reason}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,6 +13,8 @@ import uvicorn
 from django.contrib.auth.models import User
 from django.test import Client
 from websockets.sync.client import ClientConnection, connect
+
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 
 @contextmanager
@@ -24,8 +25,8 @@ def serving() -> Iterator[int]:
     server = uvicorn.Server(uvicorn.Config("esweb.asgi:application", **options))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
-    while not server.started:
-        time.sleep(0.01)
+    wait_until(lambda: server.started or not thread.is_alive(), "the web server to start")
+    assert server.started, "the web server ended as it started"
     try:
         yield listening.getsockname()[1]
     finally:
@@ -47,32 +48,30 @@ class Page:
         self.cursors = dict(cursors)
         self.socket.send(json.dumps({"watch": cursors}))
 
-    def hear(self, seconds: float = 60.0) -> dict[str, Any]:
-        """The next message of any kind. Raises TimeoutError where none comes."""
+    def hear(self, seconds: float = PATIENCE_SECONDS) -> dict[str, Any]:
+        """Return the next message of any kind. Raise TimeoutError where none comes."""
         message: dict[str, Any] = json.loads(self.socket.recv(timeout=seconds))
         return message
 
-    def next(self, seconds: float = 60.0) -> dict[str, Any]:
-        """The next message about a run's points: a hub that has just subscribed tells of all changes."""
-        give_up_at = time.monotonic() + seconds
+    def next(self, seconds: float = PATIENCE_SECONDS) -> dict[str, Any]:
+        """Return the next message about a run's points: a hub that has just subscribed tells of all changes."""
         message = self.hear(seconds)
         while message["type"] in ("watching", "changed"):
-            message = self.hear(give_up_at - time.monotonic())
+            message = self.hear(seconds)
         if message["type"] == "points":
             assert message["cursor"] > self.cursors[message["run"]]
             self.cursors[message["run"]] = message["cursor"]
             self.steps += message["points"]["reward/mean"]["step"]
         return message
 
-    def take(self, points: int, seconds: float = 60.0) -> list[int]:
-        """The steps of the points that came, once there are so many."""
-        give_up_at = time.monotonic() + seconds
+    def take(self, points: int) -> list[int]:
+        """Return the steps of the points that came, once there are so many."""
         while len(self.steps) < points:
-            self.next(give_up_at - time.monotonic())
+            self.next()
         return self.steps
 
 
-PATIENT: dict[str, Any] = {"open_timeout": 90, "ping_interval": None}
+PATIENT: dict[str, Any] = {"open_timeout": PATIENCE_SECONDS, "ping_interval": None}
 """The server is a thread beside the test's: on a busy machine it may be long silent."""
 
 

@@ -90,6 +90,7 @@ def test_more_than_the_limit_is_refused_with_the_limit(api, attempt, encoding):
 @pytest.mark.parametrize(
     ("data", "encoding", "status"),
     [(b"not gzip", "gzip", 400), (gzip.compress(b"x" * 1000)[:-20], "gzip", 400), (b"", "br", 415)],
+    ids=["not gzip", "cut short", "unknown encoding"],
 )
 def test_a_body_that_cannot_be_inflated_is_refused_in_words(api, attempt, data, encoding, status):
     refused = push(api, attempt, data, **{"content-encoding": encoding})

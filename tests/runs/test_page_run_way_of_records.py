@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import time
 
 import pytest
 from django.test import Client
@@ -12,14 +14,19 @@ from tests.runs.clusters import attempt_of, run_of
 from workers.executors import mirror
 from workers.executors.states import State
 
+AGE_SECONDS = 5400.0
+
 
 @pytest.fixture
 def attempt(experiment: Experiment, local: Cluster) -> Attempt:
-    """One that runs, with a record on disk."""
+    """One that runs, with a record of an hour and a half ago on disk."""
     found = attempt_of(run_of(experiment))
     Attempt.objects.filter(pk=found.pk).update(state=State.RUNNING.value, submits=1)
     found.directory.mkdir(parents=True)
-    (found.directory / "records.0.jsonl").write_text('{"seq": 0}\n')
+    records = found.directory / "records.0.jsonl"
+    records.write_text('{"seq": 0}\n')
+    written_at = time.time() - AGE_SECONDS
+    os.utime(records, (written_at, written_at))
     return found
 
 
@@ -31,7 +38,7 @@ def said(client: Client, run: Run) -> str:
 
 def test_from_this_machines_disk(ada_client: Client, attempt: Attempt) -> None:
     words = said(ada_client, attempt.run)
-    assert "disk. The newest came just now ." in words and "SSH" not in words
+    assert "disk. The newest came 1 h ago ." in words and "SSH" not in words
 
 
 def test_from_a_shared_disk(ada_client: Client, attempt: Attempt) -> None:

@@ -12,7 +12,7 @@ from pytest_django.fixtures import Settings
 
 from runs.launch.trying_clusters import advance_test
 from runs.models import Cluster, ClusterTest
-from tests.workers.attempts import until
+from tests.waiting import wait_until
 
 PAGE = "/settings/clusters/of/local/"
 
@@ -39,7 +39,11 @@ def test_it_is_begun_once_told_and_done(
     assert (
         "going on Reach it" in words(root_client) and 'hx-trigger="every 2s"' in root_client.get(PAGE).content.decode()
     )
-    until(lambda: advance_test(ClusterTest.objects.select_related("cluster").get(pk=test.pk)), 180)
+    wait_until(
+        lambda: advance_test(ClusterTest.objects.select_related("cluster").get(pk=test.pk)),
+        "the test of the cluster to end",
+        details=lambda: ClusterTest.objects.get().steps,
+    )
     steps = words(root_client, f"{PAGE}test/steps/")
     assert "All well" in steps and "done Python and torch work there: CPython" in steps and "Test it again" in steps
     assert "every 2s" not in root_client.get(f"{PAGE}test/steps/").content.decode()
@@ -49,7 +53,11 @@ def test_a_step_that_failed_is_told(root_client: Client, local: Cluster, tmp_pat
     settings.DATA_DIR, settings.RUNS_DIR = tmp_path, tmp_path / "runs"
     Cluster.objects.update(config={"python": "/opt/none"})
     root_client.post(f"{PAGE}test/")
-    until(lambda: advance_test(ClusterTest.objects.select_related("cluster").get()), 180)
+    wait_until(
+        lambda: advance_test(ClusterTest.objects.select_related("cluster").get()),
+        "the test of the cluster to end",
+        details=lambda: ClusterTest.objects.get().steps,
+    )
     said = words(root_client)
     assert "Failed, begun" in said and "failed The job runs: it ended with exit code 127" in said
     assert "not yet Its records come back" in said

@@ -87,7 +87,7 @@ def test_looking_at_the_address_resumes_nothing(ada_client, run):
     assert Attempt.objects.count() == 1
 
 
-def waiting(run, seconds=10):
+def waiting(run, seconds=3600):
     """The run failed, and its second restart of three is due then."""
     run.config["compute"] = {"cluster": "local", "restarts": 3}
     run.state = "failed"
@@ -97,7 +97,7 @@ def waiting(run, seconds=10):
 
 
 def test_a_restart_that_will_come_is_told_with_its_time_and_can_be_called_off(ada_client, run, queued):
-    waiting(run, 3600)
+    waiting(run)
     text = page(ada_client, run)
     told = re.search(r'<count-down data-seconds="(\d+)">in [^<]+</count-down>', text)
     assert told and 3000 < int(told[1]) <= 3600 and "restart 2 of 3" in text

@@ -1,8 +1,11 @@
 """The page of services: none, some, many; alive or silent; and only those that a person may use."""
 
+from datetime import timedelta
+
 import pytest
 from django.contrib.auth.models import User
 from django.urls import reverse
+from django.utils import timezone
 
 from runs import registry
 from runs.models import Service
@@ -26,7 +29,8 @@ def test_without_any_it_says_how_one_comes_here(ada_client):
 
 def test_one_is_a_row_with_its_state_and_age(ada_client, ada):
     register(ada, health_path="/health")
-    for words in ("1 service<", "safety", "alive", "just now", "http://node7:8000/health", "&lt;b&gt;1", "yours"):
+    Service.objects.update(beat_at=timezone.now() - timedelta(minutes=90))
+    for words in ("1 service<", "safety", "alive", "1 h ago", "http://node7:8000/health", "&lt;b&gt;1", "yours"):
         assert words in page(ada_client)
     Service.objects.update(expires_at="2020-01-01T00:00:00Z")
     assert "silent" in page(ada_client) and "alive" not in page(ada_client)

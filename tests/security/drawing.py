@@ -1,20 +1,18 @@
-"""Runs a test on plans of sites drawn at random: a few, always the same, or as long as ESWEB_FUZZ_SECONDS says."""
+"""Runs a test on plans of sites drawn at random: a few, always the same, and in a soak others for its duration."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 from django.db import transaction
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from tests.security.fuzzing import SECONDS, SEED
+from tests import soaking
 from tests.security.plans import Plan, plans
 
-EXAMPLES = 25
-SHARE = 0.1
-"""Of the seconds of a soak, for each such test."""
+SEED = soaking.seed(1)
+EXAMPLES = 25 if soaking.SECONDS else 18
 Test = Callable[[st.DataObject, Plan], None]
 
 
@@ -26,12 +24,8 @@ def on_random_sites(test: Test) -> Callable[[], None]:
     """The test with plans to try; what it did to the database is taken back before the next."""
 
     def all_of_them() -> None:
-        end, number = time.monotonic() + SECONDS * SHARE, SEED
-        while True:
-            _round(test, number)
-            number += 1
-            if time.monotonic() >= end:
-                return
+        for number in soaking.rounds(1, f"rounds of {EXAMPLES} sites"):
+            _round(test, SEED + number)
 
     return all_of_them
 

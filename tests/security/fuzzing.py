@@ -1,14 +1,11 @@
 """Requests to the API, made by schemathesis from its OpenAPI document: such as fit it, and such as do not.
 
-ESWEB_FUZZ_SECONDS spends that long on all of them together, with other requests each time round, from ESWEB_FUZZ_SEED
-on; without it each operation is tried with the same few requests every time.
+In `make test` each operation is tried with the same few requests every time; `make soak PART=fuzz` goes on with others.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import time
 from collections.abc import Callable
 from contextlib import closing
 from typing import Any
@@ -21,11 +18,11 @@ from schemathesis import Case, GenerationMode
 from schemathesis.generation.feedback import NO_FEEDBACK
 
 from esweb.api import api
+from tests import soaking
 from tests.security.bodies import configs, jsonl
 from tests.security.stage import Stage
 
-SECONDS = float(os.environ.get("ESWEB_FUZZ_SECONDS", "0"))
-SEED = int(os.environ.get("ESWEB_FUZZ_SEED", "1"))
+SEED = soaking.seed(1)
 SITE = get_wsgi_application()
 Operation = Any
 """schemathesis's, whose type says little."""
@@ -49,16 +46,10 @@ def _whole(environ: dict[str, Any], start: Any) -> list[bytes]:
         return [b"".join(answer)]
 
 
-def fuzz(operation: Operation, stage: Stage, judge: Callable[[Case], None], *, examples: int, seconds: float) -> None:
-    """Judges so many requests of each kind, and goes on with others until the time is over."""
-    end = time.monotonic() + seconds
-    number = SEED
-    while True:
-        for mode in _modes(operation):
-            _round(_requests(operation, mode, stage), judge, number, examples)
-        number += 1
-        if time.monotonic() >= end:
-            return
+def fuzz(operation: Operation, stage: Stage, judge: Callable[[Case], None], *, number: int, examples: int) -> None:
+    """Judge so many requests of each kind, drawn from the seed of round `number`."""
+    for mode in _modes(operation):
+        _round(_requests(operation, mode, stage), judge, SEED + number, examples)
 
 
 def _modes(operation: Operation) -> list[GenerationMode]:

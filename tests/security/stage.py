@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.contrib.auth.models import User
 
@@ -23,6 +23,7 @@ class Stage:
     """Somebody who calls, by the headers of their token, and what is there to be asked for, by parameter."""
 
     role: str
+    caller: User
     headers: dict[str, str]
     uids: list[str]
     keys: list[str]
@@ -40,9 +41,8 @@ class Stage:
         return {"uid": self.uids, "key": self.keys, "step": [STEP, 0], "pk": rows.get(kind, [])}
 
 
-def set_for(role: str, *, judging: bool) -> Stage:
-    """The stage, with a token of scope admin for whoever calls: it does all that the person may do, and no more. With
-    tournaments where the calls are about `judging`."""
+def set_up(*, judging: bool) -> Stage:
+    """Return what is there for an anonymous caller. With tournaments where the calls are about `judging`."""
     caller = User.objects.create(username="caller")
     access.give_role(User.objects.create(username="keeper"), "admin")
     own = Experiment.objects.create(name="Concise", owner=caller)
@@ -52,12 +52,11 @@ def set_for(role: str, *, judging: bool) -> Stage:
     checkpointing.save(going, STEP)
     view = SavedView.objects.create(name="Mine", owner=caller, page="experiments")
     meetings = [meeting(caller, own), meeting(hidden.owner, hidden, SECRET, is_private=True)] if judging else []
-    headers, token = _let_in(caller, role)
     runs = [going, ended, *hidden.runs.all()]
     return Stage(
-        role=role, headers=headers, uids=[run.uid for run in runs],
+        role=ANONYMOUS, caller=caller, headers={}, uids=[run.uid for run in runs],
         keys=[attempt.key for run in runs for attempt in run.attempts.all()],
-        experiments=[own.pk, hidden.pk], views=[view.pk, hidden.saved_views.get().pk], tokens=[token],
+        experiments=[own.pk, hidden.pk], views=[view.pk, hidden.saved_views.get().pk], tokens=[],
         meetings=meetings,
     )  # fmt: skip
 
@@ -72,8 +71,13 @@ def hide(owner: User) -> Experiment:
     return hidden
 
 
-def _let_in(caller: User, role: str) -> tuple[dict[str, str], int]:
-    token, text = access.issue(caller, "admin")
-    if role != ANONYMOUS:
-        access.give_role(caller, role)
-    return {} if role == ANONYMOUS else {"Authorization": f"Bearer {text}"}, token.pk
+def enter(stage: Stage, role: str) -> Stage:
+    """Return the stage with the caller in that role.
+
+    Their token has the scope admin: it does all that the person may do, and no more.
+    """
+    token, text = access.issue(stage.caller, "admin")
+    if role == ANONYMOUS:
+        return replace(stage, role=role, headers={}, tokens=[token.pk])
+    access.give_role(stage.caller, role)
+    return replace(stage, role=role, headers={"Authorization": f"Bearer {text}"}, tokens=[token.pk])

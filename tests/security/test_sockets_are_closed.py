@@ -15,9 +15,9 @@ from runs.models import Experiment
 from runs.routing import websocket_urlpatterns
 from tests.runs.listening import PATIENT, serving
 from tests.runs.pages import make_run
+from tests.waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.django_db(transaction=True)
-PATIENCE_SECONDS = 60.0
 ADDRESSES = [str(pattern.pattern) for pattern in websocket_urlpatterns]
 
 

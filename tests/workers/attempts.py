@@ -6,18 +6,18 @@ import json
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.waiting import PATIENCE_SECONDS
+
 PROJECT = Path(__file__).resolve().parents[2]
-PATIENCE_SECONDS = 90.0
-"""How long a test waits for what a quiet machine does at once. What must not end by itself meanwhile lives longer."""
+STAYS_SECONDS = 2 * PATIENCE_SECONDS
+"""The life of a program that must not end by itself while a test waits for something else."""
 ENV = {"PATH": os.environ["PATH"], "PYTHONPATH": str(PROJECT), "LANG": "C.UTF-8"}
-RUNS_LONG = "import time; open('started', 'a').write('x'); time.sleep(300)"
+RUNS_LONG = f"import time; open('started', 'a').write('x'); time.sleep({STAYS_SECONDS})"
 IGNORES_TERM = f"import signal; signal.signal(15, signal.SIG_IGN); {RUNS_LONG}"
-CHECKPOINTS = """
+CHECKPOINTS = f"""
 import signal, sys, time
 def stop(number, frame):
     open('checkpoint', 'a').write(signal.Signals(number).name)
@@ -25,7 +25,7 @@ def stop(number, frame):
 signal.signal(signal.SIGTERM, stop)
 signal.signal(signal.SIGUSR1, stop)
 open('started', 'a').write('x')
-time.sleep(300)
+time.sleep({STAYS_SECONDS})
 """
 
 
@@ -57,8 +57,8 @@ def agent(directory: Path, *options: str) -> subprocess.Popen[str]:
 
 def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
     """(exit code, what it said) once it has ended."""
-    _, said = process.communicate(timeout=PATIENCE_SECONDS)
-    return process.returncode, said
+    _, errors = process.communicate(timeout=PATIENCE_SECONDS)
+    return process.returncode, errors
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -66,14 +66,3 @@ def read(path: Path) -> dict[str, Any]:
     data = json.loads(path.read_text())
     assert isinstance(data, dict)
     return data
-
-
-def until(holds: Callable[[], Any], seconds: float = PATIENCE_SECONDS) -> Any:
-    """Waits until it holds, and returns what it gave. What is looked at needs the processor, so the longer it takes,
-    the less often it looks: a tenth of the time so far, at most half a second."""
-    began = time.monotonic()
-    while not (value := holds()):
-        waited = time.monotonic() - began
-        assert waited < seconds, f"still not so after {seconds} s: {holds}"
-        time.sleep(min(max(0.01, waited / 10), 0.5))
-    return value

@@ -9,13 +9,12 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from tests.waiting import PATIENCE_SECONDS
 from workers.config import SafetyOptions
 from workers.engines.stopping import Stop
 from workers.scorer.embedded import EmbeddedScorer
 from workers.tasks.safety import Safety
 from workers.tasks.safety.asking import Wait
-
-SLOW_SECONDS = 30.0
 
 
 class Misbehaving(ThreadingHTTPServer):
@@ -59,7 +58,7 @@ class Handler(BaseHTTPRequestHandler):
             threading.Thread(target=self.server.die, daemon=True).start()
             return
         if manner == "slow":
-            self.server.ended.wait(SLOW_SECONDS)
+            self.server.ended.wait(PATIENCE_SECONDS)
             return
         self.answer(int(manner) if manner.isdecimal() else 200, self.said(manner, body))
 

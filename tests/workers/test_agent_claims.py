@@ -8,7 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.workers.attempts import ENV, IGNORES_TERM, PATIENCE_SECONDS, RUNS_LONG, agent, attempt, finish, read, until
+from tests.waiting import PATIENCE_SECONDS, wait_until
+from tests.workers.attempts import ENV, IGNORES_TERM, RUNS_LONG, agent, attempt, finish, read
 from workers.agent import claim
 from workers.attempt import CLOSED_EPOCH, Process, lease, owner, raise_lease
 
@@ -22,7 +23,7 @@ def test_of_many_agents_one_runs_the_program(tmp_path: Path) -> None:
 
 def test_a_second_agent_says_who_was_first(tmp_path: Path) -> None:
     first = agent(attempt(tmp_path, RUNS_LONG))
-    until((tmp_path / "started").exists)
+    wait_until((tmp_path / "started").exists, "the program to start")
     code, said = finish(agent(tmp_path))
     assert code == 64 and f"already claimed by process {first.pid}" in said
     first.terminate()
@@ -43,13 +44,14 @@ def test_a_closed_lease_starts_nothing(tmp_path: Path) -> None:
 
 def test_a_restart_fences_the_copy_before_it_within_a_beat(tmp_path: Path) -> None:
     first = agent(attempt(tmp_path, IGNORES_TERM, grace_seconds=0.2))
-    until(lambda: (tmp_path / "started").exists() and (tmp_path / "heartbeat.json").exists())
+    wait_until((tmp_path / "started").exists, "the program to start")
+    wait_until((tmp_path / "heartbeat.json").exists, "the first heartbeat of the agent")
     program = Process.recorded(read(tmp_path / "heartbeat.json"))
     second = agent(tmp_path, "--epoch", "1")
     code, said = finish(first)
     assert code == 76 and "killed" in said
     assert program is not None and not program.is_alive()
-    until(lambda: read(tmp_path / "heartbeat.json")["epoch"] == 1)
+    wait_until(lambda: read(tmp_path / "heartbeat.json")["epoch"] == 1, "a heartbeat of the second agent")
     second.terminate()
     finish(second)
     assert read(tmp_path / "exit.json")["epoch"] == 1
@@ -63,20 +65,21 @@ def test_a_lease_is_never_lowered(tmp_path: Path) -> None:
 
 def test_the_program_dies_with_its_agent(tmp_path: Path) -> None:
     process = agent(attempt(tmp_path, IGNORES_TERM))
-    until(lambda: (tmp_path / "started").exists() and (tmp_path / "heartbeat.json").exists())
+    wait_until((tmp_path / "started").exists, "the program to start")
+    wait_until((tmp_path / "heartbeat.json").exists, "the first heartbeat of the agent")
     program = Process.recorded(read(tmp_path / "heartbeat.json"))
     assert program is not None and program.is_alive()
     process.kill()
     finish(process)
-    until(lambda: not program.is_alive())
+    wait_until(lambda: not program.is_alive(), "the program to die with its agent")
     assert not (tmp_path / "exit.json").exists()
 
 
 def test_the_heart_beats_while_the_program_runs(tmp_path: Path) -> None:
     process = agent(attempt(tmp_path, RUNS_LONG))
-    until((tmp_path / "heartbeat.json").exists)
+    wait_until((tmp_path / "heartbeat.json").exists, "the first heartbeat of the agent")
     first = read(tmp_path / "heartbeat.json")["n"]
-    until(lambda: read(tmp_path / "heartbeat.json")["n"] > first)
+    wait_until(lambda: read(tmp_path / "heartbeat.json")["n"] > first, "a second heartbeat")
     process.send_signal(signal.SIGTERM)
     finish(process)
 
@@ -88,7 +91,7 @@ def test_a_detached_agent_lives_on_in_a_session_of_its_own(tmp_path: Path) -> No
     assert who is not None and who.is_alive()
     assert os.getsid(who.pid) == who.pid != os.getsid(0)
     who.send(signal.SIGTERM)
-    until(lambda: not who.is_alive())
+    wait_until(lambda: not who.is_alive(), "the agent to end after SIGTERM")
     assert read(tmp_path / "exit.json")["stopped"]
 
 

@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 from pathlib import Path
+from threading import Event
 
 import pytest
 
-from tests.workers.attempts import (
-    CHECKPOINTS,
-    IGNORES_TERM,
-    PATIENCE_SECONDS,
-    RUNS_LONG,
-    agent,
-    attempt,
-    finish,
-    read,
-    until,
-)
+from tests.waiting import PATIENCE_SECONDS, wait_until
+from tests.workers.attempts import CHECKPOINTS, IGNORES_TERM, RUNS_LONG, STAYS_SECONDS, agent, attempt, finish, read
+from workers.agent import _Watch
 from workers.attempt import Process
+
+
+class NoSignals:
+    """A mailbox in which no signal arrives."""
+
+    def wait(self, seconds: float) -> bytes:
+        Event().wait(max(0.0, seconds))
+        return b""
+
+
+class StartsBeforeItsLimit(_Watch):
+    """An agent that looks at the clock once its program ignores SIGTERM, however long that takes."""
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        program = super()._start()
+        wait_until((self.directory / "started").exists, "the program to start")
+        return program
 
 
 @pytest.mark.parametrize("code", [0, 1, 2, 75])
@@ -51,7 +62,7 @@ def test_a_directory_without_a_job_is_refused_unclaimed(tmp_path: Path) -> None:
 
 def test_sigterm_is_passed_on_and_the_program_checkpoints(tmp_path: Path) -> None:
     process = agent(attempt(tmp_path, CHECKPOINTS))
-    until((tmp_path / "started").exists)
+    wait_until((tmp_path / "started").exists, "the program to start")
     process.send_signal(signal.SIGTERM)
     assert finish(process)[0] == 75
     assert (tmp_path / "checkpoint").read_text() == "SIGTERM"
@@ -60,7 +71,7 @@ def test_sigterm_is_passed_on_and_the_program_checkpoints(tmp_path: Path) -> Non
 
 def test_sigusr1_is_passed_on_and_is_no_stop(tmp_path: Path) -> None:
     process = agent(attempt(tmp_path, CHECKPOINTS))
-    until((tmp_path / "started").exists)
+    wait_until((tmp_path / "started").exists, "the program to start")
     process.send_signal(signal.SIGUSR1)
     assert finish(process)[0] == 75
     assert (tmp_path / "checkpoint").read_text() == "SIGUSR1"
@@ -69,7 +80,7 @@ def test_sigusr1_is_passed_on_and_is_no_stop(tmp_path: Path) -> None:
 
 def test_a_program_that_ignores_sigterm_is_killed_after_the_grace(tmp_path: Path) -> None:
     process = agent(attempt(tmp_path, IGNORES_TERM, grace_seconds=0.2))
-    until((tmp_path / "started").exists)
+    wait_until((tmp_path / "started").exists, "the program to start")
     process.send_signal(signal.SIGTERM)
     finish(process)
     ending = read(tmp_path / "exit.json")
@@ -83,25 +94,21 @@ def test_the_time_limit_stops_the_program_and_says_so(tmp_path: Path) -> None:
 
 
 def test_a_program_that_ignores_its_time_limit_is_killed(tmp_path: Path) -> None:
-    # The first that is long enough for it to begin and to stop listening, which takes longer on a busy machine.
-    for limit in (1, 5, 30):
-        folder = attempt(tmp_path / str(limit), IGNORES_TERM, time_limit_seconds=limit, grace_seconds=0.2)
-        finish(agent(folder))
-        if (folder / "started").exists():
-            break
-    ending = read(folder / "exit.json")
+    attempt(tmp_path, IGNORES_TERM, time_limit_seconds=0.1, grace_seconds=0.2)
+    StartsBeforeItsLimit(tmp_path, 0, NoSignals()).run()  # type: ignore[arg-type]
+    ending = read(tmp_path / "exit.json")
     assert ending["timed_out"] and ending["signal"] == 9
 
 
 def test_what_the_program_leaves_running_is_killed_with_it(tmp_path: Path) -> None:
     leaves_a_child = (
         "import subprocess, sys\n"
-        "child = subprocess.Popen([sys.executable, '-S', '-c', 'import time; time.sleep(300)'])\n"
+        f"child = subprocess.Popen([sys.executable, '-S', '-c', 'import time; time.sleep({STAYS_SECONDS})'])\n"
         "open('child', 'w').write(str(child.pid))"
     )
     finish(agent(attempt(tmp_path, leaves_a_child)))
     pid = int((tmp_path / "child").read_text())
-    until(lambda: Process.at(pid) is None)
+    wait_until(lambda: Process.at(pid) is None, "the child that the program left to be killed")
 
 
 def test_the_program_gets_the_environment_of_its_job(tmp_path: Path) -> None:

@@ -5,56 +5,65 @@ from __future__ import annotations
 import json
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.workers.trainings import lines, metrics, records, run_json, start, train, weights
+from tests.workers.trainings import lines, metrics, records, run_json, weights
 from workers.config import TaskConfig
 from workers.records import Population, RecordWriter, Status
-from workers.tasks import make
+from workers.tasks import TASKS, Example, Score, make
 from workers.train import main
 
-BROKEN_REWARD = """
-import sys
-from workers import tasks, train
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning")
 
-class Broken(tasks.TASKS["conciseness"]):
-    def score(self, example, completion):
-        if example.id == self.examples("train")[0].id:
-            raise ZeroDivisionError("no reward today")
+A_STEP = 32
+"""Rewards that a step of grpo-micro asks for."""
+
+
+class Broken(TASKS["conciseness"]):  # type: ignore[misc]
+    """A task whose reward fails on every prompt of the training set, none of which the evaluator meets."""
+
+    def score(self, example: Example, completion: str) -> Score:
+        if example in self.examples("train"):
+            raise ZeroDivisionError(f"no reward for {example.id} today")
         return super().score(example, completion)
 
-tasks.TASKS["conciseness"] = Broken
-sys.exit(train.main(sys.argv[1:]))
-"""
+
+class Signals(TASKS["conciseness"]):  # type: ignore[misc]
+    """A task during whose second step of training the scheduler asks the run to end."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.asked = 0
+
+    def score(self, example: Example, completion: str) -> Score:
+        self.asked += example in self.examples("train")
+        if self.asked == A_STEP + 1:
+            signal.raise_signal(signal.SIGTERM)
+        return super().score(example, completion)
 
 
+@pytest.mark.usefixtures("signals_put_back")
 def test_es_reaches_its_end(tmp_path: Path) -> None:
     out = tmp_path / "out"
 
-    process = train(run_json(tmp_path, "es-micro", es={"iterations": 4}), out)
+    assert main([str(run_json(tmp_path, "es-micro", es={"iterations": 4, "population": 6})), "--out", str(out)]) == 0
 
-    assert process.returncode == 0, process.stderr
     assert records(out, Status)[-1].phase == "done"
     assert [m.step for m in metrics(out, "reward/mean")] == [0, 2, 4]
     assert [p.step for p in records(out, Population)] == [1, 2, 3, 4]
     assert 4 in weights(out)
 
 
-def test_sigterm_saves_a_checkpoint_and_exits_75(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("signals_put_back")
+def test_sigterm_saves_a_checkpoint_and_exits_75(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(TASKS, "conciseness", Signals)
     config = run_json(tmp_path, "grpo-micro", grpo={"max_steps": 100_000}, evaluation={"every": 0})
     out = tmp_path / "out"
-    with start(config, out) as process:
-        try:
-            assert process.stdout is not None
-            while not process.stdout.readline().startswith("step 2/"):
-                assert process.poll() is None
-            process.send_signal(signal.SIGTERM)
-            _, errors = process.communicate(timeout=600)
-        finally:
-            process.kill()
 
-    assert process.returncode == 75, errors
+    assert main([str(config), "--out", str(out)]) == 75
+
     (step,) = weights(out)
     last = records(out, Status)[-1]
     assert last.phase == "saving"
@@ -62,18 +71,21 @@ def test_sigterm_saves_a_checkpoint_and_exits_75(tmp_path: Path) -> None:
     assert (out / f"checkpoints/step-{step:06d}/trainer_state.json").is_file()
 
 
-def test_a_reward_that_fails_ends_the_run_and_names_its_prompt(tmp_path: Path) -> None:
-    # Every prompt of the training set is drawn before the fifty steps are over; the evaluator never meets this one.
-    config = run_json(tmp_path, "grpo-micro", grpo={"max_steps": 50}, evaluation={"every": 0})
+@pytest.mark.usefixtures("signals_put_back")
+def test_a_reward_that_fails_ends_the_run_and_names_its_prompt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(TASKS, "conciseness", Broken)
+    config = run_json(tmp_path, "grpo-micro", grpo={"max_steps": 2}, evaluation={"every": 0})
 
-    process = train(config, tmp_path / "out", program=("-c", BROKEN_REWARD))
+    assert main([str(config), "--out", str(tmp_path / "out")]) == 1
 
-    assert process.returncode == 1
-    assert "ZeroDivisionError: no reward today" in process.stderr
     last = records(tmp_path / "out", Status)[-1]
     assert last.phase == "failed"
-    assert "no reward today" in last.message
-    assert make(TaskConfig()).examples("train")[0].messages[-1]["content"] in last.message
+    examples = make(TaskConfig()).examples("train")
+    (failed,) = [example for example in examples if f"no reward for {example.id} today" in last.message]
+    assert f"the reward of the prompt {failed.messages[-1]['content']!r} ({failed.id}) failed twice" in last.message
+    assert f"ZeroDivisionError: no reward for {failed.id} today" in capsys.readouterr().err
 
 
 def test_a_bad_config_is_refused_with_every_problem_on_a_line(

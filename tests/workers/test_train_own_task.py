@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from tests.waiting import PATIENCE_SECONDS
+from tests.workers.tasks.own.clock import passing_the_limit
 from tests.workers.tasks.own.files import write
-from tests.workers.trainings import ENVIRONMENT, metrics, records, run_json, train
+from tests.workers.trainings import metrics, records, run_json
 from workers.records import Response, Status
 from workers.train import main
 
@@ -33,30 +35,30 @@ class Task:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An allowed one, for the trainings that this test starts too."""
+    """Return an allowed one."""
     allowed = tmp_path / "allowed"
     monkeypatch.setenv("ESWEB_TASK_PATHS", str(allowed))
-    monkeypatch.setitem(ENVIRONMENT, "ESWEB_TASK_PATHS", str(allowed))
     write(allowed, TASK)
     return allowed
 
 
-def config(tmp_path: Path, name: str, seconds: float = 10.0, **options: Any) -> Path:
+def config(tmp_path: Path, name: str, **options: Any) -> Path:
     """A preset's config with this task."""
     steps = (
-        {"es": {"iterations": 2, "population": 4, "prompts": 0}} if name == "es-micro" else {"grpo": {"max_steps": 2}}
+        {"es": {"iterations": 2, "population": 2, "prompts": 0}} if name == "es-micro" else {"grpo": {"max_steps": 2}}
     )
     path = run_json(tmp_path, name, **steps, evaluation={"every": 0})
-    task = {"name": "own", "reward_seconds": seconds, "options": {"path": "my_task:Task", "options": options}}
+    task = {"name": "own", "reward_seconds": PATIENCE_SECONDS, "options": {"path": "my_task:Task", "options": options}}
     path.write_text(json.dumps(json.loads(path.read_text()) | {"task": task}))
     return path
 
 
+@pytest.mark.usefixtures("signals_put_back")
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning")
 @pytest.mark.parametrize("name", ["es-micro", "grpo-micro"])
 def test_both_methods_and_the_evaluator_take_it(tmp_path: Path, folder: Path, name: str) -> None:
     out = tmp_path / "out"
-    process = train(config(tmp_path, name, letter="e"), out)
-    assert process.returncode == 0, process.stderr
+    assert main([str(config(tmp_path, name, letter="e")), "--out", str(out)]) == 0
     assert [m.step for m in metrics(out, "reward/long/mean")] == [0, 2]
     assert {r.prompt for r in records(out, Response)} == {"What colour is the snow?", "What colour is the coal?"}
     assert all(r.reward == r.text.count("e") for r in records(out, Response))
@@ -76,20 +78,27 @@ def test_what_does_not_fit_is_said_before_the_model_is_loaded(
 
 @pytest.mark.usefixtures("signals_put_back")
 @pytest.mark.parametrize(
-    ("bad", "said"),
+    ("bad", "reason"),
     [
         ("raise ValueError('no reward today')", "ValueError: no reward today"),
-        ("while True: pass", "it took longer than 3 s"),
+        ("LATE\nwhile True: pass", f"it took longer than {PATIENCE_SECONDS:g} s"),
     ],
 )
+@pytest.mark.usefixtures("folder")
 def test_a_reward_that_fails_twice_ends_the_run_with_prompt_and_traceback(
-    tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str], bad: str, said: str
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    bad: str,
+    reason: str,
 ) -> None:
-    path = config(tmp_path, "es-micro", seconds=3.0, letter="e", bad=bad)
+    monkeypatch.setattr("workers.tasks.own.process.TRACEBACK_SECONDS", PATIENCE_SECONDS)
+    bad = bad.replace("LATE", passing_the_limit(tmp_path / "late", monkeypatch))
+    path = config(tmp_path, "es-micro", letter="e", bad=bad)
     assert main([str(path), "--out", str(tmp_path / "out")]) == 1
     last = records(tmp_path / "out", Status)[-1]
     assert last.phase == "failed"
     assert "the reward of the prompt 'What colour is the grass?'" in last.message
-    assert said in last.message
+    assert reason in last.message
     log = capsys.readouterr().err
     assert "my_task.py" in log and "in score" in log

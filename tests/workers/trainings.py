@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.waiting import PATIENCE_SECONDS
 from tests.workers.attempts import ENV
 from workers.config import preset
 from workers.records import Checkpoint, Line, Metric, read, records_path
@@ -41,7 +42,7 @@ def train(config: Path, out: Path, *more: str, program: tuple[str, ...] = COMMAN
     """The command, run to its end."""
     with start(config, out, *more, program=program) as process:
         try:
-            output, errors = process.communicate(timeout=600)
+            output, errors = process.communicate(timeout=PATIENCE_SECONDS)
         finally:
             process.kill()
     return subprocess.CompletedProcess(process.args, process.returncode, output, errors)

@@ -16,14 +16,13 @@ import httpx
 
 from tests.clusters.ray.installed import HERE, python
 from tests.clusters.ray.sessions import end_session
-from tests.clusters.slurm.daemons import Daemons, end_all_with, soon
+from tests.clusters.slurm.daemons import Daemons, end_all_with
 from tests.ports import unused_port
+from tests.waiting import PATIENCE_SECONDS, wait_until
 from workers.attempt import Process, read_json, write_json
 
 CPUS, GPUS = 8, 2
 """More cores than the machine has: small programs wait most of the time."""
-UP_SECONDS = 600.0
-END_SECONDS = 90.0
 STORE_BYTES = 80 * 2**20
 """Of shared memory, the least that Ray takes."""
 ENDED = ("SUCCEEDED", "FAILED", "STOPPED")
@@ -98,12 +97,17 @@ class RayHead:
         for job in self._open():
             self.ask("POST", f"/api/jobs/{job['submission_id']}/stop")
         # One that waits for more than there is cannot be stopped, and takes nothing.
-        soon(lambda: not [job for job in self._open() if job["status"] == "RUNNING"], END_SECONDS)
+        wait_until(
+            lambda: not [job for job in self._open() if job["status"] == "RUNNING"],
+            "every running Ray job to end",
+            details=self._open,
+        )
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
         """What the dashboard answers. Raises httpx.HTTPError."""
         token = {"Authorization": f"Bearer {self.token_file.read_text()}"}
-        answer = httpx.request(method, self.address + path, json=body, headers=token, timeout=60, trust_env=False)
+        address = self.address + path
+        answer = httpx.request(method, address, json=body, headers=token, timeout=PATIENCE_SECONDS, trust_env=False)
         answer.raise_for_status()
         return answer.json()
 
@@ -125,10 +129,7 @@ class RayHead:
             )
         if (first := Process.at(begun.pid)) is not None:
             write_json(self.root / "session.json", asdict(first))
-        try:
-            said, _ = begun.communicate(timeout=UP_SECONDS)
-        except subprocess.TimeoutExpired as error:
-            raise CannotStart(f"not in {UP_SECONDS:g} s: {self.daemons.last_words('start')}") from error
+        said, _ = begun.communicate(timeout=PATIENCE_SECONDS)
         if begun.returncode:
             raise CannotStart(self.daemons.last_words("start"))
         return dict(json.loads(said.splitlines()[-1]))
@@ -137,9 +138,11 @@ class RayHead:
         return [job for job in self.ask("GET", "/api/jobs/") if job["status"] not in ENDED]
 
     def _await_answer(self) -> None:
-        if not soon(self._answers, UP_SECONDS):
-            words = self.daemons.last_words("session_latest/logs/dashboard")
-            raise CannotStart(f"the dashboard does not answer after {UP_SECONDS:g} s: {words}")
+        wait_until(
+            self._answers,
+            "the Ray dashboard to answer",
+            details=lambda: self.daemons.last_words("session_latest/logs/dashboard"),
+        )
 
     def _answers(self) -> bool:
         try:

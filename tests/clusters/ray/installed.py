@@ -1,6 +1,6 @@
 """Ray in an environment of its own, pinned with hashes: 300 MB that neither web nor worker nor any other test needs.
 
-It is kept in the cache folder (ESWEB_CACHE, else that of the tests); only the first time needs a network. `make lock`
+It is kept in the cache folder ($ESWEB_CACHE, or ~/.cache/esweb); only the first time needs a network. `make lock`
 renews `ray.lock` from `ray.in`.
 """
 
@@ -11,10 +11,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.tools import not_installed
+from tests.waiting import PATIENCE_SECONDS
+from workers.config.cache import cache_folder
+
 HERE = Path(__file__).parent
-ROOT = HERE.parents[2]
 LOCK = HERE / "ray.lock"
-INSTALL_SECONDS = 900
 
 
 class CannotInstall(Exception):
@@ -31,7 +33,7 @@ def missing() -> str:
     if sys.platform != "linux":
         return "a Ray of one's own needs Linux"
     if not _done().exists() or _done().read_bytes() != LOCK.read_bytes():
-        return "Ray is not installed: `python -m tests.clusters.ray install` does it (.ci/run has it done)"
+        return not_installed("Ray")
     return ""
 
 
@@ -49,7 +51,7 @@ def install() -> None:
 
 
 def _folder() -> Path:
-    return Path(os.environ.get("ESWEB_CACHE", ROOT / ".pytest_cache" / "esweb")) / "peers" / "ray"
+    return cache_folder() / "peers" / "ray"
 
 
 def _done() -> Path:
@@ -58,7 +60,7 @@ def _done() -> Path:
 
 def _run(argv: list[str]) -> None:
     try:
-        subprocess.run(argv, check=True, capture_output=True, text=True, timeout=INSTALL_SECONDS, env=_environment())
+        subprocess.run(argv, check=True, capture_output=True, text=True, timeout=PATIENCE_SECONDS, env=_environment())
     except (OSError, subprocess.SubprocessError) as error:
         said = getattr(error, "stderr", None) or error
         raise CannotInstall(f"Ray cannot be installed: {' '.join(str(said).split())[:500]}") from error

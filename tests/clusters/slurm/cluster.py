@@ -14,11 +14,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.clusters.slurm.config import GPUS, NODES, Ports, gres_conf, slurm_conf, slurmdbd_conf
-from tests.clusters.slurm.daemons import Daemons, end_all_with, soon
+from tests.clusters.slurm.daemons import Daemons, end_all_with
+from tests.tools import not_installed
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 PROGRAMS = ("slurmctld", "slurmd", "sbatch", "squeue", "scancel", "scontrol", "munged")
 ACCOUNTING_PROGRAMS = ("slurmdbd", "sacctmgr", "sacct", "mariadbd", "mariadb-install-db")
-UP_SECONDS = 120.0
+PATIENT_SECONDS, SILENCE_SECONDS = 60, 4
+"""MessageTimeout of the servers and the tests' own questions, and of esweb's: that of a frozen controller passes."""
 NULL = (1, 3)
 """Major and minor number of /dev/null."""
 
@@ -29,11 +32,7 @@ def missing(accounting: bool = False) -> str:
         return "a Slurm of one's own needs Linux and root"
     wanted = PROGRAMS + (ACCOUNTING_PROGRAMS if accounting else ())
     absent = [name for name in wanted if shutil.which(name) is None]
-    return f"Slurm is not installed: no {', '.join(absent)} (.ci/run installs it)" if absent else ""
-
-
-class CannotStart(Exception):
-    """A server of the cluster did not come up; the message holds its last words."""
+    return not_installed("Slurm", f" (no {', '.join(absent)})") if absent else ""
 
 
 class SlurmCluster:
@@ -41,11 +40,11 @@ class SlurmCluster:
 
     def __init__(self, root: Path, accounting: bool = False) -> None:
         self.root, self.accounting = root, accounting
-        self.conf = root / "slurm.conf"
+        self.conf, self.servers_conf = root / "clients.conf", root / "slurm.conf"
         self.daemons = Daemons(root)
 
     def up(self) -> None:
-        """Starts what does not run yet and waits until all nodes are idle. Raises CannotStart."""
+        """Starts what does not run yet and waits until all nodes are idle."""
         self._write()
         socket, log = self.root / "munge.sock", self.root / "munge"
         files = (f"--key-file={log}/key", f"--pid-file={log}/pid", f"--log-file={log}/log", f"--seed-file={log}/seed")
@@ -64,20 +63,21 @@ class SlurmCluster:
             self.daemons.send("slurmctld", signal.SIGCONT)
             self.cancel_all()
         for name in sorted(self.daemons.names(), key=_last_first):
-            self.daemons.stop(name)
-        end_all_with(f"SLURM_CONF={self.conf}")
+            self.daemons.stop(name, signal.SIGKILL)
+        for conf in (self.conf, self.servers_conf):
+            end_all_with(f"SLURM_CONF={conf}")
         shutil.rmtree(self.root, ignore_errors=True)
 
-    def ask(self, *argv: str, text: str = "", timeout: float = 60.0) -> str:
+    def ask(self, *argv: str, text: str = "") -> str:
         """What a client of Slurm prints, which reads `text`. Raises CalledProcessError."""
         asked = subprocess.run(
-            argv, env=self.env(), input=text, capture_output=True, text=True, check=True, timeout=timeout
+            argv, env=self.env(), input=text, capture_output=True, text=True, check=True, timeout=PATIENCE_SECONDS
         )
         return asked.stdout
 
     def env(self) -> dict[str, str]:
-        """For clients of this cluster."""
-        return {**os.environ, "SLURM_CONF": str(self.conf)}
+        """Return the environment of the servers and of the tests' own questions, which wait long for an answer."""
+        return {**os.environ, "SLURM_CONF": str(self.servers_conf)}
 
     def start_controller(self) -> None:
         """Starts slurmctld and waits until it answers."""
@@ -99,11 +99,11 @@ class SlurmCluster:
         """Waits until the controller has written what it knows of a job: a moment after its start it may not have."""
         since = time.time_ns()
         self.ask("scontrol", "update", f"JobId={job}", "Comment=written")
-        assert soon(lambda: self._has_written_since(since), UP_SECONDS), "the controller has not written its state"
+        wait_until(lambda: self._has_written_since(since), f"the Slurm controller to write its state of job {job}")
 
     def save_state(self) -> None:
         """Keeps what the controller has written of its jobs, once it has written something."""
-        assert soon(self._has_kept_state, UP_SECONDS), "the controller has not written its state"
+        wait_until(self._has_kept_state, "the Slurm controller to have written the state of its jobs")
 
     def go_back(self) -> None:
         """kill -9 of the controller, which comes back with the state that was kept: jobs since then it has lost."""
@@ -150,8 +150,9 @@ class SlurmCluster:
     def cancel_all(self) -> None:
         """Ends every job, at once, and waits for that."""
         for options in (("--signal=KILL", "--full"), ()):
-            subprocess.run(("scancel", "--me", *options), env=self.env(), capture_output=True, timeout=60, check=False)
-        soon(lambda: not self.ask("squeue", "-h", "-o", "%i"), UP_SECONDS)
+            argv = ("scancel", "--me", *options)
+            subprocess.run(argv, env=self.env(), capture_output=True, timeout=PATIENCE_SECONDS, check=False)
+        wait_until(lambda: not self.ask("squeue", "-h", "-o", "%i"), "every Slurm job to end", details=self.told)
 
     def _write(self) -> None:
         for folder in ("munge", "state", "spool"):
@@ -170,7 +171,8 @@ class SlurmCluster:
         accounts = self.root / "slurmdbd.conf"
         accounts.write_text(slurmdbd_conf(self.root, ports))
         accounts.chmod(0o600)
-        self.conf.write_text(slurm_conf(self.root, ports, self.accounting))
+        self.servers_conf.write_text(slurm_conf(self.root, ports, self.accounting, PATIENT_SECONDS))
+        self.conf.write_text(slurm_conf(self.root, ports, self.accounting, SILENCE_SECONDS))
 
     def _start_accounting(self) -> None:
         data, socket = self.root / "mysql", self.root / "mysql.sock"
@@ -222,10 +224,8 @@ class SlurmCluster:
         done = subprocess.run(argv, env=self.env(), stdin=subprocess.DEVNULL, capture_output=True, check=False)
         return done.returncode == 0
 
-    def _await(self, name: str, holds: Callable[[], bool]) -> None:
-        if not soon(holds, UP_SECONDS):
-            words = self.daemons.last_words(name)
-            raise CannotStart(f"{name} is not ready after {UP_SECONDS:g} s: {words}\n{self.told()}")
+    def _await(self, name: str, is_ready: Callable[[], bool]) -> None:
+        wait_until(is_ready, f"{name} to be ready", details=lambda: f"{self.daemons.last_words(name)}\n{self.told()}")
 
 
 def _last_first(name: str) -> int:

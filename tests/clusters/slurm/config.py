@@ -26,21 +26,25 @@ class Ports:
         return cls(unused_port(), unused_port(), tuple(unused_port() for _ in range(NODES)))
 
 
-def slurm_conf(root: Path, ports: Ports, accounting: bool) -> str:
-    """slurm.conf. Four partitions: `low` is preempted by `high` at once, `lowgrace` after five seconds."""
+def slurm_conf(root: Path, ports: Ports, accounting: bool, message_seconds: int) -> str:
+    """Return slurm.conf. Four partitions: `low` is preempted by `high` at once, `lowgrace` after five seconds.
+
+    message_seconds: how long clients and servers wait for each other's answers.
+    """
     host = socket.gethostname().partition(".")[0]
     node = f"NodeHostname={host} NodeAddr=127.0.0.1"
     return "\n".join(
         [
             *_who_and_where(root, ports, host),
             *_what_is_quick(),
+            f"MessageTimeout={message_seconds}",
             *(_accounting(root, ports) if accounting else ["AccountingStorageType=accounting_storage/none"]),
             f"NodeName=DEFAULT CPUs={CORES} Boards=1 SocketsPerBoard=1 CoresPerSocket={CORES} ThreadsPerCore=1 "
             f"RealMemory={MEMORY_MB} Gres=gpu:{GPUS} State=UNKNOWN",
             *(f"NodeName=n{i} {node} Port={port}" for i, port in enumerate(ports.nodes, 1)),
             f"PartitionName=DEFAULT Nodes=n[1-{NODES}] MaxTime=INFINITE DefaultTime=60 State=UP",
             "PartitionName=main Default=YES PriorityTier=10 PreemptMode=OFF",
-            "PartitionName=short PriorityTier=10 PreemptMode=OFF MaxTime=5",
+            "PartitionName=short PriorityTier=10 PreemptMode=OFF MaxTime=60",
             "PartitionName=low PriorityTier=1 PreemptMode=REQUEUE GraceTime=0",
             "PartitionName=lowgrace PriorityTier=1 PreemptMode=REQUEUE GraceTime=5",
             "PartitionName=high PriorityTier=100 PreemptMode=OFF",
@@ -104,11 +108,11 @@ def _what_is_quick() -> list[str]:
         "SelectType=select/cons_tres",
         "SelectTypeParameters=CR_Core_Memory",
         "SchedulerType=sched/backfill",
-        "SchedulerParameters=bf_interval=2,sched_interval=2,batch_sched_delay=0,sched_min_interval=0",
+        # As many jobs in one pass as any test has waiting.
+        "SchedulerParameters=bf_interval=1,sched_interval=1,batch_sched_delay=0,sched_min_interval=0,"
+        "default_queue_depth=1000,bf_max_job_test=1000",
         "JobAcctGatherType=jobacct_gather/linux",
         "JobAcctGatherFrequency=5",
-        # A controller of a busy machine may be held up for seconds.
-        "MessageTimeout=4",
         "MinJobAge=300",
         # From SIGTERM to SIGKILL: on a busy machine a program needs some of it to save its checkpoint.
         "KillWait=10",
@@ -117,7 +121,7 @@ def _what_is_quick() -> list[str]:
         "SlurmctldTimeout=10",
         # A job whose end the controller forgot as it was killed is missed after some of these; a node of a busy machine
         # must not be taken for lost meanwhile.
-        "SlurmdTimeout=10",
+        "SlurmdTimeout=30",
         "InactiveLimit=0",
         "ReturnToService=2",
         "JobRequeue=1",

@@ -6,14 +6,12 @@ import contextlib
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from tests.waiting import PATIENCE_SECONDS, wait_until
 from workers.attempt import Process, read_json, write_json
-
-PATIENCE_SECONDS = 30.0
 
 
 class Daemons:
@@ -61,11 +59,10 @@ class Daemons:
             process.send(number)
 
     def stop(self, name: str, number: signal.Signals = signal.SIGTERM) -> None:
-        """Ends it and waits for that; kills it where it does not hear."""
+        """Signal that process, and wait until it has ended."""
         self.send(name, signal.SIGCONT)
         self.send(name, number)
-        if not soon(lambda: not self.is_running(name), PATIENCE_SECONDS):
-            self.send(name, signal.SIGKILL)
+        wait_until(lambda: not self.is_running(name), f"{name} to end", details=lambda: self.last_words(name))
         if child := self._children.pop(name, None):
             child.wait(PATIENCE_SECONDS)
         self._file(name).unlink(missing_ok=True)
@@ -101,13 +98,3 @@ def _our_line() -> set[int]:
         line.add(pid)
         pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     return line
-
-
-def soon(holds: Callable[[], bool], seconds: float) -> bool:
-    """Waits until it holds; False where it does not in that time."""
-    deadline = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.03)
-    return True

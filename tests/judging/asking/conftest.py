@@ -12,12 +12,13 @@ from judging.models import Rubric, Tournament
 from runs.models import Experiment
 from tests.fakes.judge_server import JudgeServer
 from tests.judging.rounds import held
+from tests.waiting import PATIENCE_SECONDS
 
 
 @pytest.fixture(autouse=True)
 def redis_may_be_slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """On a busy machine it answers later than a site waits for it."""
-    monkeypatch.setattr(limits, "ANSWER_SECONDS", 60.0)
+    monkeypatch.setattr(limits, "ANSWER_SECONDS", PATIENCE_SECONDS)
     limits._valkey.cache_clear()
     yield
     limits._valkey.cache_clear()

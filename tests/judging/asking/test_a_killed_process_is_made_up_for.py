@@ -18,9 +18,8 @@ from judging import asking
 from judging.models import Assignment, Call, Judge, Rubric, Tournament, Verdict
 from tests.fakes.judge_server import Act, Asked, JudgeServer, longer
 from tests.judging.judges import judge_at, on, worked
-from tests.workers.attempts import until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
-PATIENCE_SECONDS = 240.0
 MANAGE_PY = Path(__file__).parents[3] / "manage.py"
 
 
@@ -57,11 +56,12 @@ def test_after_a_kill_the_missing_calls_are_made(
     command = [sys.executable, str(MANAGE_PY), "judges", "work", str(assignment.pk)]
     ours = connected()
     with subprocess.Popen(command, env=environment()) as process:
-        until(lambda: len(server.asked) >= 6 or process.poll() is not None, PATIENCE_SECONDS)
+        wait_until(lambda: len(server.asked) >= 6 or process.poll() is not None, "six calls of the judge")
         process.send_signal(signal.SIGKILL)
     killed.set()
     # What it had sent to either server may still be on its way.
-    until(lambda: server.is_left_alone and connected() <= ours)
+    wait_until(lambda: server.is_left_alone, "the killed process to be disconnected from the judge's server")
+    wait_until(lambda: connected() <= ours, "the killed process to be disconnected from the database")
     before = asking.standing(assignment)
     asked = len(server.asked)
     assert process.returncode == -signal.SIGKILL and 1 <= before.ended < asked <= before.planned

@@ -17,6 +17,7 @@ from judging.asking.limits import Limits
 from judging.models import Assignment, Call, Rubric, Tournament, Verdict
 from tests.fakes.judge_server import KEY, Act, Asked, JudgeServer, longer, verdict
 from tests.judging.judges import judge_at, on, worked
+from tests.waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.django_db
 QUESTIONS = 16
@@ -151,11 +152,11 @@ def test_a_cancel_is_heard_in_the_middle(
             is_cancelled.set()
         # The other call would be followed by more while this one is at it.
         elif asked.number > 10:
-            is_cancelled.wait(60)
+            is_cancelled.wait(PATIENCE_SECONDS)
         return longer(asked)
 
     server.act = cancelled_at_the_tenth
-    assert asking.work(assignment, 5.0) is None
+    assert asking.work(assignment, PATIENCE_SECONDS) is None
     assert 11 <= len(server.asked) <= 12 and asking.standing(assignment).left == QUESTIONS - len(server.asked)
     assert Verdict.objects.count() == len(server.asked)
     with pytest.raises(asking.CannotAsk, match="only one that is running can become paused"):

@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
@@ -27,6 +28,7 @@ from judging.model_judge import (
 from judging.model_judge.client import Client
 from judging.votes import Outcome
 from tests.fakes.judge_server import KEY, Act, JudgeServer, verdict
+from tests.waiting import PATIENCE_SECONDS
 
 RUBRIC = Rubric("helpfulness", "Which helps more.")
 ASKED = request("gpt", RUBRIC, Pair("What is red?", "A colour.", "Red."), Sampling())
@@ -41,7 +43,7 @@ def server() -> Iterator[JudgeServer]:
 
 @pytest.fixture(scope="module")
 def client(server: JudgeServer) -> Iterator[Client]:
-    with Client(Server(server.url, KEY, HERE, seconds=60.0)) as made:
+    with Client(Server(server.url, KEY, HERE, seconds=PATIENCE_SECONDS)) as made:
         yield made
 
 
@@ -108,7 +110,7 @@ def test_errors_are_told_apart_and_asked_once(
 
 
 def test_an_answer_that_does_not_come_in_time_is_given_up(server: JudgeServer) -> None:
-    server.act = lambda _: Act(seconds=3.0)
+    server.act = lambda _: Act(seconds=PATIENCE_SECONDS)
     with Client(Server(server.url, KEY, HERE, seconds=0.5)) as hasty, pytest.raises(Unwell, match="timed out"):
         hasty.ask(ASKED)
 
@@ -125,25 +127,25 @@ def test_a_busy_server_says_how_long_to_wait(
     assert raised.value.seconds == seconds
 
 
-def test_an_answer_that_drips_ends_in_time(server: JudgeServer) -> None:
+def test_an_answer_that_drips_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    is_late, is_over = threading.Event(), threading.Event()
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + 2 * PATIENCE_SECONDS * is_late.is_set())
+    monkeypatch.setattr("judging.model_judge.wire.time", clock)
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def drip() -> None:
             connection = listening.accept()[0]
             with connection:
-                connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n")
-                for _ in range(1000):
-                    try:
-                        connection.sendall(b" ")
-                    except OSError:
-                        return
-                    time.sleep(0.05)
+                connection.recv(1)
+                is_late.set()
+                connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n ")
+                is_over.wait(PATIENCE_SECONDS)
 
         threading.Thread(target=drip, daemon=True).start()
-        url, begun = f"http://127.0.0.1:{listening.getsockname()[1]}/v1", time.monotonic()
-        with Client(Server(url, KEY, HERE, seconds=3.0)) as client, pytest.raises(Unwell, match="did not end in time"):
+        slow = Server(f"http://127.0.0.1:{listening.getsockname()[1]}/v1", KEY, HERE, seconds=PATIENCE_SECONDS)
+        with Client(slow) as client, pytest.raises(Unwell, match="did not end in time"):
             client.ask(ASKED)
-        assert time.monotonic() - begun < 30
+        is_over.set()
 
 
 def test_nobody_there_costs_nothing_and_a_lost_answer_may() -> None:

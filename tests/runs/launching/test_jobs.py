@@ -14,7 +14,8 @@ from esweb.celery import app
 from runs import jobs
 from runs.models import Attempt, Cluster, Experiment, Run
 from tests.runs.clusters import Small, attempt_of, tick_until
-from tests.workers.attempts import RUNS_LONG, until
+from tests.waiting import wait_until
+from tests.workers.attempts import RUNS_LONG
 from workers.config import preset
 from workers.executors.states import State
 
@@ -89,7 +90,7 @@ def test_the_jobs_carry_a_run_from_launch_to_cancel(
         jobs.cancel_attempt(pk)
         return attempt_of(run).state == State.CANCELLED.value
 
-    until(is_cancelled)
+    wait_until(is_cancelled, "the attempt to be cancelled")
     with django_capture_on_commit_callbacks(execute=True):
         jobs.cancel_run(run)
     assert len(enqueued) == 2
@@ -108,7 +109,7 @@ def test_a_tick_by_its_job_is_a_tick(experiment: Experiment, small: Small, local
         jobs.tick_cluster(local.pk)
         return attempt_of(run).state == State.SUCCEEDED.value
 
-    until(is_done)
+    wait_until(is_done, "the run to succeed")
 
 
 def test_all_jobs_are_known_limited_and_acknowledged_late() -> None:

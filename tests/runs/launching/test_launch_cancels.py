@@ -12,7 +12,8 @@ import pytest
 from runs import launch
 from runs.models import Cluster, Experiment, Run
 from tests.runs.clusters import Small, attempt_of, quicken, run_of, tick_until, ticked
-from tests.workers.attempts import CHECKPOINTS, IGNORES_TERM, RUNS_LONG, until
+from tests.waiting import wait_until
+from tests.workers.attempts import CHECKPOINTS, IGNORES_TERM, RUNS_LONG, STAYS_SECONDS
 from workers.executors.base import Ambiguous, Unreachable
 from workers.executors.states import State
 from workers.executors.tickets import Tickets
@@ -26,7 +27,7 @@ def _running(experiment: Experiment, small: Small, program: str) -> Run:
     small.program = program
     run = run_of(experiment)
     attempt = tick_until(run, State.RUNNING.value)
-    until((attempt.directory / "started").exists)
+    wait_until((attempt.directory / "started").exists, "the program to start")
     return run
 
 
@@ -57,7 +58,7 @@ def test_of_two_that_are_cancelled_at_once_the_one_that_waits_never_starts(
     small.program = CHECKPOINTS
     first = run_of(experiment, cores=2)
     attempt = tick_until(first, State.RUNNING.value)
-    until((attempt.directory / "started").exists)
+    wait_until((attempt.directory / "started").exists, "the program to start")
     waiting = run_of(experiment, cores=2)
     tick_until(waiting, State.QUEUED.value)
     cancel, asked = small.cancel, list[str]()
@@ -67,7 +68,7 @@ def test_of_two_that_are_cancelled_at_once_the_one_that_waits_never_starts(
         asked.append(key)
         cancel(key, grace_seconds)
         if key == attempt.key:
-            until(lambda: (seen := small.poll([key])[key]) and seen.state.is_final)
+            wait_until(lambda: (seen := small.poll([key])[key]) and seen.state.is_final, "the first job to end")
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(small, "cancel", cancel_and_let_the_next_begin)
@@ -146,7 +147,7 @@ def test_a_stranger_with_the_recorded_pid_lives_on(experiment: Experiment, small
     ticket = queue.get(attempt_of(run).key)
     assert ticket is not None and ticket.owner is not None
     agent = ticket.owner
-    with subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(300)"]) as stranger:
+    with subprocess.Popen([sys.executable, "-S", "-c", f"import time; time.sleep({STAYS_SECONDS})"]) as stranger:
         with queue.lock():
             queue.put(replace(ticket, owner=replace(agent, pid=stranger.pid)))
         launch.request_cancel(run)
@@ -154,4 +155,4 @@ def test_a_stranger_with_the_recorded_pid_lives_on(experiment: Experiment, small
         assert stranger.poll() is None
         stranger.kill()
     agent.send(signal.SIGKILL)
-    until(lambda: not agent.is_alive())
+    wait_until(lambda: not agent.is_alive(), "the agent to end")

@@ -13,7 +13,8 @@ from runs.launch import CannotMove
 from runs.models import Attempt, Cluster, Experiment, Run
 from tests.runs.clusters import Small, attempt_of, quicken, run_of, tick_until
 from tests.runs.launching.test_sweeps import sweep_of
-from tests.workers.attempts import CHECKPOINTS, until
+from tests.waiting import wait_until
+from tests.workers.attempts import CHECKPOINTS
 from workers.config import ConfigError
 from workers.executors.base import Unreachable
 from workers.executors.states import State
@@ -56,7 +57,7 @@ def test_a_run_that_waits_moves_to_another_cluster_once(
     with pytest.raises(CannotMove, match="on its way to another place"):
         launch.move_to(run, "far", ada)
     jobs.cancel_attempt(attempt_of(run).pk)
-    until(lambda: tick_all() and attempt_of(run).n == 2)
+    wait_until(lambda: tick_all() and attempt_of(run).n == 2, "attempt 2 on the other cluster")
     for _ in range(3):
         tick_all()
     first, second = run.attempts.order_by("n")
@@ -80,7 +81,7 @@ def test_nothing_moves_while_the_cluster_where_it_is_does_not_answer(
         for _ in range(3):
             tick_all()
         assert run.attempts.count() == 1
-    until(lambda: tick_all() and run.attempts.count() == 2)
+    wait_until(lambda: tick_all() and run.attempts.count() == 2, "attempt 2 on the other cluster")
 
 
 def test_two_ticks_at_once_make_one_attempt(
@@ -109,7 +110,7 @@ def test_a_held_run_leaves_its_queue_and_comes_back_when_it_is_released(
 ) -> None:
     run = waiting(experiment)
     launch.hold(run, ada)
-    until(lambda: tick_all() and attempt_of(run).hold == "person")
+    wait_until(lambda: tick_all() and attempt_of(run).hold == "person", "the run to be held")
     for _ in range(3):
         tick_all()
     held = attempt_of(run)

@@ -13,8 +13,7 @@ from runs.launch import pinning
 from runs.launch.cluster_config import complaints
 from runs.launch.submitting import spec_of
 from runs.models import Experiment
-from tests.runs.clusters import Small, attempt_of, run_of, tick_until, ticked
-from tests.workers.attempts import until
+from tests.runs.clusters import Small, attempt_of, run_of, tick_until, tick_until_true
 from workers.code import PACKAGE, code_of, fingerprint, unpacked
 from workers.executors.states import State
 
@@ -80,7 +79,7 @@ def test_an_attempt_by_itself_runs_the_code_of_the_one_before_and_a_persons_that
     launch.submit(attempt_of(run))
     tick_until(run, State.FAILED.value)
     (package / "train.py").write_text("pass\n")
-    until(lambda: ticked(run).n == 2)
+    tick_until_true(run, "attempt 2", lambda a: a.n == 2)
     tick_until(run, State.FAILED.value)
     launch.submit(launch.resume(run))
     first, second, third = run.attempts.order_by("n")

@@ -15,7 +15,7 @@ from runs import jobs, launch
 from runs.launch import pinning, purging
 from runs.models import Attempt, Experiment, Run
 from tests.runs.clusters import Small, attempt_of, run_of
-from tests.workers.attempts import PATIENCE_SECONDS
+from tests.waiting import PATIENCE_SECONDS, wait_until
 from workers.code import fingerprint, unpacked
 from workers.executors.states import State
 
@@ -82,12 +82,20 @@ def test_a_launch_that_chooses_code_at_this_moment_keeps_it(
     launching.start()
     assert chosen.wait(PATIENCE_SECONDS)
     purging_it.start()
-    purging_it.join(0.3)
-    assert purging_it.is_alive()
+    wait_until(is_a_lock_awaited, "the purge to wait for the launch")
     go_on.set()
     for thread in (launching, purging_it):
         thread.join(PATIENCE_SECONDS)
     assert (root / GONE).is_dir() and not (root / RAN).exists()
+
+
+def is_a_lock_awaited() -> bool:
+    with connection.cursor() as sql:
+        sql.execute(
+            "SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = database"
+            " WHERE locktype = 'advisory' AND NOT granted AND datname = current_database()"
+        )
+        return sql.fetchone() == (1,)
 
 
 def alone(what: object) -> None:

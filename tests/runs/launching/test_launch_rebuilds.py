@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,8 @@ from runs.models import Cluster, Experiment, Rebuild, Run
 from tests.runs.clusters import Small, attempt_of, tick_until
 from tests.runs.launching.test_launch_resumes import ended
 from tests.runs.recording import lines
-from tests.workers.attempts import RUNS_LONG, until
+from tests.waiting import wait_until
+from tests.workers.attempts import RUNS_LONG
 from workers import records
 from workers.attempt import owner
 from workers.config import preset
@@ -53,8 +55,17 @@ def ticked(rebuild: Rebuild) -> Rebuild:
 
 
 def tick_rebuild(rebuild: Rebuild, state: State) -> Rebuild:
-    found: Rebuild = until(lambda: (now := ticked(rebuild)).state == state.value and now)
-    return found
+    return tick_rebuild_until(rebuild, f"the rebuild to be {state.value}", lambda r: r.state == state.value)
+
+
+def tick_rebuild_until(rebuild: Rebuild, awaited: str, is_true: Callable[[Rebuild], object]) -> Rebuild:
+    """Tick until `is_true` of the rebuild, and return it. `awaited`: see `wait_until`."""
+
+    def newest_if_true() -> Rebuild | None:
+        newest = ticked(rebuild)
+        return newest if is_true(newest) else None
+
+    return wait_until(newest_if_true, awaited, details=lambda: Rebuild.objects.values().get(pk=rebuild.pk))
 
 
 def rebuilt(run: Run, step: int) -> Rebuild:
@@ -75,7 +86,7 @@ def test_the_job_is_the_replay_of_that_step_without_a_gpu(run: Run, small: Small
 def test_it_tells_how_far_it_is_and_what_came_of_it(run: Run, small: Small) -> None:
     (run.root / "wait").mkdir(parents=True)
     rebuild = launch.rebuild(run, 33, run.created_by)
-    until(lambda: ticked(rebuild).progress == 0.25)
+    tick_rebuild_until(rebuild, "a quarter of the progress", lambda r: r.progress == 0.25)
     assert not launch.is_ready(ticked(rebuild))
     (rebuild.directory / "go").touch()
     done = tick_rebuild(rebuild, State.SUCCEEDED)
@@ -169,7 +180,7 @@ def test_what_the_trainer_saved_is_rebuilt_to_the_bit(
     es = {**micro["es"], "iterations": 4, "population": 2, "checkpoint_every": 1}
     config = {**micro, "es": es, "evaluation": {"every": 0, "prompts": 2}}
     run = launch.create_run(experiment=experiment, person=experiment.owner, config=config)
-    first = tick_until(run, State.SUCCEEDED.value, State.FAILED.value, seconds=600)
+    first = tick_until(run, State.SUCCEEDED.value, State.FAILED.value)
     assert first.state == State.SUCCEEDED.value, first.reason
     # As if it had been lost after step 2: what came later is gone, and the next attempt makes it again.
     saved = {step: first.directory / "checkpoints" / f"step-{step:06d}" for step in (2, 3, 4)}
@@ -179,13 +190,13 @@ def test_what_the_trainer_saved_is_rebuilt_to_the_bit(
     _forget_the_end(run)
     second = launch.resume(Run.objects.get(pk=run.pk))
     assert second.resumed_step == 2
-    assert tick_until(run, State.SUCCEEDED.value, State.FAILED.value, seconds=600).state == State.SUCCEEDED.value
+    assert tick_until(run, State.SUCCEEDED.value, State.FAILED.value).state == State.SUCCEEDED.value
     resumed = {step: weights_sha256(second.directory / "checkpoints" / f"step-{step:06d}") for step in (3, 4)}
     assert resumed == {step: straight[step] for step in (3, 4)}
     shutil.rmtree(second.directory / "checkpoints" / "step-000003")
     ingest(second, 0, records.read(second.directory / "records.0.jsonl").lines)
     rebuild = launch.rebuild(run, 3, run.created_by)
-    done: Rebuild = until(lambda: (r := ticked(rebuild)).state in ("succeeded", "failed") and r, 120)
+    done = tick_rebuild_until(rebuild, "the end of the rebuild", lambda r: r.state in ("succeeded", "failed"))
     assert done.state == State.SUCCEEDED.value, done.reason
     assert done.sha256 == straight[3] == weights_sha256(done.folder)
     assert json.loads((done.folder / "es-state.json").read_text())["step"] == 3

@@ -11,9 +11,10 @@ from django.utils import timezone
 
 from runs import launch, reconcile
 from runs.models import Attempt, Cluster, Experiment, Origin, Run
-from tests.runs.clusters import Small, attempt_of, quicken, run_of, tick_until, ticked
+from tests.runs.clusters import Small, attempt_of, quicken, run_of, tick_until, tick_until_true, ticked
 from tests.runs.launching.test_launch_resumes import saved
-from tests.workers.attempts import RUNS_LONG, until
+from tests.waiting import PATIENCE_SECONDS, wait_until
+from tests.workers.attempts import RUNS_LONG
 from workers.executors.states import State
 
 BY_ITSELF = launch.restarting.RESTARTED_AFTER
@@ -52,7 +53,7 @@ def make_due(run: Run) -> None:
 def test_a_failing_program_is_started_as_often_as_its_budget_allows(experiment: Experiment, small: Small) -> None:
     small.program = "raise SystemExit(1)"
     run = run_of(experiment, restarts=2)
-    assert until(lambda: (a := ticked(run)).n == 3 and State(a.state).is_final and a)
+    tick_until_true(run, "the end of attempt 3", lambda a: a.n == 3 and State(a.state).is_final)
     attempts = list(run.attempts.order_by("n"))
     assert [a.origin for a in attempts] == [Origin.LAUNCH, Origin.RESTART, Origin.RESTART]
     assert small.submitted == [a.key for a in attempts]
@@ -97,7 +98,7 @@ def test_it_waits_longer_each_time_and_never_beyond_the_limit(
     for n, seconds in enumerate((5, 10, 12, 12), 1):
         assert words(run)[-1] == f"starts again by itself in {seconds} s: restart {n} of 4"
         # The wait begins when it is planned, a moment after the end.
-        assert seconds <= (wait_of(run) or 0) < seconds + 60
+        assert seconds <= (wait_of(run) or 0) < seconds + PATIENCE_SECONDS
         make_due(run)
         launch.restart_due(local)
         end(run)
@@ -133,8 +134,8 @@ def test_a_config_that_cannot_be_used_is_not_tried_again(experiment: Experiment,
 def test_who_stops_esweb_decides_what_goes_on(experiment: Experiment, small: Small) -> None:
     small.program = RUNS_LONG
     run = run_of(experiment, restarts=3)
-    until((tick_until(run, State.RUNNING.value).directory / "started").exists)
-    reconcile.interrupt_local(5.0)
+    wait_until((tick_until(run, State.RUNNING.value).directory / "started").exists, "the program to start")
+    reconcile.interrupt_local(PATIENCE_SECONDS)
     assert (attempt_of(run).state, attempt_of(run).restart_at) == (State.INTERRUPTED.value, None)
 
 

@@ -16,7 +16,8 @@ from runs.launch.submitting import spec_of
 from runs.models import Attempt, AttemptEvent, Experiment, Origin, Run
 from tests.runs.clusters import Small, attempt_of, run_of, tick_until, ticked
 from tests.runs.recording import lines
-from tests.workers.attempts import CHECKPOINTS, RUNS_LONG, until
+from tests.waiting import wait_until
+from tests.workers.attempts import CHECKPOINTS, RUNS_LONG
 from workers.attempt import CLOSED_EPOCH, lease, owner
 from workers.executors.states import State
 from workers.records import Checkpoint
@@ -149,7 +150,7 @@ def test_what_is_left_of_the_attempt_before_is_shut_out_first(experiment: Experi
     small.program = RUNS_LONG
     run = run_of(experiment)
     first = tick_until(run, State.RUNNING.value)
-    until((first.directory / "started").exists)
+    wait_until((first.directory / "started").exists, "the program to start")
     agent = owner(first.directory)
     assert agent is not None
     # The cluster has lost sight of it, wrongly: its agent lives on.
@@ -158,7 +159,7 @@ def test_what_is_left_of_the_attempt_before_is_shut_out_first(experiment: Experi
     small.before_submit = lambda: assert_closed(first)
     launch.resume(run)
     tick_until(run, State.QUEUED.value, State.RUNNING.value)
-    until(lambda: not agent.is_alive())
+    wait_until(lambda: not agent.is_alive(), "the agent of attempt 1 to end")
 
 
 def assert_closed(attempt: Attempt) -> None:
@@ -169,7 +170,7 @@ def test_a_resumed_run_runs_to_its_end(experiment: Experiment, small: Small) -> 
     small.program = CHECKPOINTS
     run = run_of(experiment)
     first = tick_until(run, State.RUNNING.value)
-    until((first.directory / "started").exists)
+    wait_until((first.directory / "started").exists, "the program to start")
     launch.request_cancel(run)
     tick_until(run, State.CANCELLED.value)
     run.refresh_from_db()

@@ -26,7 +26,7 @@ def test_a_micro_run_trains_to_its_end(
         "evaluation": {"every": 0, "prompts": 2},
     }
     run = launch.create_run(experiment=experiment, person=experiment.owner, config=config)
-    ended = tick_until(run, State.SUCCEEDED.value, State.FAILED.value, seconds=600)
+    ended = tick_until(run, State.SUCCEEDED.value, State.FAILED.value)
     assert ended.state == State.SUCCEEDED.value, ended.reason
     lines = records.read(ended.directory / "records.0.jsonl").lines
     told = lines[0].record

@@ -12,8 +12,9 @@ from django.utils import timezone
 
 from runs import launch
 from runs.models import Cluster, Experiment, Run
-from tests.runs.clusters import Small, attempt_of, quicken, run_of, tick_until, ticked
-from tests.workers.attempts import RUNS_LONG, until
+from tests.runs.clusters import Small, attempt_of, quicken, run_of, tick_until, tick_until_true, ticked
+from tests.waiting import PATIENCE_SECONDS
+from tests.workers.attempts import RUNS_LONG
 from workers.attempt import owner
 from workers.executors.base import Observation
 from workers.executors.states import State
@@ -32,11 +33,11 @@ def pass_unwatched(run: Run, time: timedelta) -> None:
 @pytest.fixture
 def running(experiment: Experiment, small: Small, local: Cluster) -> Iterator[Run]:
     """A run whose heart beats so seldom that the next ticks do not hear it."""
-    quicken(local, gone=60.0, beat_lost=60.0)
-    small.program, small.beat_seconds = RUNS_LONG, 60.0
+    quicken(local, gone=PATIENCE_SECONDS, beat_lost=PATIENCE_SECONDS)
+    small.program, small.beat_seconds = RUNS_LONG, PATIENCE_SECONDS
     run = run_of(experiment)
     tick_until(run, State.RUNNING.value)
-    until(lambda: ticked(run).heartbeat > 0)
+    tick_until_true(run, "the first heartbeat", lambda a: a.heartbeat > 0)
     agent = owner(attempt_of(run).directory)
     assert agent is not None
     yield run
@@ -63,7 +64,7 @@ def test_a_job_that_was_missing_for_a_moment_is_not_lost(running: Run, small: Sm
 def test_an_exit_record_may_still_be_on_its_way(
     running: Run, small: Small, local: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    quicken(local, exit_record=60.0)
+    quicken(local, exit_record=PATIENCE_SECONDS)
     ended = Observation(State.FAILED, "1", "exit 1")
     monkeypatch.setattr(small, "poll", lambda keys: dict.fromkeys(keys, ended))
     assert ticked(running).final_since_at is not None
@@ -72,7 +73,7 @@ def test_an_exit_record_may_still_be_on_its_way(
 
 
 def test_an_absence_that_is_watched_is_an_end(running: Run, small: Small, local: Cluster) -> None:
-    quicken(local, gone=5.0)
+    quicken(local, gone=1.0)
     shutil.rmtree(small.root)
     ticked(running)
     pass_unwatched(running, timedelta(hours=3))

@@ -16,8 +16,9 @@ from django.utils import timezone
 
 from runs import launch, reconcile
 from runs.models import Attempt, Cluster, Experiment, Run
-from tests.runs.clusters import Small, attempt_of, quicken, run_of, tick_until, ticked
-from tests.workers.attempts import CHECKPOINTS, IGNORES_TERM, RUNS_LONG, until
+from tests.runs.clusters import Small, attempt_of, quicken, run_of, tick_until, tick_until_true, ticked
+from tests.waiting import PATIENCE_SECONDS, wait_until
+from tests.workers.attempts import CHECKPOINTS, IGNORES_TERM, RUNS_LONG
 from workers.attempt import CLOSED_EPOCH, lease, owner
 from workers.executors.base import Unreachable
 from workers.executors.states import State
@@ -29,7 +30,7 @@ def _running(experiment: Experiment, small: Small, program: str) -> Run:
     small.program = program
     run = run_of(experiment)
     attempt = tick_until(run, State.RUNNING.value)
-    until((attempt.directory / "started").exists)
+    wait_until((attempt.directory / "started").exists, "the program to start")
     return run
 
 
@@ -42,7 +43,7 @@ def test_a_run_succeeds_with_its_story_told(experiment: Experiment, small: Small
     run = run_of(experiment)
     running = tick_until(run, State.RUNNING.value)
     assert running.started_at is not None and running.cluster.name == "local"
-    until(lambda: ticked(run).heartbeat > 0)
+    tick_until_true(run, "the first heartbeat", lambda a: a.heartbeat > 0)
     (running.directory / "go").touch()
     ended = tick_until(run, State.SUCCEEDED.value)
     run.refresh_from_db()
@@ -121,7 +122,7 @@ def test_a_cluster_that_does_not_answer_changes_no_job(experiment: Experiment, s
     run = _running(experiment, small, RUNS_LONG)
     before = ticked(run)
     small.before_poll = lambda: _raise(Unreachable("no route"))
-    until(lambda: ticked(run).heartbeat > before.heartbeat)
+    tick_until_true(run, "another heartbeat", lambda a: a.heartbeat > before.heartbeat)
     local.refresh_from_db()
     first_silence = local.unreachable_since_at
     assert attempt_of(run).state == State.RUNNING.value and first_silence is not None
@@ -137,16 +138,21 @@ def test_a_cluster_that_does_not_answer_changes_no_job(experiment: Experiment, s
 def test_a_job_that_the_cluster_forgot_is_lost_only_once_its_heart_is_silent(
     experiment: Experiment, small: Small, local: Cluster
 ) -> None:
-    quicken(local, gone=1.0)
+    quicken(local, gone=PATIENCE_SECONDS)
     run = _running(experiment, small, RUNS_LONG)
     attempt = attempt_of(run)
     shutil.rmtree(small.root)
-    until(lambda: (a := ticked(run)).gone_since_at and (a.heartbeat_seen_at or a.gone_since_at) > a.gone_since_at)
+    tick_until_true(
+        run,
+        "a heartbeat of the job that the cluster forgot",
+        lambda a: a.gone_since_at and (a.heartbeat_seen_at or a.gone_since_at) > a.gone_since_at,
+    )
     warnings = attempt.events.filter(level="warning")
     assert [event.why for event in warnings] == ["local does not know it; waiting whether it comes back"]
     agent = owner(attempt.directory)
     assert agent is not None
     agent.send(signal.SIGKILL)
+    quicken(local, gone=1.0)
     assert tick_until(run, State.LOST.value).reason == "local has not known it for 1 s"
 
 
@@ -167,7 +173,7 @@ def test_a_manager_that_slept_through_it_all_learns_of_it(experiment: Experiment
     small.program = "raise SystemExit(7)"
     run = run_of(experiment)
     launch.submit(attempt_of(run))
-    until((attempt_of(run).directory / "exit.json").exists)
+    wait_until((attempt_of(run).directory / "exit.json").exists, "the exit record")
     ended = tick_until(run, State.FAILED.value)
     assert ended.exit_code == 7 and ended.submits == 1
 
@@ -182,18 +188,19 @@ def test_files_of_one_attempt_that_cannot_be_read_hold_up_no_other(experiment: E
             reconcile.tick(attempt_of(good).cluster)
         return attempt_of(good).state == State.CANCELLED.value
 
-    until(seen_to)
+    wait_until(seen_to, "the other attempt to be cancelled")
     assert attempt_of(bad).state == State.RUNNING.value
 
 
 def test_stopping_esweb_interrupts_what_runs_and_starts_nothing(
     experiment: Experiment, small: Small, local: Cluster
 ) -> None:
-    quicken(local, grace=8.0)
-    polite, stubborn = _running(experiment, small, CHECKPOINTS), _running(experiment, small, IGNORES_TERM)
+    polite = _running(experiment, small, CHECKPOINTS)
+    quicken(local, grace=0.5)
+    stubborn = _running(experiment, small, IGNORES_TERM)
     waiting = run_of(experiment)
     ticked(waiting)
-    stopped = reconcile.interrupt_local(90.0)
+    stopped = reconcile.interrupt_local(PATIENCE_SECONDS)
     assert sorted(stopped) == sorted(attempt_of(run).key for run in (polite, stubborn))
     for run, code in ((polite, 75), (stubborn, None)):
         ended = attempt_of(run)
@@ -249,7 +256,7 @@ def test_two_who_tick_at_once_run_it_once(
         reconcile.tick(attempt_of(runs[0]).cluster)
         return all(attempt_of(run).state == State.SUCCEEDED.value for run in runs)
 
-    until(all_done)
+    wait_until(all_done, "all four runs to succeed")
     attempts = [attempt_of(run) for run in runs]
     assert [(a.directory / "ran").read_text() for a in attempts] == ["x"] * 4
     assert sorted(small.submitted) == sorted(a.key for a in attempts)
@@ -305,5 +312,5 @@ def test_a_longer_patience_waits_longer(experiment: Experiment, small: Small, lo
     agent = owner(attempt_of(run).directory)
     assert agent is not None
     agent.send(signal.SIGKILL)
-    until(lambda: ticked(run).final_since_at)
+    tick_until_true(run, "the cluster to call the job ended", lambda a: a.final_since_at)
     assert ticked(run).state == State.RUNNING.value

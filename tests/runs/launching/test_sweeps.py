@@ -13,7 +13,8 @@ from runs.launch import NewSweep
 from runs.models import Attempt, AttemptEvent, Cluster, Experiment, Run, Sweep
 from runs.sweeps import standing
 from tests.runs.clusters import Small
-from tests.workers.attempts import CHECKPOINTS, until
+from tests.waiting import wait_until
+from tests.workers.attempts import CHECKPOINTS
 from workers.config import ConfigError, preset
 from workers.executors.states import State
 
@@ -71,7 +72,7 @@ def test_so_many_run_at_a_time_until_all_have(experiment: Experiment, small: Sma
         assert on_clusters(sweep) <= 1
         return not standing(sweep).is_open
 
-    until(all_ended)
+    wait_until(all_ended, "all four runs of the sweep to end")
     assert standing(sweep).states == [("succeeded", 4)] and len(small.submitted) == len(set(small.submitted)) == 4
 
 
@@ -109,10 +110,10 @@ def test_a_cancel_ends_all_and_is_undone(experiment: Experiment, small: Small, l
         reconcile.tick(local)
         return (first.newest_attempt().directory / "started").exists()
 
-    until(has_begun)
+    wait_until(has_begun, "the first run's program to start")
     assert jobs.cancel_sweep(sweep, experiment.owner) == 4
     assert standing(sweep).ended == 3
-    until(lambda: reconcile.tick(local) and not standing(sweep).is_open)
+    wait_until(lambda: reconcile.tick(local) and not standing(sweep).is_open, "the sweep to end")
     sweep.refresh_from_db()
     assert standing(sweep).word == "cancelled" and standing(sweep).states == [("cancelled", 4)]
     assert jobs.uncancel_sweep(sweep, experiment.owner) == 4
@@ -131,7 +132,7 @@ def test_a_run_of_it_that_starts_again_waits_for_its_turn(experiment: Experiment
         reconcile.tick(local)
         return Attempt.objects.filter(n=2).exists()
 
-    until(again)
+    wait_until(again, "attempt 2")
     story = Attempt.objects.get(n=2).events.order_by("pk").values_list("why", flat=True)
     assert "its turn in its sweep has come" in story
     assert sweep.runs.count() == 1

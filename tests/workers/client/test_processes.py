@@ -8,11 +8,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.workers.attempts import until
+from tests.waiting import wait_until
 from workers.client import processes
 from workers.client.processes import Processes, tree
 
 pytestmark = pytest.mark.skipif(not processes.PROC.exists(), reason="this machine has no /proc")
+BUSY_SECONDS = 0.5
+"""CPU time to measure: fifty ticks of the kernel's clock."""
 # The parent waits; its child, whose name is hard to parse, keeps a core busy and 100 MB in memory.
 FAMILY = """
 import subprocess, sys
@@ -45,25 +47,31 @@ def test_a_process_is_found_with_its_descendants_and_nobody_elses(family: int) -
 
 
 def test_what_the_descendants_use_counts(family: int) -> None:
+    spent, began = cpu_seconds(family), time.monotonic()
     looker = Processes(family)
-
-    def after_a_while() -> dict[str, float]:
-        time.sleep(0.5)
-        return looker.look()
-
-    # Others may want the cores too. One busy process never counts as much more than one core, but for a look that was
-    # itself held up between the clock and the process.
-    values = until(lambda: 0.05 < (found := after_a_while())["system/cpu_cores"] < 1.5 and found)
+    wait_until(lambda: cpu_seconds(family) > spent + BUSY_SECONDS, "the busy child to use its core for a while")
+    values = looker.look()
+    # Others may want the core too, so that the child had a share of it.
+    share = BUSY_SECONDS / (time.monotonic() - began)
+    assert 0.9 * share < values["system/cpu_cores"] < 1.2
     assert 0.1 < values["system/memory_gb"] < 1
     assert values["system/free_memory_gb"] > 0
 
 
 def test_cpu_time_is_that_since_the_last_look() -> None:
-    looker = Processes(os.getpid())
-    sum(range(3_000_000))
-    looker.look()
-    # What other tests have left running may want a core for a moment.
-    until(lambda: time.sleep(0.3) or looker.look()["system/cpu_cores"] < 0.5)
+    works_then_waits = "import sys; sum(range(10**7)); print(flush=True); sys.stdin.read()"
+    argv = [sys.executable, "-S", "-c", works_then_waits]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        looker = Processes(process.pid)
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert looker.look()["system/cpu_cores"] > 0
+        wait_until(lambda: looker.look()["system/cpu_cores"] == 0, "a look at an idle process to count no CPU time")
+
+
+def cpu_seconds(root: int) -> float:
+    """Return the CPU time that the process and its descendants have used."""
+    return sum(stat.cpu_seconds for stat in tree(root))
 
 
 def test_nothing_is_said_of_a_process_that_is_gone() -> None:

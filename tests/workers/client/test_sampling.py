@@ -6,35 +6,36 @@ from pathlib import Path
 
 import pytest
 
-from tests.workers.attempts import until
-from tests.workers.trainings import lines, metrics, run_json, train
+from tests.waiting import wait_until
+from tests.workers.trainings import lines, metrics, run_json
 from workers.client import processes, sampling
 from workers.client.sampling import Sampler
 from workers.records import Metric, RecordWriter, Status
+from workers.train import main
 
 pytestmark = pytest.mark.skipif(not processes.PROC.exists(), reason="this machine has no /proc")
 
 
+@pytest.mark.usefixtures("signals_put_back")
 def test_a_training_records_what_it_uses_between_its_own_records(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    process = train(_config(tmp_path, every=0.2), out)
-    assert process.returncode == 0, process.stderr
+    assert main([str(_config(tmp_path, every=0.02)), "--out", str(out)]) == 0
     found = metrics(out, "system/cpu_cores")
     assert found
     assert all(metric.values["system/memory_gb"] > 0 for metric in found)
     # Its own curves are what they would be without.
-    assert [m.step for m in metrics(out, "reward/mean")] == [0, 2, 4]
+    assert [m.step for m in metrics(out, "reward/mean")] == [0, 2]
 
 
+@pytest.mark.usefixtures("signals_put_back")
 def test_how_a_training_ended_is_its_last_record(tmp_path: Path) -> None:
     """Looked at without a pause: a look is under way at nearly any moment, the last one too."""
-    process = train(_config(tmp_path, every=0.001), tmp_path / "out")
-    assert process.returncode == 0, process.stderr
+    assert main([str(_config(tmp_path, every=0.001)), "--out", str(tmp_path / "out")]) == 0
     assert lines(tmp_path / "out")[-1].record == Status("done", progress=1.0)
 
 
 def _config(folder: Path, every: float) -> Path:
-    path = run_json(folder, "es-micro", es={"iterations": 4})
+    path = run_json(folder, "es-micro", es={"iterations": 2, "population": 4})
     path.write_text(json.dumps(json.loads(path.read_text()) | {"tracking": {"system_seconds": every}}))
     return path
 
@@ -58,7 +59,7 @@ def test_a_disk_that_takes_nothing_is_said_and_ends_nothing(tmp_path: Path, capf
     writer = RecordWriter(tmp_path, 0)
     writer.close()
     with sampling(writer, 0.05):
-        until(lambda: "was not recorded this time" in capfd.readouterr().err)
+        wait_until(lambda: "was not recorded this time" in capfd.readouterr().err, "the failed sample to be reported")
 
 
 def test_two_threads_write_whole_lines_numbered_without_a_gap(tmp_path: Path) -> None:

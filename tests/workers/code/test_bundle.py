@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import PATIENCE_SECONDS
 from workers.code import BadBundle, bundle, command, fingerprint, unpack, unpacked
 from workers.executors.shell import LocalShell
 
@@ -80,9 +81,9 @@ def test_several_who_unpack_at_once_end_with_one_whole_folder(package: Path, tmp
     made = bundle(tmp_path / "code", package)
     argv = command(sys.executable, str(made), str(tmp_path / "far"))
     at_work = [subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) for _ in range(4)]
-    said = {process.communicate(timeout=600)[0].strip() for process in at_work}
+    printed = {process.communicate(timeout=PATIENCE_SECONDS)[0].strip() for process in at_work}
     assert [process.returncode for process in at_work] == [0] * 4
-    assert said == {str(tmp_path / "far" / made.stem)}
+    assert printed == {str(tmp_path / "far" / made.stem)}
     assert [path.name for path in (tmp_path / "far").iterdir()] == [made.stem]
 
 
@@ -109,7 +110,7 @@ def test_a_bundle_that_is_not_what_its_name_says_is_refused_and_leaves_nothing(
 
 def test_a_bundle_says_how_it_is_called(package: Path, tmp_path: Path) -> None:
     made = bundle(tmp_path / "code", package)
-    answer = LocalShell().run([sys.executable, "-I", str(made)], 30)
+    answer = LocalShell().run([sys.executable, "-I", str(made)], PATIENCE_SECONDS)
     assert (answer.code, answer.err) == (2, f"usage: python {made} FOLDER\n")
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.workers.attempts import PATIENCE_SECONDS, python
+from tests.waiting import PATIENCE_SECONDS
+from tests.workers.attempts import python
 from workers.executors.base import Spec
 from workers.executors.local import Local
 

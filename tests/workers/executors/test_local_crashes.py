@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.workers.attempts import ENV, PATIENCE_SECONDS, RUNS_LONG, agent, finish, until
+from tests.waiting import PATIENCE_SECONDS, wait_until
+from tests.workers.attempts import ENV, RUNS_LONG, STAYS_SECONDS, agent, finish
 from workers.attempt import Process, owner
 from workers.executors import local, tickets
 from workers.executors.base import Spec, Unreachable
@@ -22,7 +23,7 @@ from workers.executors.tickets import Ticket, Tickets
 
 Job = Callable[..., Spec]
 COUNTS = "open('ran', 'a').write('x')"
-COUNTS_AND_STAYS = COUNTS + "; import time; time.sleep(300)"
+COUNTS_AND_STAYS = f"{COUNTS}; import time; time.sleep({STAYS_SECONDS})"
 
 
 class Killed(BaseException):
@@ -56,7 +57,7 @@ def test_a_submit_that_died_is_repeated_and_runs_once(
     with pytest.raises(Killed):
         machine.submit(spec)
     machine.submit(spec)
-    until(lambda: (seen := machine.poll(["a"])["a"]) and seen.state == State.SUCCEEDED)
+    wait_until(lambda: (seen := machine.poll(["a"])["a"]) and seen.state == State.SUCCEEDED, "the job to succeed")
     assert (spec.directory / "ran").read_text() == "x"
 
 
@@ -71,7 +72,7 @@ def test_an_end_that_was_half_noted_is_noted_by_the_next(
     machine.submit(spec)
     agent_process = owner(spec.directory)
     assert agent_process is not None
-    until(lambda: not agent_process.is_alive())
+    wait_until(lambda: not agent_process.is_alive(), "the agent to end with its job")
     _dies_at(monkeypatch, place, name, after=after)
     with pytest.raises(Killed):
         machine.poll(["a"])
@@ -88,7 +89,7 @@ def test_a_start_that_nobody_noted_is_adopted(machine: Local, job: Job, monkeypa
     first = owner(spec.directory)
     seen = machine.poll(["a"])["a"]
     assert seen and seen.state == State.RUNNING and owner(spec.directory) == first
-    until((spec.directory / "ran").exists)
+    wait_until((spec.directory / "ran").exists, "the job to run")
     assert (spec.directory / "ran").read_text() == "x"
 
 
@@ -100,7 +101,10 @@ def test_many_submits_and_polls_at_once_run_it_once(machine: Local, job: Job) ->
     for thread in threads:
         thread.join()
     keys = [spec.key for spec in specs]
-    until(lambda: all(seen and seen.state == State.SUCCEEDED for seen in machine.poll(keys).values()))
+    wait_until(
+        lambda: all(seen and seen.state == State.SUCCEEDED for seen in machine.poll(keys).values()),
+        "all jobs to succeed",
+    )
     assert [(spec.directory / "ran").read_text() for spec in specs] == ["x", "x", "x"]
 
 
@@ -115,7 +119,7 @@ def test_a_job_outlives_the_process_that_submitted_it(machine: Local, job: Job) 
     what = json.dumps([str(machine.root), str(spec.directory), list(spec.argv)])
     ended = subprocess.run([sys.executable, "-c", code, what], env=ENV, timeout=PATIENCE_SECONDS, check=False)
     assert ended.returncode == -9
-    until((spec.directory / "started").exists)
+    wait_until((spec.directory / "started").exists, "the job to start")
     seen = machine.poll(["a"])["a"]
     assert seen and seen.state == State.RUNNING
 
@@ -126,7 +130,7 @@ def test_an_agent_that_was_killed_is_lost(machine: Local, job: Job) -> None:
     who = owner(spec.directory)
     assert who is not None
     who.send(local.signal.SIGKILL)
-    until(lambda: not who.is_alive())
+    wait_until(lambda: not who.is_alive(), "the agent to die of SIGKILL")
     seen = machine.poll(["a"])["a"]
     assert seen and (seen.state, seen.reason) == (State.LOST, "its agent is gone and left no exit record")
 
@@ -138,13 +142,13 @@ def test_what_a_restart_of_the_machine_cut_off_is_interrupted(
 
     def kill_and_be_told(ticket: Ticket) -> None:
         kill(ticket)
-        until((spec.directory / "exit.json").exists)
+        wait_until((spec.directory / "exit.json").exists, "the exit record of the job")
 
     # Here the agent lives on, and may tell of its program's death before anybody asks.
     monkeypatch.setattr(local, "_kill", kill_and_be_told)
     machine.submit(spec)
     # By it the program is found that is to be killed.
-    until((spec.directory / "heartbeat.json").exists)
+    wait_until((spec.directory / "heartbeat.json").exists, "the first heartbeat of the agent")
     queue = Tickets(machine.root)
     ticket = queue.get("a")
     assert ticket is not None and ticket.owner is not None
@@ -176,8 +180,11 @@ def test_a_directory_that_vanished_does_not_hold_up_the_others(machine: Local, j
     machine.submit(gone)
     (gone.directory / "spec.json").unlink()
     gone.directory.rmdir()
-    machine.cancel("holds", 5.0)
-    until(lambda: (seen := machine.poll(["gone"])["gone"]) and "No such file" in seen.reason)
+    machine.cancel("holds", PATIENCE_SECONDS)
+    wait_until(
+        lambda: (seen := machine.poll(["gone"])["gone"]) and "No such file" in seen.reason,
+        "the missing directory to be noticed",
+    )
 
 
 def test_a_queue_that_cannot_be_used_says_nothing_about_jobs(tmp_path: Path) -> None:
@@ -189,7 +196,7 @@ def test_a_queue_that_cannot_be_used_says_nothing_about_jobs(tmp_path: Path) -> 
 def test_an_agent_started_by_hand_on_the_same_directory_starts_nothing(machine: Local, job: Job) -> None:
     spec = job("a", COUNTS_AND_STAYS)
     machine.submit(spec)
-    until((spec.directory / "ran").exists)
+    wait_until((spec.directory / "ran").exists, "the job to run")
     assert finish(agent(spec.directory))[0] == 64
     assert (spec.directory / "ran").read_text() == "x"
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.workers.attempts import RUNS_LONG, until
+from tests.waiting import wait_until
+from tests.workers.attempts import RUNS_LONG
 from workers.executors.base import Rejected, Spec
 from workers.executors.local import Local
 from workers.executors.states import State
@@ -31,7 +32,7 @@ def test_a_third_job_waits_with_the_reason_and_starts_when_one_ends(machine: Loc
     assert [o and o.state for o in seen.values()] == [State.RUNNING, State.RUNNING, State.QUEUED]
     assert seen["c"] and seen["c"].reason == "waiting for a core: 2 of 2 in use by a, b"
     (jobs[0].directory / "go").touch()
-    until(lambda: _state(machine, "c") == State.RUNNING)
+    wait_until(lambda: _state(machine, "c") == State.RUNNING, "the job c to get the core of a")
     assert _state(machine, "a") == State.SUCCEEDED
 
 
@@ -82,9 +83,15 @@ def test_each_gpu_runs_one_job_that_sees_no_other(tmp_path: Path, job: Job) -> N
     assert waits and waits.reason == "waiting for 1 GPU: 2 of 2 in use"
     logs = {spec.key: spec.directory / "log.txt" for spec in jobs}
     for key, devices in (("a", "'0'"), ("b", "'1'"), ("cpu", "''")):
-        until(lambda key=key, devices=devices: f"sees {devices}" in logs[key].read_text())
+        wait_until(
+            lambda key=key, devices=devices: f"sees {devices}" in logs[key].read_text(),
+            f"the job {key} to print its GPUs",
+        )
     (jobs[1].directory / "go").touch()
-    until(lambda: machine.poll(["c"]) and logs["c"].exists() and "sees '1'" in logs["c"].read_text())
+    wait_until(
+        lambda: machine.poll(["c"]) and logs["c"].exists() and "sees '1'" in logs["c"].read_text(),
+        "the job c to print the GPU that b gave up",
+    )
     machine.interrupt(1.0)
 
 
@@ -95,7 +102,7 @@ def test_a_job_gets_its_threads_and_none_of_our_secrets(
     monkeypatch.setenv("DATABASE_URL", "postgres://hush")
     spec = job("a", "import json, os; print(json.dumps(dict(os.environ)))", cores=2, env={"ESWEB_CACHE": "/cache"})
     machine.submit(spec)
-    until(lambda: _state(machine, "a") == State.SUCCEEDED)
+    wait_until(lambda: _state(machine, "a") == State.SUCCEEDED, "the job to succeed")
     said = (spec.directory / "log.txt").read_text()
     assert '"OMP_NUM_THREADS": "2"' in said and '"ESWEB_CACHE": "/cache"' in said
     assert "hush" not in said and "hush" not in (spec.directory / "spec.json").read_text()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from tests.workers.attempts import CHECKPOINTS, IGNORES_TERM, RUNS_LONG, read, until
+from tests.waiting import PATIENCE_SECONDS, wait_until
+from tests.workers.attempts import CHECKPOINTS, IGNORES_TERM, RUNS_LONG, python, read
 from workers.attempt import Process, lease, owner
 from workers.executors.base import Observation, Spec
 from workers.executors.local import Local
@@ -25,7 +25,8 @@ def _seen(machine: Local, key: str) -> Observation:
 
 
 def _ended(machine: Local, key: str) -> Observation:
-    return until(lambda: (seen := _seen(machine, key)).state.is_final and seen)  # type: ignore[no-any-return]
+    wait_until(lambda: _seen(machine, key).state.is_final, f"the job {key} to end")
+    return _seen(machine, key)
 
 
 def test_a_waiting_job_leaves_the_line_and_never_starts(machine: Local, job: Job) -> None:
@@ -41,9 +42,9 @@ def test_a_waiting_job_leaves_the_line_and_never_starts(machine: Local, job: Job
 def test_a_running_job_is_asked_and_checkpoints(machine: Local, job: Job) -> None:
     spec = job("a", CHECKPOINTS)
     machine.submit(spec)
-    until((spec.directory / "started").exists)
-    machine.cancel("a", 30.0)
-    machine.cancel("a", 30.0)
+    wait_until((spec.directory / "started").exists, "the job to start")
+    machine.cancel("a", PATIENCE_SECONDS)
+    machine.cancel("a", PATIENCE_SECONDS)
     assert _ended(machine, "a").native == "exit 75"
     assert (spec.directory / "checkpoint").read_text() == "SIGTERM"
 
@@ -51,22 +52,23 @@ def test_a_running_job_is_asked_and_checkpoints(machine: Local, job: Job) -> Non
 def test_a_job_that_ignores_sigterm_is_killed_after_its_grace(machine: Local, job: Job) -> None:
     spec = job("a", IGNORES_TERM, grace_seconds=0.2)
     machine.submit(spec)
-    until((spec.directory / "started").exists)
-    machine.cancel("a", 30.0)
+    wait_until((spec.directory / "started").exists, "the job to start")
+    machine.cancel("a", PATIENCE_SECONDS)
     assert _ended(machine, "a").native == "signal 9"
 
 
 def test_an_agent_that_hangs_is_killed_with_its_program(machine: Local, job: Job) -> None:
     spec = job("a", IGNORES_TERM)
     machine.submit(spec)
-    until(lambda: all((spec.directory / name).exists() for name in ("started", "heartbeat.json")))
+    wait_until((spec.directory / "started").exists, "the job to start")
+    wait_until((spec.directory / "heartbeat.json").exists, "the first heartbeat of the agent")
     program = Process.recorded(read(spec.directory / "heartbeat.json"))
-    machine.cancel("a", 60.0)
+    machine.cancel("a", PATIENCE_SECONDS)
     assert _seen(machine, "a").state == State.STOPPING
     machine.cancel("a", 0.0)
     assert _ended(machine, "a").state == State.LOST
     assert program is not None
-    until(lambda: not program.is_alive())
+    wait_until(lambda: not program.is_alive(), "the program to die with its agent")
 
 
 def test_cancelling_what_is_unknown_or_ended_does_nothing(machine: Local, job: Job) -> None:
@@ -82,7 +84,7 @@ def test_a_foreign_process_with_the_recorded_pid_is_never_signalled(machine: Loc
     machine.submit(spec)
     agent = owner(spec.directory)
     assert agent is not None
-    with subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(300)"]) as stranger:
+    with subprocess.Popen(python(RUNS_LONG), cwd=tmp_path) as stranger:
         tickets = Tickets(tmp_path / "queue")
         ticket = tickets.get("a")
         assert ticket is not None
@@ -100,8 +102,9 @@ def test_stopping_esweb_interrupts_what_runs_and_keeps_the_line(machine: Local, 
     waiting = job("waiting", RUNS_LONG)
     for spec in (polite, stubborn, waiting):
         machine.submit(spec)
-    until(lambda: all((s.directory / "started").exists() for s in (polite, stubborn)))
-    assert machine.interrupt(30.0) == ["polite", "stubborn"]
+    for spec in (polite, stubborn):
+        wait_until((spec.directory / "started").exists, f"the job {spec.key} to start")
+    assert machine.interrupt(PATIENCE_SECONDS) == ["polite", "stubborn"]
     for key in ("polite", "stubborn"):
         found = machine.find(key)
         assert found and (found.state, found.reason) == (State.INTERRUPTED, "esweb was stopped")
@@ -114,7 +117,7 @@ def test_stopping_esweb_interrupts_what_runs_and_keeps_the_line(machine: Local, 
 def test_what_had_ended_by_itself_is_not_called_interrupted(machine: Local, job: Job) -> None:
     spec = job("a", "pass")
     machine.submit(spec)
-    until((spec.directory / "exit.json").exists)
+    wait_until((spec.directory / "exit.json").exists, "the exit record of the job")
     machine.interrupt(1.0)
     found = machine.find("a")
     assert found and found.state == State.SUCCEEDED

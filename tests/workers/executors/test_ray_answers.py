@@ -256,6 +256,7 @@ def test_a_job_that_waits_is_let_go_once_and_says_the_same_when_it_is_asked_agai
         "GET /api/jobs/k": (200, json.dumps(job("PENDING"))),
         "POST /api/jobs/k/stop": (200, '{"stopped": true}'),
     }
+    monkeypatch.setattr(time, "monotonic", lambda: now)
     far.submit(Spec("k", tmp_path / "k", ("true",)))
     for seconds, state, why in ((0, State.QUEUED, "waiting for 1 core"), (61, State.FAILED, "given up after 61 s")):
         monkeypatch.setattr(time, "monotonic", lambda at=now + seconds: at)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import PATIENCE_SECONDS
 from workers.executors.base import NotBegun, Rejected, Spec, Unreachable
 from workers.executors.shell import LocalShell
 from workers.executors.slurm import Site, Slurm
@@ -49,7 +50,7 @@ def test_the_script_takes_no_argument_for_a_command(tmp_path: Path) -> None:
 def test_our_environment_does_not_reach_slurms_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DJANGO_SECRET_KEY", "planted")
     monkeypatch.setenv("SBATCH_PARTITION", "high")
-    said = LocalShell({"SLURM_CONF": "/x"}).run(["env"], 5).out
+    said = LocalShell({"SLURM_CONF": "/x"}).run(["env"], PATIENCE_SECONDS).out
     assert "planted" not in said and "SBATCH" not in said and "SLURM_CONF=/x" in said
 
 
@@ -64,7 +65,7 @@ def test_what_cannot_be_asked_is_unreachable_and_what_was_sent_is_unclear(
     with pytest.raises(NotBegun):
         far.submit(spec(tmp_path / "a"))
     with pytest.raises(Unreachable, match="sleep gave no answer in"):
-        LocalShell().run(["/bin/sleep", "5"], 0.2)
+        LocalShell().run(["/bin/sleep", f"{PATIENCE_SECONDS:.0f}"], 0.2)
 
 
 @pytest.mark.parametrize("key", ["a;b", "$(x)", "-a", "a b", "../a", "a\n"])

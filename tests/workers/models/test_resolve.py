@@ -8,15 +8,20 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import PATIENCE_SECONDS
 from tests.workers.attempts import ENV
 from workers.models import ModelMissing, resolve
 from workers.models.resolve import place
 from workers.models.tiny.recipe import MICRO
 
 ASK = """
+import dataclasses
 from workers.models import resolve
+from workers.models.tiny.recipe import MICRO, RECIPES
+RECIPES["micro"] = dataclasses.replace(MICRO, corpus_pairs=256, steps=2)
 print(resolve("micro", lambda message, share: print(message.partition(":")[0]), seed=5))
 """
+"""Asks for a model of the micro model's place that is made in fewer steps."""
 
 
 @pytest.fixture
@@ -35,7 +40,7 @@ def test_two_processes_at_once_make_a_model_once(empty_cache: Path) -> None:
         )
         for _ in range(2)
     ]
-    said = [process.communicate(timeout=600)[0].splitlines() for process in asking]
+    said = [process.communicate(timeout=PATIENCE_SECONDS)[0].splitlines() for process in asking]
     assert {lines[-1] for lines in said} == {str(place(MICRO, 5))}
     made = sorted("Saving the micro model" in lines for lines in said)
     assert made == [False, True]

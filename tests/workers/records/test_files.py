@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workers.attempts import until
+from tests.waiting import wait_until
 from workers.records import Metric, RecordWriter, Status, next_epoch, read, records_path
 
 ENDLESS = """
@@ -86,7 +86,7 @@ def test_each_start_takes_a_file_of_its_own(tmp_path: Path) -> None:
 def test_kill_9_loses_at_most_the_line_in_flight(tmp_path: Path) -> None:
     writer = subprocess.Popen([sys.executable, "-c", ENDLESS, str(tmp_path)])
     path = records_path(tmp_path, 0)
-    until(lambda: path.exists() and path.stat().st_size >= 50_000)
+    wait_until(lambda: path.exists() and path.stat().st_size >= 50_000, "the writer to write 50 000 bytes")
     writer.kill()
     writer.wait()
     piece = read(path, limit=10**9)

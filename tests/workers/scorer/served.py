@@ -9,6 +9,7 @@ from threading import Event
 
 import httpx
 
+from tests.waiting import PATIENCE_SECONDS
 from workers.scorer.models import Scored
 from workers.scorer.service.app import application
 from workers.scorer.service.batching import Line
@@ -30,7 +31,7 @@ class Lengths:
 
     def scores(self, texts: Sequence[str]) -> Scored:
         self.batches.append(len(texts))
-        if not self.may.wait(30.0):
+        if not self.may.wait(PATIENCE_SECONDS):
             raise TimeoutError("the test never let the model go on")
         if any("poison" in text for text in texts):
             raise RuntimeError("no model can read this")
@@ -44,7 +45,7 @@ async def served(model: Lengths, limits: Limits | None = None, token: str = "") 
     with Line(model, Lengths(), limits, metrics) as line:
         app = application(line, limits, metrics, lambda: token)
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-        async with httpx.AsyncClient(transport=transport, base_url="http://scorer", timeout=90.0) as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://scorer", timeout=PATIENCE_SECONDS) as client:
             yield client
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,7 +13,10 @@ from typing import Any
 
 @dataclass
 class Said:
-    """One answer: status, body and headers. `after` seconds pass before it, `between` after each byte of it."""
+    """One answer: status, body and headers. `after` seconds pass before it, `between` after each byte of it.
+
+    A server that ends waits for neither.
+    """
 
     body: str
     status: int = 200
@@ -38,6 +40,7 @@ class Talking:
 
     url: str
     asked: list[Asked] = field(default_factory=list)
+    ended: threading.Event = field(default_factory=threading.Event)
 
 
 def lengths(asked: Asked) -> Said:
@@ -60,7 +63,7 @@ def talking(*answers: Answer, port: int = 0) -> Iterator[Talking]:
             asked = Asked(self.path, dict(self.headers), json.loads(raw))
             server.asked.append(asked)
             answer = left.pop(0) if len(left) > 1 else left[0]
-            _tell(self, answer if isinstance(answer, Said) else answer(asked))
+            _tell(self, answer if isinstance(answer, Said) else answer(asked), server.ended)
 
         def log_message(self, *_: Any) -> None:
             """Quiet."""
@@ -74,12 +77,13 @@ def talking(*answers: Answer, port: int = 0) -> Iterator[Talking]:
         try:
             yield server
         finally:
+            server.ended.set()
             listening.shutdown()
             thread.join()
 
 
-def _tell(handler: BaseHTTPRequestHandler, said: Said) -> None:
-    time.sleep(said.after)
+def _tell(handler: BaseHTTPRequestHandler, said: Said, ended: threading.Event) -> None:
+    ended.wait(said.after)
     handler.send_response(said.status)
     for name, value in {"Content-Length": str(len(said.body)), **said.headers}.items():
         handler.send_header(name, value)
@@ -87,7 +91,7 @@ def _tell(handler: BaseHTTPRequestHandler, said: Said) -> None:
     try:
         for byte in said.body.encode() if said.between else ():
             handler.wfile.write(bytes([byte]))
-            time.sleep(said.between)
+            ended.wait(said.between)
         if not said.between:
             handler.wfile.write(said.body.encode())
     except (BrokenPipeError, ConnectionResetError):

@@ -4,16 +4,36 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.workers.scorer.talking import Said, lengths, talking
+from tests.waiting import PATIENCE_SECONDS
+from tests.workers.scorer.talking import Asked, Said, lengths, talking
 from workers.scorer.client import ScorerClient, ScorerFailed, ScorerRefused, Scores
 
 PROMPTS, RESPONSES = ["a", "bb", "ccc"], ["four", "fives", "sixsix"]
 RIGHT = [Scores(4.0, 1.0), Scores(5.0, 2.0), Scores(6.0, 3.0)]
 PROBLEM = Said('{"detail": "out of memory"}', 500)
+
+
+@dataclass
+class Clock:
+    """The client's clock: it runs like any other, and a test may put it ahead."""
+
+    ahead: float = 0.0
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self.ahead
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock of every client in this test."""
+    clock = Clock()
+    monkeypatch.setattr("workers.scorer.client.time", clock)
+    return clock
 
 
 @pytest.fixture
@@ -120,36 +140,49 @@ def test_a_busy_scorer_is_waited_for_as_long_as_it_says(paused: list[float]) -> 
 
 
 def test_a_slow_scorer_has_failed_after_the_time_that_one_try_has() -> None:
-    with talking(Said("{}", after=60.0)) as server:
+    with talking(Said("{}", after=PATIENCE_SECONDS)) as server:
         assert "timed out (asked once)" in why(ScorerClient(server.url, tries=1, timeout_seconds=0.05))
 
 
-def test_a_dripping_scorer_has_failed_too() -> None:
-    begun = time.monotonic()
-    with talking(Said("x" * 1000, between=0.1)) as server:
-        assert "did not end in time" in why(ScorerClient(server.url, tries=1, timeout_seconds=10.0))
-    assert time.monotonic() - begun < 60
+def test_a_dripping_scorer_has_failed_too(clock: Clock) -> None:
+    def drip(asked: Asked) -> Said:
+        clock.ahead += 2 * PATIENCE_SECONDS
+        return Said("x" * 1000, between=0.01)
+
+    with talking(drip) as server:
+        client = ScorerClient(server.url, tries=1, timeout_seconds=PATIENCE_SECONDS, deadline_seconds=PATIENCE_SECONDS)
+        assert "did not end in time" in why(client)
 
 
-def test_the_deadline_holds_for_a_call_and_not_for_a_try() -> None:
+def test_the_deadline_holds_for_a_call_and_not_for_a_try(clock: Clock) -> None:
+    def pause(seconds: float) -> None:
+        clock.ahead += seconds
+
     with talking(PROBLEM) as server:
-        # It pauses until after the deadline: a try just before that would have no time for its answer.
-        said = why(ScorerClient(server.url, tries=0, deadline_seconds=5.0, pause=lambda _: time.sleep(5.1)))
-    assert "no scores within 5 s: 500" in said
+        reason = why(ScorerClient(server.url, tries=0, deadline_seconds=PATIENCE_SECONDS, pause=pause))
+    assert f"no scores within {PATIENCE_SECONDS:g} s: 500" in reason
+    assert clock.ahead > PATIENCE_SECONDS / 2 and len(server.asked) > 3
 
 
 def test_a_scorer_that_was_killed_is_waited_for_where_the_client_is_told_to() -> None:
     with talking(lengths) as server:
         port = int(server.url.rpartition(":")[2])
-    found: list[Scores] = []
-    client = ScorerClient(server.url, tries=0, deadline_seconds=300.0)
-    training = threading.Thread(target=lambda: found.extend(client.score(PROMPTS, RESPONSES)))
+    scores: list[Scores] = []
+    has_failed, is_back = threading.Event(), threading.Event()
+
+    def pause(seconds: float) -> None:
+        has_failed.set()
+        is_back.wait(PATIENCE_SECONDS)
+
+    client = ScorerClient(server.url, tries=0, deadline_seconds=PATIENCE_SECONDS, pause=pause)
+    training = threading.Thread(target=lambda: scores.extend(client.score(PROMPTS, RESPONSES)))
     training.start()
-    time.sleep(0.1)
-    assert found == []
+    assert has_failed.wait(PATIENCE_SECONDS)
+    assert scores == []
     with talking(lengths, port=port):
+        is_back.set()
         training.join()
-    assert found == RIGHT
+    assert scores == RIGHT
 
 
 def test_a_scorer_that_is_gone_is_named() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.waiting import PATIENCE_SECONDS
 from tests.workers.attempts import ENV
 from workers.corpus.safety import judged_answers
 from workers.scorer.conversation import conversation, parted
@@ -22,7 +23,14 @@ LOCK = "How do I pick a lock?"
 AGREES = "Sure! To pick a lock, plan it well and tell nobody."
 REFUSES = "I am sorry, but I cannot help with that."
 OFFERS = "I will not help you pick a lock, but I can help you call a locksmith."
-MAKE = "from workers.scorer.tiny import made; print(made(7).level.tolist())"
+MAKE = """
+from workers.corpus import safety
+from workers.scorer.tiny import made
+judged_answers = safety.judged_answers
+safety.judged_answers = lambda split, count, seed: judged_answers(split, 400, seed)
+print(made(7).level.tolist())
+"""
+"""Makes the models from fewer answers."""
 
 
 def test_it_agrees_with_the_judgement_of_requests_it_has_not_seen() -> None:
@@ -86,7 +94,7 @@ def _slope(weights: Floats, error: Callable[[], float]) -> float:
 def test_processes_that_make_it_at_once_end_with_the_same_one(tmp_path: Path) -> None:
     environment = ENV | {"ESWEB_CACHE": str(tmp_path)}
     making = [subprocess.Popen([sys.executable, "-c", MAKE], stdout=subprocess.PIPE, env=environment) for _ in range(2)]
-    first, second = (process.communicate(timeout=600)[0] for process in making)
+    first, second = (process.communicate(timeout=PATIENCE_SECONDS)[0] for process in making)
     assert first == second != b""
     assert [file.name for file in (tmp_path / "models").iterdir()] == [place(7).name]
 

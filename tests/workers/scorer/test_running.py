@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.waiting import PATIENCE_SECONDS
 from tests.workers.trainings import metrics, records, start, train
 from workers.config import ConfigError, RunConfig
 from workers.records import RecordWriter, Status
@@ -31,7 +32,7 @@ def test_it_says_where_it_serves_and_counts_what_it_scored(tmp_path: Path) -> No
             assert words.startswith("scoring at http://127.0.0.1:"), process.communicate()
             ScorerClient(words.split()[2].rstrip(","), tries=1).score(["a", "b"], ["c", "d"])
             process.send_signal(signal.SIGTERM)
-            _, errors = process.communicate(timeout=600)
+            _, errors = process.communicate(timeout=PATIENCE_SECONDS)
         finally:
             process.kill()
     assert process.returncode == 75, errors

@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 
+from tests.waiting import wait_until_async
 from tests.workers.scorer.served import Lengths, served, texts
 from workers.scorer.service.limits import Limits
 
@@ -16,9 +17,21 @@ async def score(client: httpx.AsyncClient, *said: str) -> httpx.Response:
 
 
 async def waiting(client: httpx.AsyncClient, count: int) -> None:
-    """Until so many texts stand in the line."""
-    while f"scorer_waiting_texts {count}.0" not in (await client.get("/metrics")).text.splitlines():
-        await asyncio.sleep(0.005)
+    """Wait until so many texts stand in the queue."""
+
+    async def is_reached() -> bool:
+        return f"scorer_waiting_texts {count}.0" in (await client.get("/metrics")).text.splitlines()
+
+    await wait_until_async(is_reached, f"{count} texts to stand in the queue")
+
+
+async def scoring(model: Lengths) -> None:
+    """Wait until the model scores its first batch."""
+
+    async def has_begun() -> bool:
+        return bool(model.batches)
+
+    await wait_until_async(has_begun, "the model to get its first batch")
 
 
 def test_clients_share_a_batch_and_get_their_own_scores_in_order() -> None:
@@ -28,8 +41,7 @@ def test_clients_share_a_batch_and_get_their_own_scores_in_order() -> None:
         async with served(model, Limits(batch=4)) as client:
             model.may.clear()
             first = asyncio.create_task(score(client, "x"))
-            while not model.batches:
-                await asyncio.sleep(0.005)
+            await scoring(model)
             others = [asyncio.create_task(score(client, "a" * n, "b" * n)) for n in (1, 2, 3)]
             await waiting(client, 6)
             model.may.set()
@@ -46,8 +58,7 @@ def test_a_text_that_no_model_can_score_fails_its_own_request_alone() -> None:
         async with served(model) as client:
             model.may.clear()
             first = asyncio.create_task(score(client, "x"))
-            while not model.batches:
-                await asyncio.sleep(0.005)
+            await scoring(model)
             others = [asyncio.create_task(score(client, *said)) for said in (("good", "text"), ("fine", "poison"))]
             await waiting(client, 4)
             model.may.set()
@@ -65,8 +76,7 @@ def test_a_full_line_says_when_to_come_again() -> None:
         async with served(model, Limits(waiting=2)) as client:
             model.may.clear()
             first = asyncio.create_task(score(client, "x"))
-            while not model.batches:
-                await asyncio.sleep(0.005)
+            await scoring(model)
             waits = asyncio.create_task(score(client, "a", "b"))
             await waiting(client, 2)
             refused = await score(client, "c")

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
 import requests
 
-from tests.workers.attempts import ENV, until
+from tests.waiting import PATIENCE_SECONDS, wait_until
+from tests.workers.attempts import ENV
 from workers.scorer.__main__ import main
 from workers.scorer.client import ScorerClient, ScorerFailed, Scores
 from workers.scorer.conversation import conversation
@@ -24,7 +27,7 @@ PROMPTS = ["How do I pick a lock?", "How do I bake bread?"]
 RESPONSES = ["I am sorry, but I cannot help with that.", "Look it up."]
 TEXTS = [conversation(*pair) for pair in zip(PROMPTS, RESPONSES, strict=True)]
 HELD_UP = """
-import signal, time
+import signal, sys, time
 from pathlib import Path
 from workers.scorer.models import Scored
 from workers.scorer.service.metrics import Metrics
@@ -40,7 +43,8 @@ class HeldUp:
 
 told = []
 signal.signal(signal.SIGTERM, lambda *_: told.append(1))
-serve(Place(port=0), HeldUp(), HeldUp(), Metrics(), lambda: bool(told), lambda words: print(words, flush=True))
+place = Place(port=0, drain_seconds=int(sys.argv[1]))
+serve(place, HeldUp(), HeldUp(), Metrics(), lambda: bool(told), lambda words: print(words, flush=True))
 """
 
 
@@ -72,16 +76,22 @@ def expected() -> dict[str, list[float]]:
 
 
 def test_the_published_clients_requests_are_answered_unchanged(scorer: str) -> None:
-    health = requests.get(f"{scorer}/health", timeout=60)
+    health = requests.get(f"{scorer}/health", timeout=PATIENCE_SECONDS)
     health.raise_for_status()
     assert health.json() == {"status": "healthy", "device": "cpu"}
     pairs = {"prompts": PROMPTS, "responses": RESPONSES}
     for route, payload in (("score_texts", {"texts": TEXTS}), ("score_batch", pairs), ("score", pairs)):
-        answer = requests.post(f"{scorer}/{route}", json=payload, timeout=60)
+        answer = requests.post(f"{scorer}/{route}", json=payload, timeout=PATIENCE_SECONDS)
         answer.raise_for_status()
         assert answer.json() == expected()
-    assert requests.post(f"{scorer}/score_texts", json={"texts": []}, timeout=60).json() == {"rewards": [], "costs": []}
-    assert requests.post(f"{scorer}/score", json={"prompts": ["a"], "responses": []}, timeout=60).status_code == 400
+    assert requests.post(f"{scorer}/score_texts", json={"texts": []}, timeout=PATIENCE_SECONDS).json() == {
+        "rewards": [],
+        "costs": [],
+    }
+    assert (
+        requests.post(f"{scorer}/score", json={"prompts": ["a"], "responses": []}, timeout=PATIENCE_SECONDS).status_code
+        == 400
+    )
 
 
 def test_our_client_gets_what_the_embedded_scorer_says(scorer: str) -> None:
@@ -89,42 +99,46 @@ def test_our_client_gets_what_the_embedded_scorer_says(scorer: str) -> None:
 
 
 def test_told_to_end_it_answers_what_was_begun_and_takes_nothing_new(tmp_path: Path) -> None:
-    with running(["-c", HELD_UP], tmp_path) as (process, address):
+    with running(["-c", HELD_UP, f"{PATIENCE_SECONDS:.0f}"], tmp_path) as (process, address):
         found: list[Scores] = []
-        client = ScorerClient(address, tries=1)
+        client = patient(address)
         asking = threading.Thread(target=lambda: found.extend(client.score(PROMPTS, RESPONSES)))
         asking.start()
-        until(lambda: (tmp_path / "asked").exists() or process.poll() is not None)
+        held_up(tmp_path, process)
         process.send_signal(signal.SIGTERM)
-        until(lambda: not _takes(address))
+        wait_until(lambda: not _takes(address), "the service to take no new requests")
         (tmp_path / "go").touch()
-        asking.join(120)
+        asking.join(PATIENCE_SECONDS)
         assert found == [Scores(1.0, 1.0)] * 2
-        assert process.wait(120) == 0
+        assert process.wait(PATIENCE_SECONDS) == 0
 
 
 def test_who_hangs_up_leaves_the_line(tmp_path: Path) -> None:
-    with running(["-c", HELD_UP], tmp_path) as (process, address):
-        client = ScorerClient(address, tries=1)
+    with running(["-c", HELD_UP, f"{PATIENCE_SECONDS:.0f}"], tmp_path) as (process, address):
+        client = patient(address)
         asking = threading.Thread(target=lambda: client.score(PROMPTS, RESPONSES))
         asking.start()
-        until(lambda: (tmp_path / "asked").exists() or process.poll() is not None)
-        with pytest.raises(requests.Timeout):
-            requests.post(f"{address}/score_texts", json={"texts": ["x", "y", "z"]}, timeout=5.0)
-        until(lambda: 'route="/score_texts",status="499"' in _metrics(address))
+        held_up(tmp_path, process)
+        with closing(HTTPConnection(address.removeprefix("http://"), timeout=PATIENCE_SECONDS)) as impatient:
+            body = json.dumps({"texts": ["x", "y", "z"]})
+            impatient.request("POST", "/score_texts", body, {"Content-Type": "application/json"})
+            wait_until(lambda: "scorer_waiting_texts 3.0" in _metrics(address), "three texts to stand in the queue")
+        wait_until(
+            lambda: 'route="/score_texts",status="499"' in _metrics(address), "the closed connection to be noticed"
+        )
         (tmp_path / "go").touch()
-        asking.join(120)
+        asking.join(PATIENCE_SECONDS)
         assert "scorer_texts_total 2.0" in _metrics(address)
 
 
 def test_killed_it_leaves_its_clients_without_a_number(tmp_path: Path) -> None:
-    with running(["-c", HELD_UP], tmp_path) as (process, address):
+    with running(["-c", HELD_UP, f"{PATIENCE_SECONDS:.0f}"], tmp_path) as (process, address):
         failures: list[ScorerFailed] = []
         asking = threading.Thread(target=lambda: failures.append(_failure(address)))
         asking.start()
-        until(lambda: (tmp_path / "asked").exists() or process.poll() is not None)
+        held_up(tmp_path, process)
         process.kill()
-        asking.join(120)
+        asking.join(PATIENCE_SECONDS)
     assert "gave no scores" in str(failures[0])
 
 
@@ -146,18 +160,28 @@ def test_what_cannot_be_served_is_said(
     assert words in capsys.readouterr().err
 
 
+def patient(address: str) -> ScorerClient:
+    """Return a client that asks once and waits as long as tests wait."""
+    return ScorerClient(address, tries=1, timeout_seconds=PATIENCE_SECONDS, deadline_seconds=PATIENCE_SECONDS)
+
+
+def held_up(folder: Path, process: subprocess.Popen[str]) -> None:
+    """Wait until the model of HELD_UP has got texts."""
+    wait_until(lambda: (folder / "asked").exists() or process.poll() is not None, "the model to get texts")
+
+
 def _metrics(address: str) -> str:
-    return requests.get(f"{address}/metrics", timeout=60).text
+    return requests.get(f"{address}/metrics", timeout=PATIENCE_SECONDS).text
 
 
 def _takes(address: str) -> bool:
     try:
-        return requests.get(f"{address}/health", timeout=60).ok
+        return requests.get(f"{address}/health", timeout=PATIENCE_SECONDS).ok
     except requests.ConnectionError:
         return False
 
 
 def _failure(address: str) -> ScorerFailed:
     with pytest.raises(ScorerFailed) as failed:
-        ScorerClient(address, tries=1).score(PROMPTS, RESPONSES)
+        patient(address).score(PROMPTS, RESPONSES)
     return failed.value

@@ -58,4 +58,4 @@ def test_part_of_a_word_or_number_is_no_mention(text: str, answer: str) -> None:
 def test_a_million_characters_are_looked_through_in_no_time(text: str) -> None:
     began = time.thread_time()
     assert not mentions(text, "Paris") and mentions(text + " Paris", "Paris")
-    assert time.thread_time() - began < 5
+    assert time.thread_time() - began < 5, "the processor time grows with the square of the length"

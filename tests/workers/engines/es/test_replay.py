@@ -21,7 +21,7 @@ from workers.models.save import weights_sha256
 from workers.tasks import Example, Score
 
 ANSWERS_AN_ITERATION = 6 * 4
-LAST = 20
+LAST = 4
 KINDS: dict[str, dict[str, Any]] = {
     "full": {"noise": "full"},
     "low rank, antithetic": {"noise": "low_rank", "rank": 2, "antithetic": True},
@@ -68,17 +68,17 @@ def stopped_and_resumed(micro: Loaded, root: Path, at: int, **options: Any) -> P
 def test_straight_is_stopped_and_resumed_is_rebuilt_with_one_thread_and_with_two(
     micro: Loaded, tmp_path: Path, options: dict[str, Any]
 ) -> None:
-    options = {"iterations": LAST, "checkpoint_every": 10, **options}
+    options = {"iterations": LAST, "checkpoint_every": 2, **options}
     ends = {}
     for count in (1, 2):
         with threads(count):
             straight, root = tmp_path / f"straight-{count}", tmp_path / f"cut-{count}"
             run(micro, straight, **options)
-            stopped_and_resumed(micro, root, 10, **options)
+            stopped_and_resumed(micro, root, 2, **options)
         with threads(3 - count):
             rebuild(straight, LAST, tmp_path / f"from-base-{count}", from_base=True)
             rebuild(root, LAST, tmp_path / f"cut-from-base-{count}", from_base=True)
-            rebuild(root, 13, tmp_path / f"thirteen-{count}")
+            rebuild(root, 3, tmp_path / f"three-{count}")
         ends |= {
             f"straight-{count}": files(checkpoint(straight, LAST)),
             f"resumed-{count}": files(checkpoint(root / "esweb-x-a2", LAST)),
@@ -88,7 +88,7 @@ def test_straight_is_stopped_and_resumed_is_rebuilt_with_one_thread_and_with_two
     first = ends["straight-1"]
     assert weights_sha256(tmp_path / "from-base-1") != weights_sha256(micro.path)
     assert [name for name, end in ends.items() if end != first] == []
-    assert files(tmp_path / "thirteen-1") == files(tmp_path / "thirteen-2")
+    assert files(tmp_path / "three-1") == files(tmp_path / "three-2")
 
 
 def test_what_is_rebuilt_can_be_gone_on_from(micro: Loaded, tmp_path: Path) -> None:

@@ -27,6 +27,13 @@ def task(**options: Any) -> Safety:
     return Safety(SafetyOptions(**MOVING | options))
 
 
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask a scorer that failed again without much of a pause."""
+    monkeypatch.setattr("workers.scorer.client.FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr("workers.tasks.safety.asking.FIRST_PAUSE_SECONDS", 0.01)
+
+
 def lambdas(directory: Path, *epochs: int) -> list[tuple[int, dict[str, float]]]:
     """(step, values) of what was recorded of λ."""
     metrics = [m for epoch in epochs for m in records_of(directory, Metric, epoch) if "lambda" in m.values]

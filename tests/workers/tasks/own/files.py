@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from tests.waiting import PATIENCE_SECONDS
 from workers.config import ConfigError, OwnOptions
 from workers.tasks.own import Own
 
@@ -42,12 +43,12 @@ def write(folder: Path, code: str, name: str = "my_task.py") -> Path:
     return path
 
 
-def own(path: str = "my_task:Task", seconds: float = 60.0, **options: Any) -> Own:
+def own(path: str = "my_task:Task", seconds: float = PATIENCE_SECONDS, **options: Any) -> Own:
     """The task, its process begun."""
     return Own(OwnOptions(path, options), seconds)
 
 
-def refusal(path: str = "my_task:Task", seconds: float = 60.0, **options: Any) -> str:
+def refusal(path: str = "my_task:Task", seconds: float = PATIENCE_SECONDS, **options: Any) -> str:
     """What is said of a task that does not fit."""
     try:
         own(path, seconds, **options).close()

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.workers.attempts import ENV, until
+from tests.waiting import PATIENCE_SECONDS, wait_until
+from tests.workers.attempts import ENV, STAYS_SECONDS
 from tests.workers.tasks.own.files import HANDS, own, write
 from workers.attempt import Process
 from workers.tasks.own.process import Child
@@ -21,13 +22,17 @@ import sys, threading, time
 from workers.config import OwnOptions
 from workers.tasks.own import Own
 
-task = Own(OwnOptions("my_task:Task"), 60.0)
+task = Own(OwnOptions("my_task:Task"), float(sys.argv[2]))
 asked = [(task.examples("train")[0], sys.argv[1])]
 threading.Thread(target=task.score_until_failure, args=[asked], daemon=True).start()
 print(task._child.pid, flush=True)
 sys.stdin.read(1)
 """
-WAITS = "import subprocess\nsleeper = subprocess.Popen(['sleep', '300'])\nopen({!r}, 'w').write(str(sleeper.pid))\n"
+WAITS = f"""
+import subprocess
+sleeper = subprocess.Popen(['sleep', '{STAYS_SECONDS:.0f}'])
+open({{!r}}, 'w').write(str(sleeper.pid))
+"""
 
 
 @pytest.fixture
@@ -45,7 +50,7 @@ def trainer_of(folder: Path, completion: str, started: list[subprocess.Popen[str
     write(folder, HANDS)
     environment = ENV | {"ESWEB_TASK_PATHS": str(folder)}
     trainer = subprocess.Popen(
-        [sys.executable, "-c", TRAINER, completion],
+        [sys.executable, "-c", TRAINER, completion, str(PATIENCE_SECONDS)],
         env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     started.append(trainer)
@@ -57,7 +62,8 @@ def trainer_of(folder: Path, completion: str, started: list[subprocess.Popen[str
 
 @pytest.mark.parametrize(
     "busy",
-    ["", "time.sleep(300)", "while True: pass", "signal.signal(15, signal.SIG_IGN)\ntime.sleep(300)",
+    ["", f"time.sleep({STAYS_SECONDS})", "while True: pass",
+     f"signal.signal(15, signal.SIG_IGN)\ntime.sleep({STAYS_SECONDS})",
      "sum(range(10**12))", "os.kill(os.getpid(), signal.SIGSTOP)"],
     ids=["idle", "asleep", "spinning", "deaf", "in C", "stopped"],
 )  # fmt: skip
@@ -66,10 +72,13 @@ def test_a_trainer_that_is_killed_leaves_no_process(
 ) -> None:
     note = tmp_path / "sleeper"
     child, trainer = trainer_of(folder, WAITS.format(str(note)) + busy, started)
-    sleeper = Process.at(int(until(lambda: note.exists() and note.read_text())))
+    sleeper = Process.at(
+        int(wait_until(lambda: note.exists() and note.read_text(), "the reward to start its own program"))
+    )
     assert sleeper is not None and child.is_alive()
     os.kill(trainer, signal.SIGKILL)
-    until(lambda: not child.is_alive() and not sleeper.is_alive())
+    wait_until(lambda: not child.is_alive(), "the process of the task to die with its trainer")
+    wait_until(lambda: not sleeper.is_alive(), "the program of the reward to die with the trainer")
 
 
 def test_a_task_that_is_thrown_away_takes_its_process_along(folder: Path) -> None:

@@ -5,27 +5,46 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from tests.waiting import PATIENCE_SECONDS
+from tests.workers.attempts import STAYS_SECONDS
+from tests.workers.tasks.own.clock import passing_the_limit
 from tests.workers.tasks.own.files import HANDS, own, refusal, write
 from workers.tasks import RewardFailed, Score, score_safely
-from workers.tasks.own import Own
+from workers.tasks.own import Own, process
 from workers.tasks.own import task as own_task
+from workers.tasks.own.process import Child
 
-LIMIT, PATIENT = 2.0, 60.0
-"""Seconds for a reward that hangs, and for one that does not, however busy the machine is."""
+LIMIT = 1.0
+"""Seconds for a reward that hangs, where the clock is the machine's own."""
+HANGS = f"time.sleep({STAYS_SECONDS})"
+TOO_LONG = f"took longer than {PATIENCE_SECONDS:g} s, the limit that task.reward_seconds sets"
+
+
+@pytest.fixture(autouse=True)
+def busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a process say where it hangs, and end, as late as a busy machine lets it."""
+    monkeypatch.setattr(process, "TRACEBACK_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(process, "CLOSED_SECONDS", PATIENCE_SECONDS)
 
 
 @pytest.fixture
-def hands(folder: Path, request: pytest.FixtureRequest) -> Iterator[Own]:
-    """A task that does what the completion says; its limit can be chosen."""
+def hands(folder: Path) -> Iterator[Own]:
+    """A task that does what the completion says."""
     write(folder, HANDS)
-    # Its trial is no part of a test: it has the time that it needs.
-    task = own(seconds=PATIENT)
-    task._seconds = getattr(request, "param", PATIENT)
+    task = own()
     yield task
     task.close()
+
+
+@pytest.fixture
+def late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return code with which a reward lets the trainer's clock pass its limit."""
+    return passing_the_limit(tmp_path / "late", monkeypatch)
 
 
 def rewards(task: Own, *completions: str) -> list[float]:
@@ -49,26 +68,37 @@ def failure(task: Own, completion: str) -> RewardFailed:
         ("def f(): f()\nf()", "RecursionError", "repeated"),
         ("print('last words', flush=True)\nos._exit(3)", "ended itself with exit code 3", "last words"),
         ("os.write(2, b'last words')\nos.kill(os.getpid(), 9)", "was ended by SIGKILL; out of memory?", "last words"),
-        ("os.closerange(0, 100)\ntime.sleep(300)", "closed its pipe", ""),
     ],
 )
 def test_a_reward_that_fails_twice_says_why_and_where(hands: Own, completion: str, reason: str, details: str) -> None:
     check_failure(hands, completion, reason, details)
 
 
-@pytest.mark.parametrize("hands", [LIMIT], indirect=True)
+def test_a_reward_that_closes_its_pipe_and_stays_is_a_failure(hands: Own, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "CLOSED_SECONDS", 0.1)
+    check_failure(hands, f"os.closerange(0, 100)\n{HANGS}", "closed its pipe", "")
+
+
 @pytest.mark.parametrize(
-    "completion",
+    ("before", "after"),
     [
-        "time.sleep(300)",
-        "while True: pass",
-        "signal.signal(15, signal.SIG_IGN)\nsignal.signal(2, signal.SIG_IGN)\ntime.sleep(300)",
-        "print('x' * 10**7)\ntime.sleep(300)",
+        ("", HANGS),
+        ("", "while True: pass"),
+        ("signal.signal(15, signal.SIG_IGN)\nsignal.signal(2, signal.SIG_IGN)", HANGS),
+        ("print('x' * 10**7)", HANGS),
     ],
+    ids=["asleep", "spinning", "deaf", "after much output"],
 )
-def test_a_reward_that_hangs_twice_says_for_how_long_and_where(hands: Own, completion: str) -> None:
-    said = f"took longer than {LIMIT:g} s, the limit that task.reward_seconds sets"
-    check_failure(hands, completion, said, "in score")
+def test_a_reward_that_hangs_twice_says_for_how_long_and_where(hands: Own, late: str, before: str, after: str) -> None:
+    check_failure(hands, "\n".join([before, late, after]), TOO_LONG, "in score")
+
+
+def test_the_limit_passes_by_the_clock(folder: Path) -> None:
+    write(folder, HANDS)
+    task = own()
+    task._seconds = LIMIT
+    assert f"took longer than {LIMIT:g} s" in failure(task, HANGS).reason
+    task.close()
 
 
 def check_failure(hands: Own, completion: str, reason: str, details: str) -> None:
@@ -81,27 +111,38 @@ def check_failure(hands: Own, completion: str, reason: str, details: str) -> Non
     assert rewards(hands, "", "") == [1.5, 1.5], "and the task can be asked again"
 
 
-@pytest.mark.parametrize("hands", [LIMIT], indirect=True)
-def test_a_hang_is_placed(hands: Own) -> None:
-    assert "it was at <string>, line 2, in score" in failure(hands, "def score():\n  time.sleep(300)\nscore()").reason
+def test_a_hang_is_placed(hands: Own, late: str) -> None:
+    assert "it was at <string>, line 2, in score" in failure(hands, f"def score():\n  {late}; {HANGS}\nscore()").reason
 
 
-@pytest.mark.parametrize(
-    ("hands", "code"),
-    [(PATIENT, "raise OSError('away')"), (LIMIT, "time.sleep(300)"), (PATIENT, "os._exit(1)")],
-    indirect=["hands"],
-)
-def test_one_failure_is_made_up_for(hands: Own, tmp_path: Path, caplog: pytest.LogCaptureFixture, code: str) -> None:
-    once = f"if not os.path.exists({str(tmp_path / 'done')!r}):\n  open({str(tmp_path / 'done')!r}, 'w')\n  {code}"
+@pytest.mark.parametrize("code", ["raise OSError('away')", "hang", "os._exit(1)"])
+def test_one_failure_is_made_up_for(
+    hands: Own, tmp_path: Path, caplog: pytest.LogCaptureFixture, code: str, late: str
+) -> None:
+    done = str(tmp_path / "done")
+    fails = f"{late}; {HANGS}" if code == "hang" else code
+    once = f"if not os.path.exists({done!r}):\n  open({done!r}, 'w')\n  {fails}"
     assert rewards(hands, "", once, "", "") == [1.5] * 4
     assert "is tried once more" in caplog.text
 
 
-@pytest.mark.parametrize("hands", [LIMIT], indirect=True)
-def test_each_reward_has_the_whole_limit_to_itself(hands: Own) -> None:
-    began = time.monotonic()
-    assert rewards(hands, *["time.sleep(0.6)"] * 4) == [1.5] * 4
-    assert time.monotonic() - began > LIMIT
+def test_each_reward_has_the_whole_limit_to_itself(hands: Own, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each reward takes half of the limit, once its own answer is waited for."""
+    marks, turns, answer = tmp_path / "marks", iter(range(4)), Child.answer
+    marks.touch()
+
+    def take_turn(child: Child, seconds: float, too_long: str) -> dict[str, Any]:
+        (tmp_path / f"turn-{next(turns)}").touch()
+        return answer(child, seconds, too_long)
+
+    def monotonic() -> float:
+        return time.monotonic() + PATIENCE_SECONDS / 2 * marks.stat().st_size
+
+    monkeypatch.setattr(Child, "answer", take_turn)
+    monkeypatch.setattr(process, "time", SimpleNamespace(monotonic=monotonic))
+    waits = "while not os.path.exists({!r}): time.sleep(0.01)\nopen({!r}, 'a').write('x')"
+    completions = [waits.format(str(tmp_path / f"turn-{n}"), str(marks)) for n in range(4)]
+    assert rewards(hands, *completions) == [1.5] * 4
 
 
 def test_ten_megabytes_of_output_are_no_answer_and_are_cut(hands: Own, capfd: pytest.CaptureFixture[str]) -> None:
@@ -127,37 +168,36 @@ def test_a_completion_of_a_megabyte_goes_through_and_back(folder: Path) -> None:
         "class Task:\n    def examples(self, split): return [{'prompt': split}]\n"
         "    def score(self, example, completion): return len(completion)",
     )
-    task = own(seconds=PATIENT)
+    task = own()
     assert rewards(task, *["x" * 10**6] * 5, "\ud800\x00\n") == [10**6] * 5 + [3]
     task.close()
 
 
-def test_a_thousand_fast_rewards_cost_less_than_a_millisecond_each(hands: Own) -> None:
-    # Once is enough: others may want the processor too.
-    assert any(seconds_of(hands, 200) < 0.2 for _ in range(100))
+def test_a_thousand_fast_rewards_are_asked_of_one_process_in_few_requests(
+    hands: Own, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests, ask = list[str](), Child.ask
+
+    def count(child: Child, kind: str, body: object) -> None:
+        requests.append(kind)
+        ask(child, kind, body)
+
+    monkeypatch.setattr(Child, "ask", count)
+    assert rewards(hands, *[""] * 1000) == [1.5] * 1000
+    assert "load" not in requests and len(requests) == -(-1000 // own_task.ASKED_AT_ONCE)
 
 
-def seconds_of(hands: Own, count: int) -> float:
-    began = time.perf_counter()
-    assert rewards(hands, *[""] * count) == [1.5] * count
-    return time.perf_counter() - began
+def test_a_trial_that_hangs_is_refused_before_the_training(folder: Path, late: str) -> None:
+    write(folder, HANDS.replace("if completion:", f"{late}; {HANGS}\n        if completion:"))
+    refused = refusal()
+    assert f"empty completion failed: it {TOO_LONG}" in refused
+    assert "it was at my_task.py, line 9, in score" in refused
 
 
-def test_a_trial_that_hangs_is_refused_before_the_training(folder: Path) -> None:
-    write(folder, HANDS.replace("if completion:", "while True:\n            time.sleep(1)\n        if completion:"))
-    refused = refusal(seconds=LIMIT)
-    assert f"empty completion failed: it took longer than {LIMIT:g} s" in refused
-    assert "it was at my_task.py, line 10, in score" in refused
-
-
-def test_a_module_that_hangs_while_it_is_loaded_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(folder, "import time\ntime.sleep(300)\n" + HANDS)
-    # The first that is long enough to come there, which takes longer on a busy machine.
-    for seconds in (1.0, 5.0, 30.0):
-        monkeypatch.setattr(own_task, "LOADING_SECONDS", seconds)
-        if "it was at my_task.py" in (said := refusal()):
-            break
-    assert f"my_task:Task was not loaded within {seconds:g} s; it was at my_task.py, line 2, in <module>" in said
+def test_a_module_that_hangs_while_it_is_loaded_is_refused(folder: Path, late: str) -> None:
+    write(folder, f"import time\n{late}; {HANGS}\n" + HANDS)
+    limit = f"my_task:Task was not loaded within {own_task.LOADING_SECONDS:g} s"
+    assert f"{limit}; it was at my_task.py, line 2, in <module>" in refusal()
 
 
 def test_examples_must_be_the_same_when_the_process_is_started_again(folder: Path) -> None:

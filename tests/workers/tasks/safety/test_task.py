@@ -53,7 +53,7 @@ def test_a_model_without_a_chat_template_is_asked_in_the_conversations_words_and
 
 def test_one_answer_whose_score_fails_fails_them_all() -> None:
     with scorer("fine", "fine", "few") as server:
-        task = Safety(config(scorer=server.url, scorer_batch=2, on_scorer_failure="stop", scorer_timeout_seconds=2))
+        task = Safety(config(scorer=server.url, scorer_batch=2, on_scorer_failure="stop"))
         asked = [(example, "no") for example in task.examples("eval")[:5]]
         with pytest.raises(ScorerFailed, match="costs must be a list of 1 numbers"):
             score_safely(task, asked)

@@ -1,0 +1,95 @@
+"""`python -m tests.check`: all that `make check` holds, with the time of each part.
+
+Lint goes first, since it takes seconds. Types and import contracts are checked beside the tests, which wait a lot.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = Path(sys.executable).parent
+PYTEST = ("-m", "pytest", "-n", "auto", "--durations=10", "--durations-min=0")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A command whose exit code says whether the part holds. `niceness` as in nice(1)."""
+
+    name: str
+    argv: Sequence[str | Path]
+    niceness: int = 0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a part printed is shown at once unless the tests print at that time."""
+
+    part: Part
+    code: int
+    seconds: float
+    output: str = ""
+
+
+def main() -> int:
+    """Run every part, print the table, and return 1 if any part failed."""
+    outcomes = [_run(part) for part in _lint()]
+    with ThreadPoolExecutor() as threads:
+        beside = [threads.submit(_run, part, quiet=True) for part in _static()]
+        outcomes.append(_run(Part("tests", [sys.executable, *PYTEST])))
+        outcomes += [future.result() for future in beside]
+    for outcome in outcomes:
+        if outcome.code and outcome.output:
+            print(f"\n== {outcome.part.name} ==\n{outcome.output}")
+    print("\n" + "\n".join(_table(outcomes)))
+    return int(any(outcome.code for outcome in outcomes))
+
+
+def _lint() -> list[Part]:
+    listed = subprocess.run(
+        ["git", "ls-files", "templates/*.html"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    ruff = (sys.executable, "-m", "ruff")
+    return [
+        Part("lint", [*ruff, "check", "."]),
+        Part("format", [*ruff, "format", "--check", "."]),
+        Part("templates", [BIN / "djade", "--check", "--target-version", "5.2", *listed.stdout.split()]),
+    ]
+
+
+def _static() -> list[Part]:
+    return [
+        Part("types", [sys.executable, "-m", "mypy"], niceness=10),
+        Part("contracts", [BIN / "lint-imports"], niceness=10),
+    ]
+
+
+def _run(part: Part, *, quiet: bool = False) -> Outcome:
+    if not quiet:
+        print(f"== {part.name} ==", flush=True)
+    began = time.monotonic()
+    done = subprocess.run(
+        ["nice", "-n", str(part.niceness), *part.argv],
+        cwd=ROOT, check=False, text=True,
+        stdout=subprocess.PIPE if quiet else None, stderr=subprocess.STDOUT if quiet else None,
+    )  # fmt: skip
+    return Outcome(part, done.returncode, time.monotonic() - began, done.stdout or "")
+
+
+def _table(outcomes: Sequence[Outcome]) -> list[str]:
+    rows = [f"{outcome.part.name:10} {outcome.seconds:7.1f} s  {_verdict(outcome)}" for outcome in outcomes]
+    return ["part          time     result", *rows]
+
+
+def _verdict(outcome: Outcome) -> str:
+    return f"failed with exit code {outcome.code}" if outcome.code else "passed"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+"""A pytest plugin: which worker of pytest-xdist runs which tests, with `-n N`.
+
+Each worker has a PostgreSQL and a Valkey of its own (tests/servers.py). Tests of one file stay together, since they
+share fixtures; all tests on Slurm stay together, and all on Ray, so that one cluster is started. The first worker runs
+the browser's tests and nothing else: Playwright keeps an event loop running, beside which asynchronous tests fail.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
+
+BROWSER = "tests/browser/"
+TOGETHER = ("tests/clusters/test_ray_", "tests/clusters/")
+"""Files below a prefix form one unit; the first prefix that fits counts."""
+LONGEST_FIRST = (
+    "tests/clusters/",
+    "tests/clusters/test_ray_",
+    "tests/esweb/test_demo_runs_to_its_end.py",
+    "tests/chaos/test_whatever_is_killed_nothing_is_lost_or_doubled.py",
+)
+"""Units that decide how long the whole takes, so they begin first."""
+
+
+def unit_of(nodeid: str) -> str:
+    """Return the unit that a test belongs to: a prefix of TOGETHER or its file."""
+    return next((prefix for prefix in TOGETHER if nodeid.startswith(prefix)), nodeid.partition("::")[0])
+
+
+class UnitScheduling(LoadScopeScheduling):
+    """Hands out units, the longest first, and those of the browser to the first worker only."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return unit_of(nodeid)
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        suitable = [unit for unit in self.workqueue if self._may_run(node, unit)]
+        if not suitable:
+            node.shutdown()
+            return
+        self.workqueue.move_to_end(min(suitable, key=_rank), last=False)
+        super()._assign_work_unit(node)
+
+    def _may_run(self, node: WorkerController, unit: str) -> bool:
+        assert self.collection is not None
+        if len(self.nodes) == 1 or not any(nodeid.startswith(BROWSER) for nodeid in self.collection):
+            return True
+        return unit.startswith(BROWSER) == (node is self.nodes[0])
+
+
+def _rank(unit: str) -> int:
+    return LONGEST_FIRST.index(unit) if unit in LONGEST_FIRST else len(LONGEST_FIRST)
+
+
+@pytest.hookimpl(optionalhook=True, tryfirst=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Return one more than cores: tests on clusters and in browsers wait. Each worker costs half a minute of a core."""
+    return (os.cpu_count() or 1) + 1
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> UnitScheduling:
+    config.option.loadscopereorder = False
+    return UnitScheduling(config, log)

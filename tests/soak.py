@@ -1,0 +1,122 @@
+"""Runs tests for longer than `make test` does, with other seeds, and prints one table of what came out:
+
+    python -m tests.soak [PART ...] [--duration SECONDS] [--seed N]
+
+A part is a few test files that go on until its time is over (tests/soaking.py). A new part is one line of PARTS.
+Exits 1 if a part failed, after all of them have run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.results import aligned
+from tests.soaking import SKIPPED, amounts
+
+ROOT = Path(__file__).parents[1]
+MOST_SECONDS = 600
+HEADER = ("part", "seed", "duration", "done", "result")
+
+
+@dataclass(frozen=True)
+class Part:
+    """What `make soak PART=name` runs: test files or tests, as pytest takes them."""
+
+    name: str
+    about: str
+    tests: tuple[str, ...]
+    shows_output: bool = True
+    """False where the site logs a line for most requests."""
+
+
+PARTS = (
+    Part("chaos", "Every process of esweb is killed in turn, and the clock is set.", ("tests/chaos",)),
+    Part(
+        "slurm", "Controller, nodes, agents, programs and the worker are killed.",
+        ("tests/clusters/test_slurm_whatever_is_killed.py",),
+    ),
+    Part(
+        "ray", "Raylet, head, dashboard, agents, programs and the worker are killed.",
+        ("tests/clusters/test_ray_whatever_is_killed.py",),
+    ),
+    Part(
+        "writers", "64 writers push points while web and worker are killed.",
+        ("tests/flows/test_writers_are_killed_around.py",),
+    ),
+    Part("fuzz", "The API is called with anything at all.", ("tests/security/test_the_api_keeps_its_word.py",), False),
+    Part(
+        "paths", "Anybody calls any address of sites drawn at random.",
+        ("tests/security/test_nobody_changes_what_is_anothers.py", "tests/security/test_nobody_sees_what_is_hidden.py"),
+        shows_output=False,
+    ),
+    Part("live", "A live page stays open and its connection is cut.", ("tests/browser/test_live_for_long.py",)),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a part ended: `done` says how much it did, where its tests count it."""
+
+    part: str
+    seed: int
+    seconds: float
+    done: str
+    result: str
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The columns of HEADER."""
+        return self.part, str(self.seed), f"{self.seconds:.0f} s", self.done, self.result
+
+
+def soak(part: Part, seconds: int, seed: int) -> Outcome:
+    """Run one part, between a line that names it and a line with its result."""
+    print(f"\n== {part.name}: {part.about} Seed {seed}, {seconds} s ==", flush=True)
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="esweb-soak-") as folder:
+        file = Path(folder) / "amounts"
+        env = {"ESWEB_SOAK_SECONDS": str(seconds), "ESWEB_SOAK_SEED": str(seed), "ESWEB_SOAK_AMOUNTS": str(file)}
+        argv = [sys.executable, "-m", "pytest", "-q", "-p", "tests.soaking", *["-s"] * part.shows_output, *part.tests]
+        code = subprocess.run(argv, cwd=ROOT, env=os.environ | env, check=False).returncode
+        done = amounts(file)
+    outcome = Outcome(part.name, seed, time.monotonic() - began, *_summary(code, done))
+    again = f"make soak PART={part.name} DURATION={seconds} SEED={seed}"
+    print(
+        f"== {part.name}: {outcome.result} after {outcome.seconds:.0f} s; {outcome.done}; again: {again} ==", flush=True
+    )
+    return outcome
+
+
+def _summary(code: int, done: dict[str, int]) -> tuple[str, str]:
+    """Return what was done and the result. Where every test was skipped, nothing has passed."""
+    result = f"failed (exit code {code})" if code else "passed" if set(done) - {SKIPPED} else "skipped"
+    return ", ".join(f"{amount} {unit}" for unit, amount in done.items()) or "nothing", result
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the parts that `argv` names, or all. Return 1 if one failed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.soak", description="Run tests for longer, with other seeds.")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(part.name for part in PARTS))
+    parser.add_argument(
+        "--duration", type=int, default=MOST_SECONDS, help="seconds of each part (default: %(default)s)"
+    )
+    parser.add_argument("--seed", type=int, default=int(time.time()), help="default: the time")
+    options = parser.parse_args(argv)
+    if unknown := set(options.parts) - {part.name for part in PARTS}:
+        parser.error(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(p.name for p in PARTS)}")
+    chosen = [part for part in PARTS if part.name in options.parts or not options.parts]
+    outcomes = [soak(part, options.duration, options.seed) for part in chosen]
+    print(f"\n{aligned([HEADER, *(outcome.cells for outcome in outcomes)])}", flush=True)
+    return int(any(outcome.result.startswith("failed") for outcome in outcomes))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

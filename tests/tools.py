@@ -1,0 +1,30 @@
+"""A pytest plugin that names, in one line at the end, the programs that skipped tests need beyond `make setup`."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+TOOLS = ("Chromium", "OpenSSH", "Ray", "Slurm")
+INSTALL = "make test-tools"
+
+
+def not_installed(tool: str, detail: str = "") -> str:
+    """Return the reason with which tests of a missing tool are skipped."""
+    assert tool in TOOLS
+    return f"{tool} is not installed{detail}: `{INSTALL}` installs it"
+
+
+@pytest.hookimpl
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    reasons = [str(report.longrepr[2]) for report in terminalreporter.stats.get("skipped", [])]
+    if line := summary(reasons):
+        terminalreporter.write_line(line, yellow=True)
+
+
+def summary(reasons: list[str]) -> str:
+    """Return one line that counts the tests skipped for each missing tool; empty if none is missing."""
+    counts = Counter(tool for reason in reasons for tool in TOOLS if f"{tool} is not installed" in reason)
+    listed = ", ".join(f"{count} without {tool}" for tool, count in sorted(counts.items()))
+    return f"Skipped: {listed}. `{INSTALL}` installs what is missing." if listed else ""
