@@ -3,10 +3,10 @@ from playwright.sync_api import expect
 
 from runs.access.share_links import Scope, link_text
 from tests.browser.charts import look_at
+from tests.browser.conftest import PATIENCE_MS
 from tests.browser.settling import arrived, over_the_edge
 from tests.browser.test_accessibility import faults, rules_in, widths_in
 from tests.runs.pages import evaluation, make_run, record
-from tests.waiting import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_from_the_table_to_a_strangers_page_by_keyboard_alone(signed_in, browser
     link = page.locator("#shared-link").text_content()
 
     stranger = browser.new_context().new_page()
-    stranger.set_default_timeout(1000 * PATIENCE_SECONDS)
+    stranger.set_default_timeout(PATIENCE_MS)
     said = []
     stranger.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
     stranger.goto(link)

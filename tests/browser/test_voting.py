@@ -16,10 +16,10 @@ from judging.invitations import invite
 from judging.models import Criterion, Tournament, Turn, Verdict
 from judging.rubrics import Words, make_standard, next_version
 from runs.models import Experiment
+from tests.browser.conftest import PATIENCE_MS
 from tests.browser.settling import over_the_edge
 from tests.browser.test_accessibility import faults
 from tests.judging.rounds import answered_run, rubric
-from tests.waiting import PATIENCE_SECONDS
 
 PAIRS = 30
 PHONE = {"width": 390, "height": 844}
@@ -78,26 +78,15 @@ def opened(browser: Browser, link: str) -> tuple[BrowserContext, Page, list[str]
     """A phone on which somebody opens their link, and what its console complains of."""
     context = browser.new_context(viewport=PHONE, has_touch=True)  # type: ignore[arg-type]
     page = context.new_page()
-    page.set_default_timeout(1000 * PATIENCE_SECONDS)
+    page.set_default_timeout(PATIENCE_MS)
     said: list[str] = []
     page.on("pageerror", lambda error: said.append(str(error)))
     page.goto(link)
     return context, page, said
 
 
-def test_thirty_pairs_by_keys_alone_on_a_phone_through_a_lost_connection(
-    browser: Browser, address: str, tournament: Tournament, ada: User
-) -> None:
-    links = [f"{address}{reverse('vote-link', args=[text])}" for _, text in invite(tournament, ada, ["Dee", "Evelyn"])]
-    (context, dee, said), (other, eve, also_said) = (opened(browser, link) for link in links)
-    assert over_the_edge(dee, PHONE["width"]) == ""
-    assert faults(dee) == "[]"
-    sees_no_name(dee)
-    sees_no_name(eve)
-    # The same pair, the other way round.
-    first = [shown(page).locator(".answers .said").all_text_contents() for page in (dee, eve)]
-    assert first[0] == first[1][::-1]
-
+def choose_back_and_skip(dee: Page) -> None:
+    """Judge the first pairs, take choices back, call a pair bad and skip another."""
     judge(dee, "12", 9)
     expect(shown(dee).locator("h2")).to_have_text("Pair 10")
     expect(shown(dee).locator("h2")).to_be_focused()
@@ -109,6 +98,9 @@ def test_thirty_pairs_by_keys_alone_on_a_phone_through_a_lost_connection(
     kept(dee)
     assert Turn.objects.filter(voter__invitation__name="Dee", ended_at__isnull=False).count() == 11
 
+
+def lose_the_connection(context: BrowserContext, dee: Page) -> None:
+    """Judge the other pairs while the connection is lost, and then while one answer of the server is."""
     context.set_offline(True)
     press(dee, "12" * 3)
     expect(dee.locator("[data-connection]")).to_contain_text("No connection: 6 choices wait here")
@@ -126,11 +118,32 @@ def test_thirty_pairs_by_keys_alone_on_a_phone_through_a_lost_connection(
     judge(dee, "12", PAIRS - 15)
     kept(dee)
 
+
+def check_verdicts_of_dee() -> None:
+    """Each pair has one verdict for each criterion."""
     current = Verdict.objects.current().filter(voter__invitation__name="Dee")
     assert current.count() == 2 * PAIRS
     assert current.filter(outcome="skip").count() == 2
     # All that was ever replaced is what was taken back.
     assert Verdict.objects.filter(replaced_at__isnull=False).count() == 2
+
+
+def test_thirty_pairs_by_keys_alone_on_a_phone_through_a_lost_connection(
+    browser: Browser, address: str, tournament: Tournament, ada: User
+) -> None:
+    links = [f"{address}{reverse('vote-link', args=[text])}" for _, text in invite(tournament, ada, ["Dee", "Evelyn"])]
+    (context, dee, said), (other, eve, also_said) = (opened(browser, link) for link in links)
+    assert over_the_edge(dee, PHONE["width"]) == ""
+    assert faults(dee) == "[]"
+    sees_no_name(dee)
+    sees_no_name(eve)
+    # The same pair, the other way round.
+    first = [shown(page).locator(".answers .said").all_text_contents() for page in (dee, eve)]
+    assert first[0] == first[1][::-1]
+
+    choose_back_and_skip(dee)
+    lose_the_connection(context, dee)
+    check_verdicts_of_dee()
     sees_no_name(dee)
     dee.keyboard.press("w")
     expect(dee.locator("[data-revealed]")).to_contain_text("runner")
