@@ -1,6 +1,7 @@
 """`python -m tests.check`: all that `make check` holds, with the time of each part.
 
-Lint goes first, since it takes seconds. Types and import contracts are checked beside the tests, which wait a lot.
+Lint goes first, since it takes seconds; nothing else runs where it fails. Types and import contracts are checked beside
+the tests, which wait a lot.
 """
 
 from __future__ import annotations
@@ -40,15 +41,20 @@ class Outcome:
 def main() -> int:
     """Run every part, print the table, and return 1 if any part failed."""
     outcomes = [_run(part) for part in _lint()]
-    with ThreadPoolExecutor() as threads:
-        beside = [threads.submit(_run, part, quiet=True) for part in _static()]
-        outcomes.append(_run(Part("tests", [sys.executable, *PYTEST])))
-        outcomes += [future.result() for future in beside]
+    if not any(outcome.code for outcome in outcomes):
+        outcomes += _static_and_tests()
     for outcome in outcomes:
         if outcome.code and outcome.output:
             print(f"\n== {outcome.part.name} ==\n{outcome.output}")
     print("\n" + "\n".join(_table(outcomes)))
     return int(any(outcome.code for outcome in outcomes))
+
+
+def _static_and_tests() -> list[Outcome]:
+    with ThreadPoolExecutor() as threads:
+        beside = [threads.submit(_run, part, quiet=True) for part in _static()]
+        tests = _run(Part("tests", [sys.executable, *PYTEST]))
+        return [tests, *(future.result() for future in beside)]
 
 
 def _lint() -> list[Part]:

@@ -2,7 +2,7 @@
 
 Each worker has a PostgreSQL and a Valkey of its own (tests/servers.py). Tests of one file stay together, since they
 share fixtures; all tests on Slurm stay together, and all on Ray, so that one cluster is started. The first worker runs
-the browser's tests and nothing else: Playwright keeps an event loop running, beside which asynchronous tests fail.
+all tests of the browser before anything else, so that one browser is started.
 """
 
 from __future__ import annotations
@@ -21,6 +21,10 @@ LONGEST_FIRST = (
     "tests/clusters/test_ray_",
     "tests/esweb/test_demo_runs_to_its_end.py",
     "tests/chaos/test_whatever_is_killed_nothing_is_lost_or_doubled.py",
+    "tests/esweb/test_up_runs_everything.py",
+    "tests/runs/launching/test_launch_trains.py",
+    "tests/security/test_the_api_keeps_its_word.py",
+    "tests/workers/test_train_resumes.py",
 )
 """Units that decide how long the whole takes, so they begin first."""
 
@@ -31,24 +35,20 @@ def unit_of(nodeid: str) -> str:
 
 
 class UnitScheduling(LoadScopeScheduling):
-    """Hands out units, the longest first, and those of the browser to the first worker only."""
+    """Hands out units, the longest first; those of the browser come first, to the first worker only."""
 
     def _split_scope(self, nodeid: str) -> str:
         return unit_of(nodeid)
 
     def _assign_work_unit(self, node: WorkerController) -> None:
-        suitable = [unit for unit in self.workqueue if self._may_run(node, unit)]
+        browser = [unit for unit in self.workqueue if unit.startswith(BROWSER)]
+        others = [unit for unit in self.workqueue if not unit.startswith(BROWSER)]
+        suitable = (browser or others) if node is self.nodes[0] else others
         if not suitable:
             node.shutdown()
             return
         self.workqueue.move_to_end(min(suitable, key=_rank), last=False)
         super()._assign_work_unit(node)
-
-    def _may_run(self, node: WorkerController, unit: str) -> bool:
-        assert self.collection is not None
-        if len(self.nodes) == 1 or not any(nodeid.startswith(BROWSER) for nodeid in self.collection):
-            return True
-        return unit.startswith(BROWSER) == (node is self.nodes[0])
 
 
 def _rank(unit: str) -> int:

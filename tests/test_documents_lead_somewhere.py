@@ -23,10 +23,10 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_link_of_a_page_leads_to_a_page_and_heading_that_there_is(page: Path) -> None:
-    for name, anchor in LINK.findall(page.read_text(encoding="utf-8")):
-        there = (page.parent / name).resolve() if name else page
+@pytest.mark.parametrize("document", PAGES, ids=lambda document: str(document.relative_to(ROOT)))
+def test_every_link_of_a_page_leads_to_a_page_and_heading_that_there_is(document: Path) -> None:
+    for name, anchor in LINK.findall(document.read_text(encoding="utf-8")):
+        there = (document.parent / name).resolve() if name else document
         assert there.exists(), f"{name} is not there"
         assert not anchor or anchor in anchors(there), f"{name} has no heading {anchor}"
 

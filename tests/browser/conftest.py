@@ -1,6 +1,6 @@
 """A real server and a real browser: uvicorn in a thread on a free port, on the tests' database; Debian's Chromium.
 
-Browser tests run apart (`-m browser`): Playwright keeps an event loop running, which async tests cannot share.
+Playwright keeps an event loop running, beside which asynchronous tests fail; so it ends with the last browser test.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import uvicorn
+from _pytest.runner import runtestprotocol
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
@@ -57,9 +58,27 @@ def pytest_runtest_setup() -> None:
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Run the last browser test as if it were the session's last: its teardown ends the browser and the server."""
+    if nextitem is None or nextitem.path.is_relative_to(HERE) or not item.path.is_relative_to(HERE):
+        return None
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    runtestprotocol(item, nextitem=None)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+    return True
+
+
 @pytest.fixture(scope="session")
 def browser_type_launch_args() -> dict[str, object]:
     return {"executable_path": CHROMIUM, "args": list(ARGUMENTS), "headless": True}
+
+
+@pytest.fixture(scope="session")
+def browser_context_args(browser_context_args: dict[str, object]) -> dict[str, object]:
+    """Ask for no motion: a badge that moves keeps the processor busy as long as its page is open."""
+    return {**browser_context_args, "reduced_motion": "reduce"}
 
 
 @pytest.fixture(scope="session")

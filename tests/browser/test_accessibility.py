@@ -1,6 +1,4 @@
-import json
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from django.urls import reverse
@@ -10,8 +8,10 @@ from playwright.sync_api import expect
 from runs import launch, registry
 from runs.models import ApiToken, SavedView
 from runs.registry import Said
+from runs.views import log_file
+from tests.browser.axe import HEIGHT, WIDE, check_views, choose_theme
 from tests.browser.charts import look_at
-from tests.browser.settling import at_rest, over_the_edge
+from tests.browser.settling import at_rest
 from tests.runs.checkpointing import fill, save
 from tests.runs.nodes import told
 from tests.runs.pages import a_bit_of_everything, evaluation, make_run, record
@@ -20,7 +20,6 @@ from tests.runs.test_pages_sweep import make_sweep
 from workers.executors.states import State
 from workers.records import Metric
 
-AXE = (Path(__file__).parent / "vendor" / "axe-4.14.1.min.js").read_text(encoding="utf-8")
 PAGES = (
     "experiments",
     "nothing",
@@ -43,7 +42,8 @@ PAGES = (
     # Last, since whoever opens it must not be signed in.
     "login",
 )
-WIDTHS = (1440, 390)
+DIALOGS = ("palette", "keys")
+"""They open above a page that is checked by itself."""
 
 
 @pytest.fixture
@@ -55,8 +55,9 @@ def run(experiment, runs_dir):
 
 
 @pytest.fixture
-def addresses(address, experiment, ada, run):
+def addresses(address, experiment, ada, run, monkeypatch):
     """Every kind of page, full and empty."""
+    monkeypatch.setattr(log_file, "PAGE_LINES", 50)
     for seed in range(12):
         ended = make_run(experiment, ("es-tiny", "grpo-tiny")[seed % 2], seed, "succeeded")
         record(ended, [evaluation(0, -40), evaluation(5, -10)])
@@ -88,7 +89,7 @@ def many_attempts(experiment):
     folder.mkdir(parents=True, exist_ok=True)
     colours = "".join(f"\x1b[{code}m{code} " for code in (*range(31, 38), *range(90, 97), 2))
     # Enough lines for two pages. In every colour only the last: axe looks at each word of each colour for itself.
-    (folder / "log.txt").write_text("".join(f"step {i}\n" for i in range(600)) + f"step 600 {colours}\x1b[0m\n")
+    (folder / "log.txt").write_text("".join(f"step {i}\n" for i in range(60)) + f"step 60 {colours}\x1b[0m\n")
     run.attempts.filter(n__gt=1).update(resumed_attempt=1, resumed_step=20, origin="restart", reason="no memory")
     type(run).objects.filter(pk=run.pk).update(state="interrupted")
     for step, state in ((7, State.RUNNING), (8, State.FAILED), (9, State.SUCCEEDED)):
@@ -101,7 +102,9 @@ def many_attempts(experiment):
 def visit(page, addresses, name):
     if name == "login":
         page.context.clear_cookies(name="sessionid")
-    page.set_viewport_size({"width": WIDTHS[0], "height": 900})
+    if name == "keys":
+        # A narrow page does not offer them.
+        page.set_viewport_size({"width": WIDE, "height": HEIGHT})
     page.goto(addresses[name])
     if name == "problems":
         page.locator("[name='es.sigma']").fill("tiny")
@@ -117,62 +120,13 @@ def visit(page, addresses, name):
         look_at(page, "reward")
 
 
-SETTLED = """
-    Promise.all(document.getAnimations()
-      .filter((animation) => Number.isFinite(animation.effect.getComputedTiming().endTime))
-      .map((animation) => animation.finished.catch(() => null)))
-"""
-"""Waited for: a colour amid its change from light to dark is neither, and no fault of the page."""
-LOOKS = 3
-COLOUR_RULES = ("color-contrast", "link-in-text-block")
-"""The rules of axe whose outcome depends on the theme. The others are checked in one theme only."""
-
-
-def faults(page, rules=()):
-    """Return the serious faults that axe finds, as text; `rules` limits what it checks.
-
-    A real fault is found again: what is not was part of the page that a refresh replaced during the check.
-    """
-    for _ in range(LOOKS):
-        if (text := faults_now(page, rules)) == "[]":
-            break
-    return text
-
-
-def faults_now(page, rules=()):
-    """Return what one check finds, once everything is loaded and no colour changes any more."""
-    page.wait_for_load_state()
-    page.evaluate(SETTLED)
-    if page.evaluate("typeof axe") == "undefined":
-        page.evaluate(AXE)
-    options = {"resultTypes": ["violations"], **({"runOnly": {"type": "rule", "values": list(rules)}} if rules else {})}
-    violations = page.evaluate("options => axe.run(document, options)", options)["violations"]
-    serious = [v for v in violations if v["impact"] in ("serious", "critical")]
-    return json.dumps([(v["id"], [n["html"][:200] for n in v["nodes"][:3]]) for v in serious], indent=1)
-
-
-def rules_in(theme):
-    """Return the rules to check in a theme: all of them in light, those about colours in dark."""
-    return COLOUR_RULES if theme == "dark" else ()
-
-
-def widths_in(theme):
-    """Return the widths to check in a theme: colours are the same at each."""
-    return WIDTHS[:1] if theme == "dark" else WIDTHS
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_no_serious_fault_and_nothing_hangs_over_the_edge(signed_in, addresses, complaints, theme):
-    # The system wants the other one: the person's choice must win everywhere.
-    signed_in.emulate_media(color_scheme="dark" if theme == "light" else "light", reduced_motion="reduce")
-    signed_in.context.add_cookies([{"name": "theme", "value": theme, "url": addresses["login"]}])
-    found = {}
+def test_axe_finds_no_serious_fault_and_nothing_hangs_over_the_edge(signed_in, addresses, complaints):
+    wrong = {}
     for name in PAGES:
         visit(signed_in, addresses, name)
-        for width in widths_in(theme):
-            signed_in.set_viewport_size({"width": width, "height": 900})
-            found[name, width] = (over_the_edge(signed_in, width), faults(signed_in, rules_in(theme)))
-    assert {at: said for at, said in found.items() if said != ("", "[]")} == {}
+        scope = "dialog[open]" if name in DIALOGS else "html"
+        wrong[name] = check_views(signed_in, choose_theme, scope)
+    assert {name: what for name, what in wrong.items() if what != "{}"} == {}
     complaints[:] = [c for c in complaints if "status of 40" not in c]
 
 
@@ -210,26 +164,20 @@ def other_pages(ada, experiment, runs_dir):
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_no_serious_fault_on_any_other_page(signed_in, address, other_pages, complaints, theme):
-    signed_in.emulate_media(color_scheme=theme, reduced_motion="reduce")
-    look_over(signed_in, address, other_pages, complaints, theme)
+def test_axe_finds_no_serious_fault_on_any_other_page(signed_in, address, other_pages, complaints):
+    look_over(signed_in, address, other_pages, complaints)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_no_serious_fault_on_what_somebody_new_sees(signed_in, address, complaints, theme):
-    signed_in.emulate_media(color_scheme=theme, reduced_motion="reduce")
+def test_axe_finds_no_serious_fault_on_what_somebody_new_sees(signed_in, address, complaints):
     names = ("home", "experiments", "compare", "saved-views", "bin", "settings-tokens")
-    look_over(signed_in, address, map(reverse, names), complaints, theme)
+    look_over(signed_in, address, map(reverse, names), complaints)
 
 
-def look_over(page, address, paths, complaints, theme):
-    """Check each page with axe: wide and narrow in light, wide in dark."""
+def look_over(page, address, paths, complaints):
+    """Check each page in every view."""
     for path in paths:
         page.goto(address + path)
-        for width in widths_in(theme):
-            page.set_viewport_size({"width": width, "height": 900})
-            assert faults(page, rules_in(theme)) == "[]", f"{path} at {width} px"
+        assert check_views(page) == "{}", path
     complaints[:] = [c for c in complaints if "status of 40" not in c]
 
 
@@ -257,17 +205,13 @@ def test_tab_walks_in_the_order_of_the_page_and_focus_is_seen(signed_in, address
     assert places == sorted(places)
 
 
-def test_a_dialog_takes_the_focus_and_gives_it_back(signed_in, address, run):
+def test_a_dialog_takes_the_focus_and_gives_it_back_though_its_button_was_refreshed(signed_in, address, run):
     signed_in.goto(f"{address}{run.get_absolute_url()}")
+    at_rest(signed_in)
     signed_in.get_by_role("button", name="Cancel run").press("Enter")
     expect(signed_in.locator("#cancel-dialog :focus")).to_have_count(1)
     signed_in.keyboard.press("Escape")
     expect(signed_in.locator("#cancel-button")).to_be_focused()
-
-
-def test_a_dialog_gives_the_focus_back_where_its_button_was_refreshed_meanwhile(signed_in, address, run):
-    signed_in.goto(f"{address}{run.get_absolute_url()}")
-    at_rest(signed_in)
     signed_in.get_by_role("button", name="Cancel run").click()
     with signed_in.expect_response("**/state/"):
         signed_in.evaluate("document.body.dispatchEvent(new CustomEvent('run-changed:state'))")
@@ -293,8 +237,8 @@ def test_the_theme_is_kept_by_the_server_and_charts_follow_it(signed_in, address
     expect(page.locator("html:not([data-theme])")).to_have_count(1)
 
 
-def test_the_numbers_of_a_chart_come_as_a_table(signed_in, addresses):
-    signed_in.goto(addresses["experiment"])
+def test_the_numbers_of_a_chart_come_as_a_table(signed_in, address, run):
+    signed_in.goto(f"{address}{run.experiment.get_absolute_url()}")
     chart = signed_in.locator("#chart-reward")
     chart.get_by_text("Numbers", exact=True).click()
     chart.get_by_role("columnheader", name="mean").wait_for()

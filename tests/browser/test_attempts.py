@@ -45,14 +45,11 @@ def test_a_run_is_resumed_by_keyboard_and_its_attempts_tell_the_story(open_page,
     expect(open_page.get_by_role("button", name="Cancel run")).to_be_visible()
 
 
-def test_a_saved_checkpoint_is_downloaded(open_page, run):
+def test_a_saved_checkpoint_is_downloaded_and_any_other_once_it_is_rebuilt(open_page, run, complaints):
     with open_page.expect_download() as download:
         open_page.get_by_role("link", name="Download step 20").click()
     assert download.value.suggested_filename == f"{run.uid}-step-000020.tar"
     assert f"{run.uid}-step-000020/adapter/model.safetensors" in files_of(download)
-
-
-def test_any_other_is_asked_for_and_arrives_when_it_is_rebuilt(open_page, run, complaints):
     step = open_page.get_by_label("Checkpoint of step")
     step.fill("41")
     step.press("Enter")

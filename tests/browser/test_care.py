@@ -42,7 +42,13 @@ def test_the_palette_goes_to_an_experiment_by_keyboard_alone(open_page, experime
     open_page.wait_for_url(f"**{other.get_absolute_url()}")
 
 
-def test_question_mark_shows_the_keys_and_a_box_switches_single_ones_off(open_page):
+def test_single_keys_are_letters_in_a_field_and_a_box_switches_them_off(open_page):
+    open_page.keyboard.press("/")
+    search = open_page.get_by_label("Find curves")
+    expect(search).to_be_focused()
+    open_page.keyboard.type("g/?")
+    expect(search).to_have_value("g/?")
+    search.blur()
     open_page.keyboard.press("?")
     keys = open_page.get_by_role("dialog", name="Keys")
     expect(keys).to_be_visible()
@@ -53,14 +59,6 @@ def test_question_mark_shows_the_keys_and_a_box_switches_single_ones_off(open_pa
     expect(keys).to_be_hidden()
     open_page.get_by_role("button", name="Keys").click()
     expect(keys.get_by_role("checkbox")).not_to_be_checked()
-
-
-def test_slash_goes_to_the_search_and_letters_typed_there_are_letters(open_page):
-    open_page.keyboard.press("/")
-    search = open_page.get_by_label("Find curves")
-    expect(search).to_be_focused()
-    open_page.keyboard.type("g/?")
-    expect(search).to_have_value("g/?")
 
 
 def test_focus_stays_where_the_reader_was_when_a_part_is_swapped(open_page, run):
@@ -83,11 +81,19 @@ def test_a_dialog_opens_before_its_script_has_come(page, signed_in, address, run
     complaints.clear()
 
 
+def ask_for_curves(page):
+    page.evaluate("document.body.dispatchEvent(new CustomEvent('run-changed:keys'))")
+
+
 def test_a_part_that_could_not_be_fetched_is_said_and_can_be_asked_for_again(open_page, complaints):
+    trouble = open_page.get_by_role("alert")
+    open_page.route("**/curves/**", lambda route: route.abort())
+    ask_for_curves(open_page)
+    expect(trouble.filter(has_text="the server does not answer")).to_be_visible()
+    open_page.unroute("**/curves/**")
     open_page.route("**/curves/**", lambda route: route.fulfill(status=500, body="broken"))
-    open_page.evaluate("document.body.dispatchEvent(new CustomEvent('run-changed:keys'))")
-    trouble = open_page.get_by_role("alert").filter(has_text="is not up to date: the server answered 500")
-    expect(trouble).to_be_visible()
+    ask_for_curves(open_page)
+    expect(trouble.filter(has_text="is not up to date: the server answered 500")).to_be_visible()
     expect(open_page.locator("#chart-reward")).to_be_visible()
     open_page.unroute("**/curves/**")
     with open_page.expect_response("**/curves/**"):
@@ -96,16 +102,9 @@ def test_a_part_that_could_not_be_fetched_is_said_and_can_be_asked_for_again(ope
     complaints.clear()
 
 
-def test_a_server_that_is_away_is_said(open_page, complaints):
-    open_page.route("**/curves/**", lambda route: route.abort())
-    open_page.evaluate("document.body.dispatchEvent(new CustomEvent('run-changed:keys'))")
-    expect(open_page.locator("request-troubles")).to_contain_text("the server does not answer")
-    complaints.clear()
-
-
 def test_who_was_signed_out_meanwhile_is_offered_to_sign_in_and_the_page_stays(open_page):
     open_page.context.clear_cookies(name="sessionid")
-    open_page.evaluate("document.body.dispatchEvent(new CustomEvent('run-changed:keys'))")
+    ask_for_curves(open_page)
     trouble = open_page.locator("request-troubles")
     expect(trouble).to_contain_text("You are signed out")
     address = "/login/?next=" + open_page.evaluate("encodeURIComponent(location.pathname)")
@@ -113,12 +112,10 @@ def test_who_was_signed_out_meanwhile_is_offered_to_sign_in_and_the_page_stays(o
     expect(open_page.locator("#chart-reward")).to_be_visible()
 
 
-@pytest.mark.parametrize(("wish", "moves"), [("reduce", False), ("no-preference", True)])
-def test_who_wants_no_motion_gets_none(open_page, wish, moves):
-    open_page.emulate_media(reduced_motion=wish)
+def test_who_wants_no_motion_gets_none(open_page):
     # The sign that something is being fetched fades in.
-    durations_ms = open_page.evaluate("""() => {
-        document.querySelector('#state').classList.add('htmx-request');
-        return document.getAnimations().map(a => a.effect.getComputedTiming().duration);
-    }""")
-    assert any(duration > 10 for duration in durations_ms) == moves
+    open_page.evaluate("document.querySelector('#state').classList.add('htmx-request')")
+    for wish, moves in (("reduce", False), ("no-preference", True)):
+        open_page.emulate_media(reduced_motion=wish)
+        durations_ms = open_page.evaluate("document.getAnimations().map(a => a.effect.getComputedTiming().duration)")
+        assert any(duration > 10 for duration in durations_ms) == moves

@@ -1,9 +1,9 @@
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.axe import check_views
 from tests.browser.charts import hovers, look_at, point_at, wait_for_x
-from tests.browser.settling import arrived, over_the_edge
-from tests.browser.test_accessibility import faults, rules_in, widths_in
+from tests.browser.settling import arrived
 from tests.runs.pages import evaluation, make_run, record
 from workers.records import Metric
 
@@ -47,8 +47,9 @@ def test_from_choosing_to_reading_by_keyboard_alone(signed_in, address, runs):
     expect(page.locator("[data-at]")).to_have_text("2 of 36: es.iterations")
 
 
-def test_a_zoom_is_the_same_in_all_charts_and_taken_back_in_all(signed_in, compared):
+def test_zoom_and_cursor_are_the_same_in_all_charts(signed_in, compared):
     page = signed_in
+    page.set_viewport_size({"width": 1440, "height": 1400})
     page.goto(compared)
     for chart in ("reward-mean", "kl"):
         look_at(page, chart)
@@ -56,43 +57,25 @@ def test_a_zoom_is_the_same_in_all_charts_and_taken_back_in_all(signed_in, compa
     page.wait_for_function(f"() => ({RANGES})().every(([a, b]) => a === 2 && b === 6)")
     page.evaluate("Plotly.relayout(document.querySelector('#chart-reward-mean .plot'), {'xaxis.autorange': true})")
     page.wait_for_function(f"() => ({RANGES})().every(([a, b]) => a < 1 && b > 9)")
-
-
-def test_the_cursor_is_in_all_charts(signed_in, compared):
-    page = signed_in
-    page.set_viewport_size({"width": 1440, "height": 1400})
-    page.goto(compared)
-    for chart in ("reward-mean", "kl"):
-        look_at(page, chart)
     point_at(page, "reward-mean", "kl")
     expect(hovers(page, "reward-mean")).to_be_visible()
     page.mouse.move(0, 0)
     expect(hovers(page, "kl")).to_have_count(0)
 
 
-def test_points_arrive_while_a_run_goes_on(signed_in, compared, runs):
+def test_points_arrive_while_a_run_goes_on_and_a_section_is_drawn_when_it_is_unfolded(signed_in, compared, runs):
     page = signed_in
     page.goto(compared)
     look_at(page, "reward-mean")
     page.locator(".live[data-state='live']").wait_for()
     record(runs[0], [evaluation(12, -1.0)])
     wait_for_x(page, "reward-mean", "reward/mean", [0, 2, 4, 6, 8, 10, 12])
-
-
-def test_a_section_is_drawn_when_it_is_unfolded(signed_in, compared):
-    page = signed_in
-    page.goto(compared)
     page.get_by_text("time 1 key").click()
     look_at(page, "time-step_seconds")
     wait_for_x(page, "time-step_seconds", "time/step_seconds", [11])
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_no_serious_fault_and_nothing_hangs_over_the_edge(signed_in, compared, address, theme):
-    signed_in.emulate_media(color_scheme=theme, reduced_motion="reduce")
+def test_axe_finds_no_serious_fault_and_nothing_hangs_over_the_edge(signed_in, compared, address):
     for where in (compared, f"{compared}&config=everything&smooth=0.6&key=x&y=log", f"{address}/compare/"):
         signed_in.goto(where)
-        for width in widths_in(theme):
-            signed_in.set_viewport_size({"width": width, "height": 900})
-            assert faults(signed_in, rules_in(theme)) == "[]"
-            assert over_the_edge(signed_in, width) == ""
+        assert check_views(signed_in) == "{}", where

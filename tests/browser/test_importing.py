@@ -7,8 +7,7 @@ from pathlib import Path
 from playwright.sync_api import Page, expect
 
 from runs.models import Run
-from tests.browser.settling import over_the_edge
-from tests.browser.test_accessibility import faults, rules_in, widths_in
+from tests.browser.axe import check_views
 from tests.runs.importing.logs import iteration
 
 DROP = """(drop, [names, texts]) => {
@@ -29,12 +28,7 @@ def test_dropped_files_are_imported_and_put_into_the_bin(signed_in: Page, addres
     result = page.get_by_role("region", name="What was imported")
     expect(result.get_by_role("status")).to_contain_text("2 new runs in Dropped.")
     expect(result).to_contain_text("line 2: iteration 2 without a number that can be read")
-    for theme in ("light", "dark"):
-        page.emulate_media(color_scheme=theme, reduced_motion="reduce")
-        for width in widths_in(theme):
-            page.set_viewport_size({"width": width, "height": 900})
-            assert faults(page, rules_in(theme)) == "[]", f"{theme} at {width} px"
-            assert over_the_edge(page, width) == ""
+    assert check_views(page) == "{}"
     assert {*Run.objects.values_list("seed", flat=True)} == {3, 4}
     result.get_by_role("link", name="seed 4").click()
     expect(page.get_by_role("heading", name="es α0.5 σ0.1 seed 4")).to_be_visible()

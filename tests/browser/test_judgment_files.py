@@ -15,8 +15,8 @@ from playwright.sync_api import Page, expect
 from judging.boards import votes_in
 from judging.models import Tournament
 from judging.ratings import board
+from tests.browser.axe import find_faults
 from tests.browser.settling import over_the_edge
-from tests.browser.test_accessibility import faults
 
 DROP = """(drop, text) => {
   const data = new DataTransfer();
@@ -48,7 +48,7 @@ def look(page: Page, name: str) -> None:
     for width, scheme in ((1440, "light"), (390, "dark")):
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-        assert faults(page) == "[]"
+        assert find_faults(page) == []
         assert over_the_edge(page, width) == ""
         if SHOTS:
             page.screenshot(path=f"{SHOTS}/{name}-{width}.png", full_page=True)

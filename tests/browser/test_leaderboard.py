@@ -9,8 +9,8 @@ from playwright.sync_api import Page, expect
 from judging.boards import keep
 from judging.jobs import keep_boards
 from runs.models import Experiment
+from tests.browser.axe import find_faults
 from tests.browser.settling import over_the_edge
-from tests.browser.test_accessibility import faults
 from tests.judging.casting import cast, once
 from tests.judging.inventing import invented
 from tests.judging.rounds import held, rubric
@@ -27,7 +27,7 @@ def test_a_board_is_read_made_otherwise_and_comes_by_itself(
     signed_in.goto(address + reverse("tournament-board", args=[tournament.pk]))
     expect(signed_in.locator("live-chart svg .errorbars")).to_have_count(1)
     expect(signed_in.get_by_role("region", name="Ratings per category").get_by_text("no ratings")).to_be_visible()
-    assert faults(signed_in) == "[]"
+    assert find_faults(signed_in) == []
 
     signed_in.get_by_text("Made otherwise").click()
     signed_in.get_by_label("Ties").select_option("davidson")
@@ -38,5 +38,5 @@ def test_a_board_is_read_made_otherwise_and_comes_by_itself(
 
     signed_in.set_viewport_size({"width": 390, "height": 844})
     signed_in.emulate_media(color_scheme="dark")
-    assert faults(signed_in) == "[]"
+    assert find_faults(signed_in) == []
     assert over_the_edge(signed_in, 390) == ""

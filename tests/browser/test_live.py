@@ -6,7 +6,12 @@ from tests.browser.charts import look_at, wait_for_x, x_of
 from tests.browser.settling import at_rest
 from tests.runs.pages import a_bit_of_everything, evaluation, make_run, record
 from tests.runs.recording import answer
+from tests.waiting import wait_until
 from workers.records import Member, Metric, Population
+
+LONGEST_WAIT_MS, POLL_MS = 15_000, 5_000
+"""How long a page waits at most before it opens its socket again, and how often it asks without one."""
+REFRESH_MS = "1000 * document.querySelector('#chart-reward live-chart').dataset.refreshSeconds"
 
 
 @pytest.fixture
@@ -32,92 +37,14 @@ def test_points_arrive_on_an_open_page(open_page, run):
     record(run, [evaluation(15, -10.0)])
     wait_for_x(open_page, "reward", "reward/mean", [0, 5, 10, 15])
     open_page.get_by_text("−10", exact=True).first.wait_for()
-    assert open_page.evaluate("window.sameDocument")
-
-
-def test_a_page_that_was_cut_off_catches_up_without_a_gap(open_page, run):
-    steps = [0, 5]
-    for step in range(10, 35, 5):
-        open_page.evaluate("document.querySelector('live-run').close()")
-        record(run, [evaluation(step, -20.0)])
-        record(run, [evaluation(step + 1, -20.0)])
-        steps += [step, step + 1]
-        open_page.evaluate("document.querySelector('live-run').open()")
-        wait_for_x(open_page, "reward", "reward/mean", steps)
-
-
-def test_a_socket_that_breaks_is_opened_again(open_page, run):
-    open_page.evaluate("document.querySelector('live-run').socket.close()")
-    record(run, [evaluation(10, -20.0)])
-    wait_for_x(open_page, "reward", "reward/mean", [0, 5, 10])
-    open_page.wait_for_selector("live-run[data-state=live]")
-
-
-def test_without_sockets_the_page_asks_by_itself(signed_in, address, run):
-    page = signed_in
-    page.add_init_script(
-        "window.WebSocket = class { static OPEN = 1;"
-        " constructor() { setTimeout(() => this.onclose({ code: 1006 })); } };"
-    )
-    page.goto(f"{address}{run.get_absolute_url()}")
-    page.wait_for_selector("live-run[data-state=away]")
-    look_at(page, "reward")
-    record(run, [evaluation(10, -20.0)])
-    page.wait_for_function("() => document.querySelector('#chart-reward .plot').data[0].x.length === 3")
-
-
-def test_a_step_that_comes_again_greys_the_old_one(open_page, run):
+    # A key that is new gets its chart.
+    record(run, [Metric(6, {"train/entropy": 0.5})])
+    open_page.wait_for_selector("#chart-train-entropy")
+    # A step that comes again greys the old one.
     record(run, [Metric(5, {"kl": 0.5})])
     look_at(open_page, "kl")
     open_page.get_by_text("overwritten by a resume").first.wait_for()
-
-
-def test_a_key_that_is_new_gets_its_chart(open_page, run):
-    record(run, [Metric(6, {"train/entropy": 0.5})])
-    open_page.wait_for_selector("#chart-train-entropy")
-
-
-def test_a_change_of_state_is_seen_and_said(open_page, run):
-    expect(open_page.locator("said-aloud")).to_contain_text("is running")
-    run.attempts.update(state="succeeded")
-    run.state = "succeeded"
-    run.save()
-    live.publish_changed(run.uid, "state")
-    expect(open_page.locator("said-aloud")).to_contain_text("is succeeded")
-    expect(open_page.get_by_role("button", name="Cancel run")).to_be_hidden()
-
-
-def test_answers_population_and_log_follow(open_page, run):
-    record(run, [answer(10, "Barcelona"), Population(10, (Member(0, -3.0), Member(1, -1.0)))])
-    open_page.get_by_text("Barcelona").wait_for()
-    open_page.locator("#chart-population").scroll_into_view_if_needed()
-    open_page.get_by_text("At 10: n = 2, −3 to −1").wait_for()
-    folder = run.newest_attempt().directory
-    folder.mkdir(parents=True)
-    (folder / "log.txt").write_text("a line of the log\n")
-    live.publish_changed(run.uid, "log")
-    open_page.get_by_text("a line of the log").wait_for()
-
-
-def test_the_reader_can_walk_through_the_steps(open_page, run):
-    # Else the answers might come twice, and the second time take back the step.
-    at_rest(open_page)
-    record(run, [answer(10, "Barcelona")])
-    open_page.get_by_text("Barcelona").wait_for()
-    open_page.get_by_role("button", name="Earlier step").click()
-    open_page.wait_for_url("**/?step=5*")
-    open_page.locator("#responses").get_by_text("<script>alert(1)</script>").wait_for()
-
-
-def test_an_experiments_page_follows_its_runs(signed_in, address, experiment, run):
-    page = signed_in
-    page.goto(f"{address}{experiment.get_absolute_url()}")
-    page.wait_for_selector("live-run[data-state=live]")
-    look_at(page, "reward")
-    record(run, [evaluation(10, -3.25)])
-    wait_for_x(page, "reward", "reward/mean", [0, 5, 10])
-    page.get_by_role("cell", name="−3.25").wait_for()
-    page.get_by_text("rose from −45.9 to −3.25").wait_for()
+    assert open_page.evaluate("window.sameDocument")
 
 
 def test_the_zoom_of_a_reader_survives_new_points(open_page, run):
@@ -127,3 +54,76 @@ def test_the_zoom_of_a_reader_survives_new_points(open_page, run):
     open_page.evaluate("document.querySelector('#chart-reward live-chart').refresh()")
     open_page.wait_for_function("() => document.querySelector('#chart-reward .summary').textContent.includes('−20')")
     assert open_page.evaluate("document.querySelector('#chart-reward .plot').layout.xaxis.range") == [1, 4]
+
+
+def test_a_page_that_was_cut_off_catches_up_without_a_gap(open_page, run):
+    steps = [0, 5]
+    for step in (10, 20):
+        open_page.evaluate("document.querySelector('live-run').close()")
+        record(run, [evaluation(step, -20.0)])
+        record(run, [evaluation(step + 1, -20.0)])
+        steps += [step, step + 1]
+        open_page.evaluate("document.querySelector('live-run').open()")
+        wait_for_x(open_page, "reward", "reward/mean", steps)
+    # A socket that breaks is opened again.
+    open_page.evaluate("document.querySelector('live-run').socket.close()")
+    record(run, [evaluation(30, -20.0)])
+    wait_for_x(open_page, "reward", "reward/mean", [*steps, 30])
+    open_page.wait_for_selector("live-run[data-state=live]")
+
+
+def test_without_sockets_the_page_asks_by_itself(signed_in, address, run):
+    page = signed_in
+    page.add_init_script(
+        "window.WebSocket = class { static OPEN = 1;"
+        " constructor() { setTimeout(() => this.onclose({ code: 1006 })); } };"
+    )
+    page.clock.install()
+    page.goto(f"{address}{run.get_absolute_url()}")
+
+    def is_away():
+        page.clock.fast_forward(LONGEST_WAIT_MS)
+        return page.locator("live-run[data-state=away]").count()
+
+    wait_until(is_away, "the page to give up sockets")
+    look_at(page, "reward")
+    record(run, [evaluation(10, -20.0)])
+    page.clock.fast_forward(POLL_MS)
+    page.wait_for_function("() => document.querySelector('#chart-reward .plot').data[0].x.length === 3")
+
+
+def test_every_part_of_an_open_page_follows_its_run(open_page, run):
+    # Else the answers might come twice, and the second time take back the step.
+    at_rest(open_page)
+    record(run, [answer(10, "Barcelona"), Population(10, (Member(0, -3.0), Member(1, -1.0)))])
+    open_page.get_by_text("Barcelona").wait_for()
+    open_page.get_by_role("button", name="Earlier step").click()
+    open_page.wait_for_url("**/?step=5*")
+    open_page.locator("#responses").get_by_text("<script>alert(1)</script>").wait_for()
+    open_page.locator("#chart-population").scroll_into_view_if_needed()
+    open_page.get_by_text("At 10: n = 2, −3 to −1").wait_for()
+    folder = run.newest_attempt().directory
+    folder.mkdir(parents=True)
+    (folder / "log.txt").write_text("a line of the log\n")
+    live.publish_changed(run.uid, "log")
+    open_page.get_by_text("a line of the log").wait_for()
+    expect(open_page.locator("said-aloud")).to_contain_text("is running")
+    run.attempts.update(state="succeeded")
+    run.state = "succeeded"
+    run.save()
+    live.publish_changed(run.uid, "state")
+    expect(open_page.locator("said-aloud")).to_contain_text("is succeeded")
+    expect(open_page.get_by_role("button", name="Cancel run")).to_be_hidden()
+
+
+def test_an_experiments_page_follows_its_runs(signed_in, address, experiment, run):
+    page = signed_in
+    page.clock.install()
+    page.goto(f"{address}{experiment.get_absolute_url()}")
+    page.wait_for_selector("live-run[data-state=live]")
+    look_at(page, "reward")
+    record(run, [evaluation(10, -3.25)])
+    wait_for_x(page, "reward", "reward/mean", [0, 5, 10])
+    page.get_by_role("cell", name="−3.25").wait_for()
+    page.clock.fast_forward(page.evaluate(REFRESH_MS))
+    page.get_by_text("rose from −45.9 to −3.25").wait_for()

@@ -51,20 +51,16 @@ def test_a_line_is_searched_for_and_what_is_shown_is_an_address(open_page):
     expect(open_page.locator("#log-text .line").last).to_have_text("line 2000\n")
 
 
-def test_wrapping_is_switched_off_by_keyboard_and_stays_so(open_page):
+def test_chosen_line_and_wrapping_stay_after_a_reload(open_page):
     wrap = open_page.get_by_role("button", name="Wrap lines")
     expect(open_page.locator("#log-text")).to_have_css("white-space", "pre-wrap")
     wrap.press("Enter")
     expect(open_page.locator("#log-text")).to_have_css("white-space", "pre")
     tell_of_growth(open_page)
-    open_page.reload()
-    expect(wrap).to_have_attribute("aria-pressed", "false")
-
-
-def test_a_line_is_gone_to_by_its_number_and_stays_in_the_address(open_page):
     open_page.get_by_label("Line", exact=True).fill("1234")
     open_page.keyboard.press("Enter")
     expect(open_page.locator("#log-text .line").first).to_have_text("line 1234\n")
     expect(open_page.get_by_text("Lines 1234–1733 of a log")).to_be_visible()
     open_page.reload()
     expect(open_page.locator("#log-text .line").first).to_have_text("line 1234\n")
+    expect(wrap).to_have_attribute("aria-pressed", "false")

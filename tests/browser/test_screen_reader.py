@@ -66,14 +66,61 @@ def change_state(run, state):
     live.publish_changed(run.uid, "state")
 
 
-def test_state_last_reward_and_kl_are_told_in_words(open_page):
-    tree = Tree(open_page)
+def test_a_run_is_an_outline_with_its_state_in_words_and_a_region_for_each_chart(open_page):
+    check_state(open_page)
+    check_outline(open_page)
+    check_charts(open_page)
+
+
+def check_state(page):
+    """Check that state, last reward and KL are said in words."""
+    tree = Tree(page)
     told = [region for region in tree.find("status") if tree.text(region) == STANDING]
     assert [(value(region, "live"), value(region, "atomic")) for region in told] == [("polite", True)]
 
 
-def test_a_change_of_state_is_told_by_the_region_that_was_there_before(open_page, run):
+def check_outline(page):
+    """Check that headings form an outline."""
+    headings = Tree(page).find("heading")
+    levels = [value(heading, "level") for heading in headings]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert [name(heading) for heading in headings if value(heading, "level") == 2] == [
+        "State", "Curves", "Population of each iteration", "Responses", "Collapse", "Attempts", "Checkpoints", "Config",
+        "Log",
+    ]  # fmt: skip
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+
+
+def check_charts(page):
+    """Check that each chart is a region of words and numbers, without loose pictures."""
+    page.locator("#chart-reward").get_by_text("Numbers", exact=True).press("Enter")
+    page.locator("#chart-reward").get_by_role("columnheader", name="value").wait_for()
+    tree = Tree(page)
+    headings = page.locator(".chart:visible :is(h2, h4)").all_text_contents()
+    charts = [region for region in tree.find("region") if name(region) in headings]
+    assert len(charts) == len(headings) > 4
+    for chart in charts:
+        inside = tree.below(chart)
+        assert [name(h) for h in tree.find("heading", inside)] == [name(chart)]
+        assert tree.text(tree.find("paragraph", inside)[0]).endswith(".")
+        assert "Numbers" in [name(one) for one in tree.find("DisclosureTriangle", inside)]
+        assert tree.find("image", inside) + tree.find("SvgRoot", inside) == []
+    reward = tree.below(charts[0])
+    cells = [name(cell) for cell in tree.find("cell", reward)]
+    assert cells[4:7] == ["reward/mean", "5", "−40.90"]
+
+
+def test_only_a_change_of_state_is_told_and_by_the_region_that_was_there_before(open_page, run):
     region = open_page.locator("said-aloud").element_handle()
+    open_page.evaluate(
+        "new MutationObserver(() => (window.told = true))"
+        ".observe(document.querySelector('said-aloud'), { childList: true, characterData: true, subtree: true })"
+    )
+    with open_page.expect_response("**/state/"):
+        open_page.evaluate("document.body.dispatchEvent(new CustomEvent('run-changed:state'))")
+    open_page.wait_for_function(ASKS_NOTHING)
+    assert open_page.evaluate("window.told") is None
     change_state(run, "succeeded")
     open_page.wait_for_function("region => region.textContent.includes('is succeeded')", arg=region)
     assert region.evaluate("region => region.isConnected")
@@ -92,46 +139,6 @@ def test_new_numbers_are_told_but_not_each_time_that_they_come(signed_in, addres
     expect(region).to_contain_text("step 10 of 60. Held-out reward −20, from −45.9.")
     # By the page's clock: on a slow machine the quiet may be over before the number is there. A timer drops fractions.
     assert region.evaluate("region => region.saidAt") - before_ms >= 1000 * QUIET_SECONDS - 2
-
-
-def test_a_change_of_nothing_is_not_told_again(open_page):
-    open_page.evaluate(
-        "new MutationObserver(() => (window.told = true))"
-        ".observe(document.querySelector('said-aloud'), { childList: true, characterData: true, subtree: true })"
-    )
-    with open_page.expect_response("**/state/"):
-        open_page.evaluate("document.body.dispatchEvent(new CustomEvent('run-changed:state'))")
-    open_page.wait_for_function(ASKS_NOTHING)
-    assert open_page.evaluate("window.told") is None
-
-
-def test_each_chart_is_a_region_of_words_and_numbers_without_loose_pictures(open_page):
-    open_page.locator("#chart-reward").get_by_text("Numbers", exact=True).press("Enter")
-    open_page.locator("#chart-reward").get_by_role("columnheader", name="value").wait_for()
-    tree = Tree(open_page)
-    headings = open_page.locator(".chart:visible :is(h2, h4)").all_text_contents()
-    charts = [region for region in tree.find("region") if name(region) in headings]
-    assert len(charts) == len(headings) > 4
-    for chart in charts:
-        inside = tree.below(chart)
-        assert [name(h) for h in tree.find("heading", inside)] == [name(chart)]
-        assert tree.text(tree.find("paragraph", inside)[0]).endswith(".")
-        assert "Numbers" in [name(one) for one in tree.find("DisclosureTriangle", inside)]
-        assert tree.find("image", inside) + tree.find("SvgRoot", inside) == []
-    reward = tree.below(charts[0])
-    cells = [name(cell) for cell in tree.find("cell", reward)]
-    assert cells[4:7] == ["reward/mean", "5", "−40.90"]
-
-
-def test_headings_form_an_outline(open_page):
-    levels = [value(heading, "level") for heading in Tree(open_page).find("heading")]
-    assert levels[0] == 1
-    assert levels.count(1) == 1
-    assert [name(h) for h in Tree(open_page).find("heading") if value(h, "level") == 2] == [
-        "State", "Curves", "Population of each iteration", "Responses", "Collapse", "Attempts", "Checkpoints", "Config",
-        "Log",
-    ]  # fmt: skip
-    assert all(after - before <= 1 for before, after in pairwise(levels))
 
 
 def test_an_experiments_page_tells_how_many_runs_are_in_which_state_when_that_changes(signed_in, address, run):

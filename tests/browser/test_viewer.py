@@ -9,8 +9,8 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 
 from runs.models import Experiment, Run
+from tests.browser.axe import find_faults
 from tests.browser.settling import over_the_edge
-from tests.browser.test_accessibility import faults
 from tests.judging.shown.judged import judge_named, meeting
 from tests.runs.viewing import address as viewer_address
 from tests.runs.viewing import model, said
@@ -63,12 +63,12 @@ def test_answers_are_uncovered_walked_through_and_circled(signed_in: Page, addre
     assert 0 < found < 24
     assert "pin=" in page.url
 
-    assert faults(page) == "[]"
+    assert find_faults(page) == []
     page.set_viewport_size({"width": 390, "height": 800})
     assert over_the_edge(page, 390) == ""
     page.locator("td a", has_text="Link").first.click()
     expect(page.get_by_role("heading", name="Answer at step 500")).to_be_visible()
-    assert faults(page) == "[]"
+    assert find_faults(page) == []
 
 
 def test_what_judges_said_is_asked_for_and_unfolds(
@@ -90,5 +90,5 @@ def test_what_judges_said_is_asked_for_and_unfolds(
     chip = page.get_by_text("helpfulness: tied, 1 to 1")
     chip.click()
     expect(page.get_by_text("Uno: won")).to_be_visible()
-    assert faults(page) == "[]"
+    assert find_faults(page) == []
     assert over_the_edge(page, 390) == ""

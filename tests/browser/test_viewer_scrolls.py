@@ -7,7 +7,7 @@ from pathlib import Path
 from playwright.sync_api import Page, expect
 
 from runs.models import Experiment
-from tests.browser.test_accessibility import faults
+from tests.browser.axe import find_faults
 from tests.runs.viewing import address as viewer_address
 from tests.runs.viewing import model, said
 
@@ -36,4 +36,4 @@ def test_long_answers_scroll_together_or_stand_whole_and_the_browser_remembers(
         expect(page.get_by_role("button", name=name)).to_have_attribute("aria-pressed", "true")
     for answer in answers.all():
         assert answer.evaluate("e => e.scrollHeight <= e.clientHeight + 1")
-    assert faults(page) == "[]"
+    assert find_faults(page) == []

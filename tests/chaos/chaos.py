@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psycopg
 
+from tests import soaking
 from tests.chaos.books import Books
 from tests.chaos.clock import Clock
 from tests.chaos.house import House
@@ -21,7 +22,8 @@ from tests.chaos.watch import Watch
 from tests.waiting import wait_until
 from workers.executors.states import State
 
-GOING = 4
+GOING = 4 if soaking.SECONDS else 2
+"""How many runs are open at any time: of each method one, or two."""
 JOBS = frozenset({"agent", "training"})
 PARENTS = 0.5
 MOMENT_SECONDS = 5.0

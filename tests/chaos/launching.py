@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import httpx
 
+from tests import soaking
 from tests.chaos.house import House
 from tests.waiting import PATIENCE_SECONDS
 from workers.executors.states import OPEN_STATES, State
@@ -14,8 +15,9 @@ from workers.executors.states import OPEN_STATES, State
 LAUNCH_SECONDS = 0.5
 LAST = "the last run"
 SHORT = {"evaluation": {"every": 10, "prompts": 4, "samples": 1}}
-ES = {"es": {"iterations": 30, "population": 8, "prompts": 4, "checkpoint_every": 5}, **SHORT}
-GRPO = {"grpo": {"max_steps": 20, "save_steps": 5}, **SHORT}
+STEPS = 30 if soaking.SECONDS else 10
+ES = {"es": {"iterations": STEPS, "population": 8, "prompts": 4, "checkpoint_every": 5}, **SHORT}
+GRPO = {"grpo": {"max_steps": STEPS, "save_steps": 5}, **SHORT}
 KINDS = (("es-micro", ES), ("grpo-micro", GRPO))
 RESTARTS = (0, 0, 1, 2)
 
@@ -61,7 +63,7 @@ class Launcher(threading.Thread):
                 self._launch(number, name)
 
     def _launch(self, number: int, name: str) -> None:
-        kind, config = KINDS[number % len(KINDS)]
+        kind, config = kind_of(number)
         config = {**config, "compute": {"restarts": RESTARTS[number % len(RESTARTS)]}}
         body = {"experiment_name": "Chaos", "name": name, "preset": kind, "config": config, "seed": number}
         self._heard(self.client.post("/runs", json=body))
@@ -76,6 +78,14 @@ class Launcher(threading.Thread):
         if answer.is_client_error:
             self.refused = answer.text
         return answer
+
+
+def kind_of(number: int) -> tuple[str, Mapping[str, object]]:
+    """Return the preset and config of that run: every second one trains by GRPO, and outside a soak only one does.
+
+    GRPO's libraries take ten seconds to import.
+    """
+    return KINDS[number % len(KINDS) if soaking.SECONDS else int(number == 1)]
 
 
 def is_open(state: str) -> bool:

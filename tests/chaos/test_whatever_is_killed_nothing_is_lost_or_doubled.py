@@ -1,6 +1,7 @@
-"""Four runs going, and everything that can be killed is killed, in turn and all at once, and the clock is set.
+"""While runs train, everything that can be killed is killed, in turn and all at once, and the clock is set.
 
-`make test` kills twice, by the plan of one seed; `make soak PART=chaos` goes on for its duration, by another seed.
+`make test` kills twice while two runs are open, by the plan of one seed; `make soak PART=chaos` goes on for its
+duration with four open runs, by another seed.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def odd(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     monkeypatch.setattr(calling.time, "sleep", lambda seconds: None)
     Odd.script, Odd.asked = [], []
     with HTTPServer(("127.0.0.1", 0), Odd) as listening:
-        thread = threading.Thread(target=listening.serve_forever)
+        thread = threading.Thread(target=listening.serve_forever, args=(0.01,))
         thread.start()
         yield Server(Account(f"http://127.0.0.1:{listening.server_port}", "esw_secret"))
         listening.shutdown()

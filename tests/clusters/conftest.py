@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pytest_django.fixtures import Settings
@@ -19,6 +18,7 @@ from tests.clusters.ray import RayHead
 from tests.clusters.slurm import SlurmCluster, missing
 from tests.clusters.sshd import Sshd
 from tests.clusters.sshd import missing as sshd_missing
+from workers.executors.starting import PROJECT
 
 
 def _up(accounting: bool) -> Iterator[SlurmCluster]:
@@ -66,12 +66,6 @@ def sshd() -> Iterator[Sshd]:
 
 
 @pytest.fixture(scope="session")
-def trained_here() -> dict[str, Any]:
-    """What the trainer left on this machine, for all clusters to be compared with; empty until a test has run it."""
-    return {}
-
-
-@pytest.fixture(scope="session")
 def code_kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The copies of the code that attempts run: made once, and not for every test."""
     return tmp_path_factory.mktemp("code")
@@ -93,10 +87,10 @@ def their_disk(tmp_path: Path, code_kept: Path) -> Path:
     return tmp_path / "there"
 
 
-@pytest.fixture(params=["here", "ssh"])
+@pytest.fixture
 def reached(request: pytest.FixtureRequest, slurm: SlurmCluster, their_disk: Path) -> dict[str, str]:
-    """What the cluster's config says of the way there: Slurm's commands here, and over SSH."""
-    if request.param == "here":
+    """Return the config of the way to the cluster: Slurm's commands here, or over SSH for a test that is `OVER_SSH`."""
+    if getattr(request, "param", "here") == "here":
         return {"slurm_conf": str(slurm.conf)}
     sshd: Sshd = request.getfixturevalue("sshd")
     return {"slurm_conf": str(slurm.conf), **sshd.config(their_disk)}
@@ -105,8 +99,10 @@ def reached(request: pytest.FixtureRequest, slurm: SlurmCluster, their_disk: Pat
 @pytest.fixture
 def far(slurm: SlurmCluster, reached: dict[str, str], db: None, our_disk: Path, monkeypatch: pytest.MonkeyPatch) -> Far:
     """The executor that every call to the cluster `far` reaches. Set its `program` before launching."""
-    cluster = cluster_of(**reached)
-    executor = Far(slurm.conf, our_disk / "queue", launch.place_of(cluster) if cluster.is_far else None)
+    # Tests with the trainer ship the code over SSH; for small programs the agent's lies there.
+    code = {"project": str(PROJECT)} if "address" in reached else {}
+    cluster = cluster_of(**reached, **code)
+    executor = Far(slurm.conf, our_disk / "queue", launch.place_of(cluster) if cluster.is_far else None, **code)
     monkeypatch.setitem(launch.EXECUTORS, "slurm", lambda cluster: executor)
     return executor
 

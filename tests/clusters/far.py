@@ -10,9 +10,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from runs import launch, reconcile
 from runs.models import Attempt, Cluster, Experiment, Job, Run
-from tests.runs.clusters import attempt_of, tick_until
+from tests.clusters.slurm import SlurmCluster
+from tests.runs.clusters import attempt_of, tick_until, tick_until_true
 from tests.waiting import PATIENCE_SECONDS, wait_until
 from tests.workers.attempts import STAYS_SECONDS, python
 from workers.config import preset
@@ -20,6 +23,7 @@ from workers.executors.base import Spec
 from workers.executors.places import Place, SharedDisk
 from workers.executors.shell import Answer, LocalShell
 from workers.executors.slurm import Site, Slurm
+from workers.executors.states import State
 
 QUICK = launch.Waits(
     grace=PATIENCE_SECONDS,
@@ -33,6 +37,9 @@ QUICK = launch.Waits(
     restart=0.05,
     records=2.0,
 )
+OVER_SSH = pytest.mark.parametrize("reached", ["ssh"], indirect=True)
+"""For tests in which the way to Slurm matters. The others use its commands on this machine."""
+NOT_TAKEN = ("created", "submitting")
 BUSY = f"import time; open('started', 'a').write('x'); time.sleep({STAYS_SECONDS})"
 
 
@@ -78,6 +85,11 @@ class Far(Slurm):
         return numbers
 
 
+def impatient(slurm: SlurmCluster) -> SharedDisk:
+    """Return a place whose commands wait a second for a controller: for a test that has made it silent."""
+    return SharedDisk(Counting({"SLURM_CONF": str(slurm.impatient_conf)}))
+
+
 def there(job: Job) -> Path:
     """The job's directory on its cluster, which is on this machine after all."""
     return Path(launch.place_of(job.cluster).there(job.directory))
@@ -117,7 +129,16 @@ def tick_far(run: Run) -> Attempt:
 
 
 def started(run: Run) -> Attempt:
-    """Ticks until it runs and its program has begun."""
-    attempt = tick_until(run, "running")
+    """Return the newest attempt once it runs and its program has begun. Waiting for the program takes no tick."""
+    attempt = tick_until_true(
+        run, "the cluster to take the job", lambda a: a.state not in NOT_TAKEN and not State(a.state).is_final
+    )
     wait_until((there(attempt) / "started").exists, "the program to start")
-    return attempt
+    return tick_until(run, "running")
+
+
+def await_end(run: Run, *states: str) -> Attempt:
+    """Return the newest attempt once it is in one of these states. Waiting for its exit record takes no tick."""
+    attempt = tick_until_true(run, "the cluster to take the job", lambda a: a.state not in NOT_TAKEN)
+    wait_until((there(attempt) / "exit.json").exists, "the program to end")
+    return tick_until(run, *states)

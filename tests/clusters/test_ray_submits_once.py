@@ -10,7 +10,7 @@ import pytest
 
 from runs import launch
 from runs.models import Experiment
-from tests.clusters.far import BUSY, run_far, started, tick_far
+from tests.clusters.far import BUSY, await_end, run_far, started, tick_far
 from tests.clusters.on_ray import OnRay, word_of
 from tests.clusters.ray import RayHead
 from tests.runs.clusters import attempt_of, tick_until
@@ -19,7 +19,7 @@ from tests.workers.attempts import python
 from workers.executors.base import Spec
 from workers.executors.states import State
 
-COUNTS = "open('ran', 'a').write('x'); raise SystemExit(5)"
+COUNTS = "open('ran', 'a').write('x'); print('no such prompt'); raise SystemExit(5)"
 
 
 class Killed(BaseException):
@@ -43,9 +43,9 @@ def test_a_worker_that_dies_around_a_submit_costs_nothing(experiment: Experiment
         setattr(on_ray, moment, once(die))
         with pytest.raises(Killed):
             launch.submit(attempt_of(run))
-    before, after = [tick_until(run, "succeeded", "failed", "lost") for run in runs]
+    before, after = [await_end(run, "succeeded", "failed", "lost") for run in runs]
     for ended in (before, after):
-        assert (ended.state, ended.exit_code) == (State.FAILED.value, 5)
+        assert (ended.state, ended.reason) == (State.FAILED.value, "ended with exit code 5: no such prompt")
         assert (ended.directory / "ran").read_text() == "x"
     assert sorted(on_ray.submitted) == sorted([before.key, before.key, after.key])
 
@@ -56,6 +56,7 @@ def test_of_a_job_that_is_submitted_twice_at_once_there_is_one(on_ray: OnRay, ra
     with ThreadPoolExecutor(2) as both:
         assert set(both.map(on_ray.submit, [spec, spec])) == {spec.key}
     assert [job["submission_id"] for job in ray.ask("GET", "/api/jobs/")].count(spec.key) == 1
+    wait_until((spec.directory / "exit.json").exists, "the program to end")
     wait_until(lambda: word_of(ray, spec.key) == "FAILED", "Ray to call the job failed")
     assert (spec.directory / "ran").read_text() == "x"
     assert on_ray.submit(spec) == spec.key and word_of(ray, spec.key) == "FAILED"
@@ -83,6 +84,4 @@ def test_a_dashboard_that_is_down_or_refuses_us_says_nothing_about_jobs(
     ray.start_dashboard()
     assert tick_until(run, "running", "lost").state == State.RUNNING.value
     # A dashboard that has just begun may take the second call only.
-    ended = tick_until(later, "running", "lost")
-    wait_until((ended.directory / "started").exists, "the program to start")
-    assert ended.state == State.RUNNING.value and (ended.directory / "started").read_text() == "x"
+    assert (started(later).directory / "started").read_text() == "x"

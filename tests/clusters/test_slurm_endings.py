@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from runs import launch
 from runs.models import Experiment
-from tests.clusters.far import Far, run_far
-from tests.runs.clusters import attempt_of, tick_until
+from tests.clusters.far import Far, await_end, run_far
+from tests.runs.clusters import attempt_of
 from workers.executors.states import State
 
 KILLS_ITSELF = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
@@ -17,13 +19,18 @@ ENDS = [
 ]
 
 
-def test_codes_and_signals_are_told_as_they_were(experiment: Experiment, far: Far) -> None:
+@pytest.mark.parametrize(
+    ("reached", "ends"), [("here", ENDS), ("ssh", ENDS[1:2])], ids=["here", "ssh"], indirect=["reached"]
+)
+def test_codes_and_signals_are_told_as_they_were(
+    experiment: Experiment, far: Far, ends: list[tuple[str, State, str]]
+) -> None:
     runs = []
-    for program, _, _ in ENDS:
+    for program, _, _ in ends:
         far.program = program
         runs.append(run_far(experiment))
         launch.submit(attempt_of(runs[-1]))
-    for run, (_, state, why) in zip(runs, ENDS, strict=True):
-        ended = tick_until(run, *(s.value for s in State if s.is_final))
+    for run, (_, state, why) in zip(runs, ends, strict=True):
+        ended = await_end(run, *(s.value for s in State if s.is_final))
         assert (ended.state, ended.reason) == (state.value, why)
         assert ended.native_id.isdecimal()

@@ -1,4 +1,4 @@
-"""The test of a cluster, on a real Slurm, here and over SSH: every step is told, and what fails says what to do."""
+"""The test of a cluster, on a real Slurm: every step is told, and what fails says what to do."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from runs.launch.trying_clusters import advance_test, begin_test
 from runs.models import Cluster, ClusterTest
-from tests.clusters.far import cluster_of
+from tests.clusters.far import OVER_SSH, cluster_of
 from tests.clusters.slurm import SlurmCluster
 from tests.waiting import wait_until
 
@@ -34,6 +34,7 @@ def broken(cluster: Cluster, **config: Any) -> str:
     return f"{last['name']}: {last['said']}"
 
 
+@OVER_SSH
 def test_a_whole_cluster_passes_step_by_step(cluster: Cluster, tmp_path: Path) -> None:
     test = tried(cluster)
     assert not test.has_failed, test.steps
@@ -46,17 +47,19 @@ def test_a_whole_cluster_passes_step_by_step(cluster: Cluster, tmp_path: Path) -
     assert not list((tmp_path / "runs").iterdir())
 
 
-def test_what_fails_is_named_with_what_to_do(cluster: Cluster) -> None:
-    if not cluster.is_far:
-        assert broken(cluster, partition="nosuch").startswith("submit: ")
-        cluster.config.pop("partition")
-        assert "the node has no such interpreter: see python" in broken(cluster, python="/opt/none/python")
-        return
+def test_what_the_cluster_refuses_is_named_with_what_to_do(cluster: Cluster) -> None:
+    assert broken(cluster, partition="nosuch").startswith("submit: ")
+    cluster.config.pop("partition")
+    assert "the node has no such interpreter: see python" in broken(cluster, python="/opt/none/python")
+
+
+@OVER_SSH
+def test_a_way_that_fails_is_named_with_what_to_do(cluster: Cluster) -> None:
     assert broken(cluster, folder="/proc/none").startswith("folder: ")
     assert broken(cluster, address="ssh://root@127.0.0.1:1").startswith("reach: ")
 
 
-@pytest.mark.parametrize("reached", ["here"], indirect=True)
-def test_two_who_ask_get_one_test(cluster: Cluster) -> None:
+def test_two_who_ask_get_one_test(db: None) -> None:
+    cluster = cluster_of()
     first = begin_test(cluster, None)
     assert begin_test(cluster, None) == first

@@ -1,4 +1,4 @@
-"""Five hundred attempts in the queue: Slurm is asked once a tick, and many are cancelled by a few commands."""
+"""Many attempts in the queue: Slurm is asked once a tick, and many are cancelled by a few commands."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workers.config import RunConfig, preset
 from workers.executors.slurm.job import naming
 from workers.executors.states import State
 
-MANY, CANCELLED = 500, 50
+MANY, CANCELLED = 60, 20
 
 
 @pytest.fixture
@@ -51,8 +51,7 @@ def _is_said_of_all(slurm: SlurmCluster) -> bool:
     return len(reasons) == MANY and not {"None", "JobHeldUser"} & set(reasons)
 
 
-@pytest.mark.parametrize("reached", ["here"], indirect=True)
-def test_a_tick_over_five_hundred_asks_once(experiment: Experiment, ada: User, far: Far, drained: SlurmCluster) -> None:
+def test_a_tick_over_many_asks_once(experiment: Experiment, ada: User, far: Far, drained: SlurmCluster) -> None:
     queued(experiment, ada, drained)
     cluster = Cluster.objects.get(name="far")
     reconcile.tick(cluster)

@@ -19,7 +19,6 @@ def said(*words: str) -> str:
     return out.getvalue()
 
 
-@pytest.mark.parametrize("reached", ["here"], indirect=True)
 def test_what_nobody_waits_for_is_told_and_ended_by_a_person(
     experiment: Experiment, far: Far, slurm: SlurmCluster
 ) -> None:

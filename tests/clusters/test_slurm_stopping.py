@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import os
 import signal
+from dataclasses import replace
 
 import pytest
 from django.test import Client
@@ -13,7 +14,7 @@ from runs import launch
 from runs.launch.submitting import spec_of
 from runs.management.following import Follower
 from runs.models import Experiment, Origin, Run
-from tests.clusters.far import BUSY, Far, be_patient, run_far, started, there, tick_far
+from tests.clusters.far import BUSY, OVER_SSH, Far, await_end, be_patient, run_far, started, there, tick_far
 from tests.clusters.slurm import SlurmCluster
 from tests.runs.clusters import attempt_of, tick_until, tick_until_true
 from tests.waiting import PATIENCE_SECONDS, wait_until
@@ -37,8 +38,6 @@ time.sleep(1200)
 """
 """Leaves a checkpoint of step 5 where it is told to stop, as a training does. It is told twice: by its agent, and by a
 Slurm that signals every process of a job."""
-HERE = pytest.mark.parametrize("reached", ["here"], indirect=True)
-"""For what follows from the node's files and Slurm's word, and takes long: the way there makes no difference."""
 
 
 def program_of(run: Run) -> Process:
@@ -50,15 +49,7 @@ def program_of(run: Run) -> Process:
     return program
 
 
-def stranger(slurm: SlurmCluster, number: str) -> str:
-    """Another job, under the number that ours had."""
-    submitted = ""
-    while submitted != number:
-        submitted = slurm.ask("sbatch", "--parsable", "-o", "/dev/null", "--wrap", "sleep 600").strip()
-        assert int(submitted) <= int(number)
-    return submitted
-
-
+@OVER_SSH
 def test_a_running_job_saves_a_checkpoint_when_it_is_cancelled(experiment: Experiment, far: Far) -> None:
     far.program = CHECKPOINTS
     run = run_far(experiment)
@@ -88,12 +79,11 @@ def test_a_waiting_job_says_why_on_its_page_and_leaves_the_queue(
     assert not (there(ended) / "started").exists()
 
 
-@HERE
 def test_an_agent_that_hears_nothing_is_ended_after_the_grace(
     experiment: Experiment, far: Far, slurm: SlurmCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    be_patient(grace=1.0, settle=PATIENCE_SECONDS)
-    monkeypatch.setattr(launch.cancelling, "KILL_SECONDS", 1.0)
+    be_patient(grace=0.2, settle=PATIENCE_SECONDS)
+    monkeypatch.setattr(launch.cancelling, "KILL_SECONDS", 0.2)
     far.program = IGNORES_TERM
     run = run_far(experiment)
     agent = owner(there(started(run)))
@@ -105,15 +95,17 @@ def test_an_agent_that_hears_nothing_is_ended_after_the_grace(
     wait_until(lambda: not program.is_alive() and not agent.is_alive(), "agent and program to end", details=slurm.told)
 
 
+@OVER_SSH
 def test_a_preempted_run_goes_on_and_its_budget_is_whole(experiment: Experiment, far: Far, slurm: SlurmCluster) -> None:
     far.program = SAVES
-    far.site = Site(partition="low")
+    far.site = replace(far.site, partition="low")
     # What Slurm says of the end is what this is about, however late it comes; and so is what is read of its checkpoint.
     be_patient(settle=PATIENCE_SECONDS, records=PATIENCE_SECONDS)
     run = run_far(experiment, restarts=1)
     started(run)
-    pushing = ("--exclusive", "-N3", "-p", "high", "-o", "/dev/null", "--wrap", "sleep 3")
+    pushing = ("--exclusive", "-N3", "-p", "high", "-o", "/dev/null", "--wrap", "sleep 1")
     slurm.ask("sbatch", "--job-name=important", *pushing)
+    wait_until((there(attempt_of(run)) / "exit.json").exists, "the preempted program to end", details=slurm.told)
     follower = Follower()
 
     def has_gone_on() -> bool:
@@ -129,8 +121,10 @@ def test_a_preempted_run_goes_on_and_its_budget_is_whole(experiment: Experiment,
     assert started(run).n == 2
 
 
+@OVER_SSH
 def test_a_lost_node_is_fenced_before_the_next_attempt(experiment: Experiment, far: Far, slurm: SlurmCluster) -> None:
     far.program = BUSY
+    be_patient(exit_record=0.1, records=0.0)
     run = run_far(experiment, restarts=1)
     first = started(run)
     program = program_of(run)
@@ -153,12 +147,16 @@ def test_a_job_that_slurm_has_forgotten_is_lost_and_a_stranger_with_its_number_l
     experiment: Experiment, far: Far, slurm: SlurmCluster
 ) -> None:
     far.program = BUSY
+    # Slurm counts its jobs from 1 again each time.
+    slurm.forget_jobs()
+    slurm.mend()
     run = run_far(experiment)
     first = started(run)
     agent = owner(there(first))
     assert agent is not None
     slurm.forget_jobs()
-    number = stranger(slurm, first.native_id)
+    number = slurm.ask("sbatch", "--parsable", "-o", "/dev/null", "--wrap", "sleep 600").strip()
+    assert number == first.native_id
     lost = tick_until(run, "lost", "failed", "cancelled")
     assert lost.state == State.LOST.value and lost.reason.startswith("far has not known it for 1 s")
     wait_until(lambda: not agent.is_alive(), "the agent to end")
@@ -166,7 +164,6 @@ def test_a_job_that_slurm_has_forgotten_is_lost_and_a_stranger_with_its_number_l
     assert slurm.ask("squeue", "-h", "-j", number, "-o", "%T").strip() in ("RUNNING", "PENDING", "CONFIGURING")
 
 
-@HERE
 def test_a_job_that_slurm_starts_again_runs_once_and_is_lost(
     experiment: Experiment, far: Far, slurm: SlurmCluster
 ) -> None:
@@ -174,10 +171,9 @@ def test_a_job_that_slurm_starts_again_runs_once_and_is_lost(
     be_patient(settle=PATIENCE_SECONDS)
     run = run_far(experiment)
     slurm.ask("scontrol", "update", "NodeName=n[1-3]", "State=DRAIN", "Reason=test")
-    waiting = tick_until(run, "queued")
-    slurm.write_down(waiting.native_id)
+    tick_until(run, "queued")
     slurm.save_state()
-    slurm.ask("scontrol", "update", "NodeName=n[1-3]", "State=RESUME")
+    slurm.resume_nodes()
     first = started(run)
     slurm.go_back()
     slurm.resume_nodes()
@@ -207,7 +203,6 @@ def test_a_warning_of_slurm_reaches_the_program(experiment: Experiment, far: Far
     assert (there(ended) / "checkpoint").read_text() == "SIGUSR1"
 
 
-@HERE
 def test_slurms_own_time_limit_is_a_timeout(experiment: Experiment, far: Far, slurm: SlurmCluster) -> None:
     far.program = "import signal; signal.signal(signal.SIGUSR1, signal.SIG_IGN); " + IGNORES_TERM
     be_patient(grace=1.0, settle=PATIENCE_SECONDS)
@@ -216,11 +211,10 @@ def test_slurms_own_time_limit_is_a_timeout(experiment: Experiment, far: Far, sl
     running = started(run)
     # The end of the minute, brought near.
     slurm.ask("scontrol", "update", f"JobId={running.native_id}", "EndTime=now+1")
-    ended = tick_until(run, "timeout", "failed", "interrupted")
+    ended = await_end(run, "timeout", "failed", "interrupted")
     assert ended.state == State.TIMEOUT.value and ended.reason.startswith("reached the time limit that Slurm gave it")
 
 
-@HERE
 def test_what_will_never_start_is_given_up_and_not_tried_again(
     experiment: Experiment, far: Far, slurm: SlurmCluster
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from runs import launch
 from runs.models import Cluster, Experiment
-from tests.clusters.far import BUSY, Far, asked, be_patient, run_far, started, there, tick_far
+from tests.clusters.far import BUSY, Far, asked, await_end, be_patient, impatient, run_far, started, there, tick_far
 from tests.clusters.slurm import SlurmCluster
 from tests.runs.clusters import attempt_of, tick_until
 from tests.waiting import PATIENCE_SECONDS, wait_until
@@ -19,7 +19,6 @@ from tests.workers.attempts import python
 from workers.executors.base import Rejected, Spec
 from workers.executors.states import State
 
-HERE = pytest.mark.parametrize("reached", ["here"], indirect=True)
 COUNTS = "open('ran', 'a').write('x')"
 
 
@@ -42,7 +41,9 @@ def jobs_of(slurm: SlurmCluster, key: str) -> int:
     return slurm.ask("squeue", "-h", "-t", "all", "-o", "%j").split().count(key)
 
 
-@pytest.mark.parametrize("moment", ["before_submit", "after_submit"])
+@pytest.mark.parametrize(
+    ("reached", "moment"), [("here", "before_submit"), ("ssh", "after_submit")], indirect=["reached"]
+)
 def test_a_worker_that_dies_around_sbatch_costs_nothing(
     experiment: Experiment, far: Far, slurm: SlurmCluster, moment: str
 ) -> None:
@@ -51,7 +52,7 @@ def test_a_worker_that_dies_around_sbatch_costs_nothing(
     run = run_far(experiment)
     with pytest.raises(Killed):
         launch.submit(attempt_of(run))
-    ended = tick_until(run, "succeeded", "failed", "lost")
+    ended = await_end(run, "succeeded", "failed", "lost")
     assert ended.state == State.SUCCEEDED.value
     assert (there(ended) / "ran").read_text() == "x" and jobs_of(slurm, ended.key) == 1
     assert len(far.submitted) == (2 if moment == "before_submit" else 1)
@@ -62,13 +63,20 @@ def test_a_frozen_controller_that_took_the_job_all_the_same_is_found_out(
 ) -> None:
     be_patient(ambiguous=PATIENCE_SECONDS)
     far.program = COUNTS
-    far.before_submit = once(lambda: slurm.daemons.send("slurmctld", signal.SIGSTOP))
+    patient = far.place
+
+    def freeze() -> None:
+        slurm.daemons.send("slurmctld", signal.SIGSTOP)
+        far.place = impatient(slurm)
+
+    far.before_submit = once(freeze)
     run = run_far(experiment)
     launch.submit(attempt_of(run))
     unclear = attempt_of(run)
     assert unclear.state == State.SUBMITTING.value and "did not say whether it took the job" in unclear.reason
     slurm.daemons.send("slurmctld", signal.SIGCONT)
-    ended = tick_until(run, "succeeded", "failed", "lost")
+    far.place = patient
+    ended = await_end(run, "succeeded", "failed", "lost")
     assert ended.state == State.SUCCEEDED.value and far.submitted == [ended.key]
     assert (there(ended) / "ran").read_text() == "x" and jobs_of(slurm, ended.key) == 1
 
@@ -107,26 +115,28 @@ def test_a_controller_that_is_down_says_nothing_about_jobs(
     far.program = BUSY
     run = run_far(experiment)
     before = started(run)
-    slurm.write_down(before.native_id)
-    slurm.kill_controller()
+    slurm.stop_controller()
+    patient, far.place = far.place, impatient(slurm)
     after = tick_far(run)
     assert after.state == before.state == State.RUNNING.value
     after.cluster.refresh_from_db()
     assert after.cluster.unreachable_since_at is not None and after.gone_since_at is None
     slurm.start_controller()
+    far.place = patient
     assert tick_until(run, "running", "lost").state == State.RUNNING.value
 
 
-@HERE
 def test_a_silent_cluster_is_asked_once_a_tick_however_many_are_to_be_submitted(
     experiment: Experiment, far: Far, slurm: SlurmCluster
 ) -> None:
     slurm.daemons.send("slurmctld", signal.SIGSTOP)
-    runs = [run_far(experiment) for _ in range(4)]
+    patient, far.place = far.place, impatient(slurm)
+    runs = [run_far(experiment) for _ in range(3)]
     asked.clear()
     tick_far(runs[0])
     assert [argv[0] for argv in asked] == ["squeue"]
     assert Cluster.objects.get(name="far").unreachable_since_at is not None
     slurm.daemons.send("slurmctld", signal.SIGCONT)
+    far.place = patient
     for run in runs:
-        assert tick_until(run, "succeeded", "failed").state == State.SUCCEEDED.value
+        assert await_end(run, "succeeded", "failed").state == State.SUCCEEDED.value

@@ -8,7 +8,7 @@ import pytest
 
 from runs import launch, reconcile
 from runs.models import Attempt, Cluster, Experiment
-from tests.clusters.far import Far, asked, sweep_far, there, tick_far
+from tests.clusters.far import Far, asked, await_end, sweep_far, there, tick_far
 from tests.clusters.slurm import SlurmCluster
 from tests.clusters.test_slurm_submits_once import COUNTS, Killed, die, jobs_of, once
 from tests.runs.clusters import attempt_of, tick_until
@@ -18,8 +18,6 @@ from workers.executors.base import Unreachable
 from workers.executors.places import SharedDisk
 from workers.executors.shell import Answer
 from workers.executors.states import State
-
-HERE = pytest.mark.parametrize("reached", ["here"], indirect=True)
 
 
 def submits() -> list[str]:
@@ -34,8 +32,7 @@ def test_runs_that_go_together_are_one_array_and_each_is_cancelled_by_itself(
     runs = sweep_far(experiment, 4, cores=4)
     asked.clear()
     tick_far(runs[0])
-    if not Cluster.objects.get(name="far").is_far:
-        assert submits() == ["--test-only", "--parsable"]
+    assert submits() == ["--test-only", "--parsable"]
     numbers = [attempt_of(run).native_id for run in runs]
     assert len({number.partition("_")[0] for number in numbers}) == 1 and len(set(numbers)) == 4
     for run in runs:
@@ -79,26 +76,25 @@ MOMENTS: dict[str, Callable[[Far], None]] = {
     "before sbatch": lambda far: setattr(far, "before_submit", once(die)),
     "before any task has a name": lambda far: dies_when_naming(far, 0),
     "when one is named and held": lambda far: dies_when_naming(far, 1),
-    "when one is named and let go": lambda far: dies_when_naming(far, 4),
+    "when one is named and let go": lambda far: dies_when_naming(far, 2),
     "after sbatch": lambda far: setattr(far, "after_submit", once(die)),
 }
 
 
-@HERE
 @pytest.mark.parametrize("moment", list(MOMENTS))
 def test_a_worker_that_dies_around_an_array_costs_nothing(
     experiment: Experiment, far: Far, slurm: SlurmCluster, moment: str
 ) -> None:
     far.program = COUNTS
-    runs = sweep_far(experiment, 3)
+    runs = sweep_far(experiment, 2)
     MOMENTS[moment](far)
     with pytest.raises(Killed):
         reconcile.tick(Cluster.objects.get(name="far"))
     for run in runs:
-        ended = tick_until(run, "succeeded", "failed", "lost")
+        ended = await_end(run, "succeeded", "failed", "lost")
         assert ended.state == State.SUCCEEDED.value, ended.reason
         assert (there(ended) / "ran").read_text() == "x" and jobs_of(slurm, ended.key) == 1
-    assert Attempt.objects.count() == 3
+    assert Attempt.objects.count() == 2
     assert not slurm.ask("squeue", "-h", "-t", "PD,R", "-o", "%j")
 
 
@@ -115,18 +111,16 @@ class Silent(SharedDisk):
         return super().look(argv, keys, timeout_seconds)
 
 
-@HERE
 def test_what_a_silent_cluster_was_not_asked_goes_as_one_array_later(experiment: Experiment, far: Far) -> None:
     far.program, far.place = COUNTS, Silent(far.place.shell)  # type: ignore[attr-defined]
-    runs = sweep_far(experiment, 3)
+    runs = sweep_far(experiment, 2)
     assert tick_far(runs[0]).state == State.SUBMITTING.value
     asked.clear()
     for run in runs:
-        assert tick_until(run, "succeeded", "failed").state == State.SUCCEEDED.value
+        assert await_end(run, "succeeded", "failed").state == State.SUCCEEDED.value
     assert submits() == ["--test-only", "--parsable"]
 
 
-@HERE
 def test_where_an_array_is_refused_each_is_submitted_alone_and_told_why(experiment: Experiment, far: Far) -> None:
     runs = sweep_far(experiment, 2, gpus=99)
     asked.clear()

@@ -1,16 +1,16 @@
-"""The whole way on a real Slurm, with the real trainer: by form, API and sweep, followed, and the same to the bit."""
+"""The whole way on a real Slurm, with the real trainer: by form and by sweep, followed, and the same to the bit."""
 
 from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
+from runs import launch
 from runs.models import Cluster, Experiment, Run
 from tests.clusters.far import cluster_of, there
 from tests.clusters.slurm import SlurmCluster
@@ -56,29 +56,29 @@ def sent(client: Client, run: Run) -> str:
     return hashlib.sha256(files[f"{run.uid}-step-000002/model.safetensors"]).hexdigest()
 
 
-def test_es_on_slurm_is_es_here_to_the_bit(
-    ada: User, ada_client: Client, experiment: Experiment, clusters: None, trained_here: dict[str, Any]
+def test_es_on_slurm_is_es_here_to_the_bit_and_a_task_of_ones_own_need_only_lie_there(
+    ada: User, ada_client: Client, experiment: Experiment, clusters: None, their_disk: Path
 ) -> None:
-    here = [] if trained_here else [called_for(ada, "local")]
-    by_form, over_ssh = filled_in(ada_client, experiment, "far"), called_for(ada, "farther")
-    # The second cell says what is so anyway: two runs that go together.
-    in_array = swept(ada, {"compute.cluster": "far"}, {"compute.cluster": "far", "evaluation.prompts": 2})
-    train([*here, by_form, over_ssh, *in_array])
-    trained_here |= result(here[0]) if here else {}
-    for run, cluster in ((by_form, "far"), (over_ssh, "farther"), *((run, "far") for run in in_array)):
-        assert attempt_of(run).cluster.name == cluster and result(run) == trained_here
-    numbers = [attempt_of(run).native_id for run in in_array]
-    assert [number.partition("_")[2] for number in numbers] == ["0", "1"] and by_form.sweep is None
-    assert attempt_of(by_form).native_id.isdecimal() and copied(over_ssh)
-    assert sent(ada_client, over_ssh) == trained_here["checkpoints"][2]
-
-
-def test_a_task_of_ones_own_need_only_lie_on_the_far_disk(ada: User, clusters: None, their_disk: Path) -> None:
     (their_disk / "tasks").mkdir()
     (their_disk / "tasks" / "sevens.py").write_text(OWN)
     farther = Cluster.objects.get(name="farther")
     farther.config["task_paths"] = [str(their_disk / "tasks")]
     farther.save()
-    run = called_for(ada, "farther", task={"name": "own", "options": {"path": "sevens:Task"}})
-    train([run])
-    assert {reward for _, reward in curve(run, "reward/mean")} == {7.0}
+    # One sweep over where it runs: here, and over SSH, where two go together.
+    here, over_ssh, sevens = swept(
+        ada,
+        {"compute.cluster": "local"},
+        {"compute.cluster": "farther"},
+        {"compute.cluster": "farther", "task.name": "own", "task.options.path": "sevens:Task"},
+    )
+    by_form, by_call = filled_in(ada_client, experiment, "far"), called_for(ada, "far")
+    assert by_form.config == by_call.config
+    launch.request_cancel(by_call)
+    train([here, over_ssh, sevens, by_form])
+    for run, cluster in ((by_form, "far"), (over_ssh, "farther")):
+        assert attempt_of(run).cluster.name == cluster and result(run) == result(here)
+    numbers = [attempt_of(run).native_id for run in (over_ssh, sevens)]
+    assert [number.partition("_")[2] for number in numbers] == ["0", "1"]
+    assert attempt_of(by_form).native_id.isdecimal() and by_form.sweep is None
+    assert copied(over_ssh) and sent(ada_client, over_ssh) == result(here)["checkpoints"][2]
+    assert {reward for _, reward in curve(sevens, "reward/mean")} == {7.0}

@@ -1,6 +1,7 @@
 """Controller, nodes, agents, programs and the worker are killed at random moments: no run is lost, none doubled.
 
-`make test` kills twice, by one seed; `make soak PART=slurm` goes on for its duration, by another seed.
+`make test` kills twice, by one seed; `make soak PART=slurm` goes on for its duration, by another seed, here and over
+SSH.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ KINDS = ("controller", "node", "agent", "program", "worker")
 SETTLING_SECONDS = 120.0
 """A run whose node died and came back at once was seen to stay RUNNING for more than 90 s."""
 RUNS = 4
+WAYS = ["here", "ssh"] if soaking.SECONDS else ["here"]
 RESTARTS = 100
 PAUSE_SECONDS = 0.1
 TRAINS = """
@@ -181,6 +183,7 @@ def check(run: Run, story: str) -> None:
         assert not began.exists() or began.read_text() in ("", "x"), story
 
 
+@pytest.mark.parametrize("reached", WAYS, indirect=True)
 def test_no_run_is_lost_and_none_doubled(chaos: Chaos) -> None:
     chaos.keep_going()
     killed = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -12,8 +13,9 @@ from django.urls import reverse
 from runs import reconcile
 from runs.forms import initial_from
 from runs.management.following import Follower
-from runs.models import Checkpoint, Cluster, Experiment, Run
+from runs.models import Attempt, Checkpoint, Cluster, Experiment, Run
 from runs.series import read
+from tests.clusters.far import there
 from tests.runs.calling import calls
 from tests.runs.clusters import attempt_of
 from tests.waiting import wait_until
@@ -24,9 +26,9 @@ SMALL = {"es": {"iterations": 2, "population": 4, "checkpoint_every": 1}, "evalu
 CURVES = ("reward/mean", "kl", "es/update_norm")
 
 
-def called_for(ada: User, cluster: str, **config: Any) -> Run:
+def called_for(ada: User, cluster: str) -> Run:
     """By a call of the API."""
-    config = {**SMALL, **config, "compute": {"cluster": cluster}}
+    config = {**SMALL, "compute": {"cluster": cluster}}
     body = {"experiment_name": "Concise", "preset": "es-micro", "config": config}
     answer = calls(ada, "launch").post("/api/v1/runs", body, content_type="application/json")
     assert answer.status_code == 201, answer.content
@@ -53,24 +55,42 @@ def swept(ada: User, *cells: dict[str, Any]) -> list[Run]:
 
 
 def train(runs: list[Run]) -> None:
-    """Ticks and follows, all of them at once, until they have ended and all of their records are in the database."""
+    """Tick and follow until all of them have ended and all of their records are in the database.
+
+    A trainer takes long to begin and to end, and waiting for that takes no tick: its files tell.
+    """
     clusters = list(Cluster.objects.filter(attempts__run__in=runs).distinct())
     follower = Follower()
 
-    def is_done(run: Run) -> bool:
+    def looked_at(run: Run) -> Attempt:
         for cluster in clusters:
             reconcile.tick(cluster)
         follower.look()
-        return attempt_of(run).drained_at is not None
+        return attempt_of(run)
 
-    for run in runs:
-        wait_until(
-            partial(is_done, run),
-            f"the training of {attempt_of(run).key} to end and all of its records to be in the database",
-            details=lambda: [f"{a.key}: {a.state}, {a.reason}" for a in map(attempt_of, runs)],
-        )
+    def has_written(run: Run, *names: str) -> bool:
+        return any((there(attempt_of(run)) / name).exists() for name in names)
+
+    def has_told_its_environment(run: Run) -> bool:
+        attempt = looked_at(run)
+        return attempt.environment is not None or State(attempt.state).is_final
+
+    _await_all(runs, lambda run: looked_at(run).started_at is not None, "to start")
+    _await_all(runs, lambda run: has_written(run, "records.0.jsonl", "exit.json"), "to write its first records")
+    _await_all(runs, has_told_its_environment, "to be followed while it trains")
+    _await_all(runs, lambda run: has_written(run, "exit.json"), "to end")
+    _await_all(runs, lambda run: looked_at(run).drained_at is not None, "to have all records in the database")
     for run in runs:
         assert attempt_of(run).state == State.SUCCEEDED.value, f"{attempt_of(run).key}: {attempt_of(run).reason}"
+
+
+def _await_all(runs: list[Run], condition: Callable[[Run], bool], awaited: str) -> None:
+    for run in runs:
+        wait_until(
+            partial(condition, run),
+            f"the training of {attempt_of(run).key} {awaited}",
+            details=lambda: [f"{a.key}: {a.state}, {a.reason}" for a in map(attempt_of, runs)],
+        )
 
 
 def result(run: Run) -> dict[str, Any]:

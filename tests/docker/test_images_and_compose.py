@@ -35,9 +35,9 @@ def test_the_dockerfile_is_clean_to_its_linter() -> None:
     assert (said.returncode, said.stdout) == (0, "")
 
 
-@pytest.mark.parametrize("name", ["compose.yaml", "compose.gpu.yaml"])
-def test_the_compose_files_are_what_the_compose_specification_says(name: str) -> None:
-    argv = [BIN / "check-jsonschema", "--builtin-schema", "vendor.compose-spec", COMPOSE.with_name(name)]
+def test_the_compose_files_are_what_the_compose_specification_says() -> None:
+    files = [COMPOSE, COMPOSE.with_name("compose.gpu.yaml")]
+    argv = [BIN / "check-jsonschema", "--builtin-schema", "vendor.compose-spec", *files]
     said = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert said.returncode == 0, said.stdout
 

@@ -116,7 +116,7 @@ def test_postgres_that_recovers_is_stopped_all_the_same(
 ) -> None:
     monkeypatch.setattr(process, "FIRM_SECONDS", PATIENCE_SECONDS)
     assert isinstance(recovering, Postgres) and recovering.process
-    recovering.stop(patience_seconds=1)
+    recovering.stop(patience_seconds=0.2)
     assert recovering.process.returncode is not None and recovering.process.returncode >= 0, "it was killed"
     assert not (data / "postgres" / "postmaster.pid").exists()
 
@@ -128,7 +128,7 @@ def test_postgres_takes_over_from_one_that_recovers(
 
     def end_by(number: signal.Signals, pid: int, folder: Path) -> bool:
         """Expect nothing of the gentle signal, which is what is ignored during a recovery."""
-        monkeypatch.setattr(process, "ORPHAN_SECONDS", 1.0 if number == signal.SIGINT else PATIENCE_SECONDS)
+        monkeypatch.setattr(process, "ORPHAN_SECONDS", 0.2 if number == signal.SIGINT else PATIENCE_SECONDS)
         return end(number, pid, folder)
 
     monkeypatch.setattr(process, "_ended_by", end_by)

@@ -8,9 +8,10 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
+from esweb.celery import app
 from esweb.demo.experiment import PLANS, existing, launch
 from esweb.demo.outcome import Outcome, outcomes, table
-from esweb.management.commands import demo_experiment
+from esweb.management.commands import demo, demo_experiment
 from runs.ingest import ingest
 from runs.models import Attempt, Experiment, Run
 from tests.runs.recording import lines, make_attempt, make_run
@@ -137,6 +138,13 @@ def test_a_demonstration_is_found_again(experiment: Experiment, ada) -> None:
     assert [e.runs.count() for e in launched] == [len(asked.runs) for asked in PLANS["micro"].experiments]
 
 
+@pytest.mark.parametrize(("exits_when_done", "options"), [(True, []), (False, ["--once"])])
+def test_a_demonstration_that_stays_open_launches_once(exits_when_done: bool, options: list[str]) -> None:
+    command = demo.Command()
+    command.preset, command.deadline, command.exits_when_done = "micro", 60.0, exits_when_done
+    assert [word for word in command.experiment("http://127.0.0.1:8000").argv if word == "--once"] == options
+
+
 def test_once_means_once(ada, capsys: pytest.CaptureFixture[str]) -> None:
     launch(PLANS["micro"], ada)
     call_command("demo_experiment", "--once")
@@ -147,6 +155,8 @@ def test_once_means_once(ada, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.django_db
 def test_without_a_worker_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo_experiment, "WORKER_SECONDS", 0.0)
+    ping = app.control.ping
+    monkeypatch.setattr(app.control, "ping", lambda timeout: ping(timeout=timeout / 100))
     with pytest.raises(CommandError, match=r"No worker took a job .* Is `manage.py up` running\?"):
         call_command("demo_experiment", "--preset", "micro")
     assert existing() is None

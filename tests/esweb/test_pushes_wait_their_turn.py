@@ -20,6 +20,9 @@ from tests.runs.recording import make_attempt, make_run, metrics
 from tests.waiting import PATIENCE_SECONDS, wait_until
 from workers.records import pack
 
+WRITERS, RECORDS = 16, 40
+"""More writers than may push at once, and the records of each one's file."""
+
 
 @pytest.fixture
 def attempt(experiment: Experiment) -> Attempt:
@@ -123,16 +126,16 @@ def pool_full(script: Client, attempt: Attempt) -> Iterator[None]:
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("runs", [1, 64], ids=["the same run", "runs of their own"])
-def test_of_64_writers_in_disorder_everything_is_kept_once(experiment: Experiment, runs: int) -> None:
+@pytest.mark.parametrize("runs", [1, WRITERS], ids=["the same run", "runs of their own"])
+def test_of_writers_in_disorder_everything_is_kept_once(experiment: Experiment, runs: int) -> None:
     attempts = [make_attempt(make_run(experiment, f"es {i}")) for i in range(runs)]
-    everything = metrics(60)
+    everything = metrics(RECORDS)
 
     def write(number: int) -> None:
         """The whole file in pieces, each twice, by a hand that is behind or ahead of the others."""
         attempt = attempts[number % runs]
         sent, size = 0, 5 + number % 7
-        while sent < 60:
+        while sent < RECORDS:
             try:
                 kept = ingest.push(attempt, 0, everything[sent : sent + size])
                 ingest.push(attempt, 0, everything[max(0, sent - 3) : sent + size])
@@ -142,10 +145,10 @@ def test_of_64_writers_in_disorder_everything_is_kept_once(experiment: Experimen
 
     # This thread has a connection too, and the pool holds eight.
     with ThreadPoolExecutor(6) as threads:
-        list(threads.map(lambda number: (write(number), connection.close()), range(64)))
+        list(threads.map(lambda number: (write(number), connection.close()), range(WRITERS)))
     files = RecordFile.objects.all()
-    assert [file.next_seq for file in files] == [60] * runs
-    assert sum(run.series.get(key="reward/mean").points for run in [a.run for a in attempts]) == 60 * runs
+    assert [file.next_seq for file in files] == [RECORDS] * runs
+    assert sum(run.series.get(key="reward/mean").points for run in [a.run for a in attempts]) == RECORDS * runs
 
 
 def _in_and_out(places: Places) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -12,8 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
+import psycopg
 import pytest
+from django.core.management import CommandError, call_command
+from pytest_django.fixtures import Settings
 
+from esweb.embedded import Postgres, database_url
+from tests.lived_in import lived_in
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,7 +35,7 @@ class Up:
                 [sys.executable, ROOT / "manage.py", "up", "--data", data, "--port", "0", *options],
                 stdout=console,
                 stderr=subprocess.STDOUT,
-                env=without_servers(),
+                env=without_servers() | {"ESWEB_LOCAL_SLOTS": "1"},
                 start_new_session=True,
             )
 
@@ -101,7 +107,10 @@ def get(address: str) -> int:
 
 @pytest.fixture(scope="module")
 def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
-    running = Up(tmp_path_factory.mktemp("up") / "data")
+    """A first start: only the files of pages are there, whose collecting test_files_of_pages_are_collected tries."""
+    data = lived_in(tmp_path_factory.mktemp("up") / "data")
+    shutil.rmtree(data / "postgres")
+    running = Up(data)
     yield running
     running.end()
 
@@ -155,19 +164,11 @@ def test_a_part_that_dies_is_started_again(up: Up, part: str) -> None:
     assert re.search(r"was ended by SIGKILL; it is started again|valkey ended; it is started again", up.said())
 
 
-def test_a_second_one_on_the_same_data_says_so(up: Up) -> None:
+def test_a_second_one_on_the_same_data_says_so(up: Up, settings: Settings) -> None:
     assert up.address
-    second = subprocess.run(
-        [sys.executable, ROOT / "manage.py", "up", "--data", up.data, "--port", "0"],
-        capture_output=True,
-        text=True,
-        env=without_servers(),
-        check=False,
-        timeout=PATIENCE_SECONDS,
-    )
-    assert second.returncode == 1
-    assert f"already running on {up.data} (process {up.process.pid})" in second.stderr
-    assert "Traceback" not in second.stderr
+    settings.DATA_DIR = up.data
+    with pytest.raises(CommandError, match=re.escape(f"already running on {up.data} (process {up.process.pid})")):
+        call_command("up", port=0)
 
 
 @pytest.fixture(scope="module")
@@ -186,13 +187,43 @@ def test_killed_outright_it_takes_its_children_along_and_starts_again(second: Up
     assert not re.search(r"password \S+$", second.said()), "a password is printed once"
 
 
-def test_sigterm_stops_everything_and_leaves_no_process(second: Up) -> None:
-    assert second.address
-    second.process.terminate()
+def test_stopped_while_a_run_trains_it_interrupts_the_run_and_leaves_no_process(second: Up) -> None:
+    launch_two(second)
+    second.process.send_signal(signal.SIGINT)
     assert second.process.wait(PATIENCE_SECONDS) == 0
     assert second.children() == {}
+    assert "stopped on this machine, to be resumed: esweb-" in second.said()
     assert second.said().rstrip().endswith("stopped")
     assert "Traceback" not in second.said()
+    assert states_in(second.data) == ["interrupted", "queued"]
+
+
+def launch_two(running: Up) -> None:
+    """Launch runs that would go on for days, and return once one has begun; the other waits for its place."""
+    body = {"experiment_name": "Stopped", "preset": "es-micro", "config": {"es": {"iterations": 100_000}}}
+    link = running.wait_for(r"open this once.*: (http\S+)")
+    with httpx.Client(base_url=running.address, timeout=PATIENCE_SECONDS, follow_redirects=True) as browser:
+        browser.get(link)
+        for _ in range(2):
+            answer = browser.post("/api/v1/runs", json=body, headers={"X-CSRFToken": browser.cookies["csrftoken"]})
+            assert answer.is_success, answer.text
+        wait_until(lambda: "running" in states(browser), "a run to begin", details=running.said)
+
+
+def states(browser: httpx.Client) -> list[str]:
+    """The states of all runs, as the site tells them."""
+    return [run["state"] for run in browser.get("/api/v1/runs").json()["items"]]
+
+
+def states_in(data: Path) -> list[str]:
+    """The states of all runs in order, as the next start finds them."""
+    postgres = Postgres(data)
+    postgres.start()
+    try:
+        with psycopg.connect(database_url(data)) as connection:
+            return sorted(str(state) for (state,) in connection.execute("SELECT state FROM runs_run").fetchall())
+    finally:
+        postgres.stop()
 
 
 def refused(*options: str, **variables: str) -> str:
@@ -210,18 +241,21 @@ def refused(*options: str, **variables: str) -> str:
     return ended.stderr
 
 
-def test_a_busy_port_is_told_in_a_sentence(tmp_path: Path) -> None:
+def test_a_busy_port_is_told_in_a_sentence(tmp_path: Path, settings: Settings) -> None:
+    settings.DATA_DIR = tmp_path / "data"
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        said = refused("--data", str(tmp_path / "data"), "--port", str(port))
-    assert f"Port {port} on 127.0.0.1 cannot be used (Address already in use). Choose another with --port." in said
+        said = f"Port {port} on 127.0.0.1 cannot be used (Address already in use). Choose another with --port."
+        with pytest.raises(CommandError, match=re.escape(said)):
+            call_command("up", port=port)
     assert not (tmp_path / "data" / "postgres").exists()
 
 
-def test_a_folder_that_cannot_be_written_is_told_in_a_sentence(tmp_path: Path) -> None:
-    (tmp_path / "data").write_text("")
-    assert "The data folder" in (said := refused("--data", str(tmp_path / "data")))
-    assert "cannot be used" in said
+def test_a_folder_that_cannot_be_written_is_told_in_a_sentence(tmp_path: Path, settings: Settings) -> None:
+    settings.DATA_DIR = tmp_path / "data"
+    settings.DATA_DIR.write_text("")
+    with pytest.raises(CommandError, match=r"The data folder .* cannot be used"):
+        call_command("up", port=0)
 
 
 def test_a_database_that_does_not_answer_is_named(tmp_path: Path) -> None:

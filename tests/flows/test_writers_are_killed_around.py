@@ -1,6 +1,6 @@
 """64 writers push while web and worker are killed and compaction runs: every point is kept, none twice.
 
-`make test` writes about 100 000 points in one round; `make soak PART=writers` a million in each of many rounds.
+`make test` writes about 50 000 points in one round; `make soak PART=writers` a million in each of many rounds.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.slow
 SEED = soaking.seed(1)
 ALONE, TOGETHER = 48, 16
 """Writers with a file of their own, and writers of one file that they share."""
-BATCHES = 12 if soaking.SECONDS else 8
+BATCHES = 12 if soaking.SECONDS else 4
 """Of a file. One that is shared is no longer than the others: each of its batches is sent by all of its writers."""
 KILLS = 4 if soaking.SECONDS else 2
 """In a round."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ def judgments_path() -> Path:
     return FOLDER / "alignment" / "judgments_numeric.jsonl"
 
 
+@cache
 def published_votes(criterion: str) -> Votes:
     path = judgments_path()
     return votes_of(read(path.read_text(), path.name).judgments, criterion)

@@ -2,33 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
 from django.contrib.auth.models import User
 
 from judging.models import Criterion, GoldPair, GoldSet, Rubric, Tournament
 from judging.tournaments import Draft, Entry, make
-from runs.models import Experiment, Prompt, Response, Run
-from tests.runs.recording import make_attempt, make_run
+from runs.models import Attempt, Cluster, Experiment, Prompt, Response, Run
 
 
 def answered_run(experiment: Experiment, name: str, texts: Sequence[str], step: int = 0) -> Run:
     """A run that gave these answers, one to each of the prompts `What is <k>?`."""
-    run = make_run(experiment, name)
-    attempt = make_attempt(run, state="completed")
-    words = [f"What is {k}?" for k in range(len(texts))]
+    (run,) = answered_runs(experiment, {name: texts}, step)
+    return run
+
+
+def answered_runs(experiment: Experiment, answers: Mapping[str, Sequence[str]], step: int = 0) -> list[Run]:
+    """Return a run for each name, which gave these answers to the prompts `What is <k>?`. A few queries in all."""
+    local, _ = Cluster.objects.get_or_create(name="local", defaults={"kind": "local"})
+    runs = Run.objects.bulk_create(
+        Run(
+            experiment=experiment, name=name, method="es", seed=0, config={"method": "es", "seed": 0, "es": {}},
+            created_by=experiment.owner,
+        )
+        for name in answers
+    )  # fmt: skip
+    attempts = Attempt.objects.bulk_create(
+        Attempt(run=run, n=1, key=f"esweb-{run.uid}-a1", cluster=local, state="completed") for run in runs
+    )
+    words = [f"What is {k}?" for k in range(max(map(len, answers.values())))]
     made = [Prompt(name=word, digest=sha256(word.encode()).hexdigest(), text=word) for word in words]
     Prompt.objects.bulk_create(made, ignore_conflicts=True)
     prompts = {prompt.text: prompt for prompt in Prompt.objects.filter(text__in=words)}
     Response.objects.bulk_create(
         Response(
-            run=run, attempt=attempt, epoch=1, seq=k, step=step, split="eval", prompt=prompts[word], sample=0,
-            text=text, tokens=3, reward=0.0,
+            run=attempt.run, attempt=attempt, epoch=1, seq=k, step=step, split="eval", prompt=prompts[words[k]],
+            sample=0, text=text, tokens=3, reward=0.0,
         )
-        for k, (word, text) in enumerate(zip(words, texts, strict=True))
+        for attempt, texts in zip(attempts, answers.values(), strict=True)
+        for k, text in enumerate(texts)
     )  # fmt: skip
-    return run
+    return runs
 
 
 def rubric(slug: str, owner: User | None = None) -> Rubric:
@@ -40,10 +55,8 @@ def rubric(slug: str, owner: User | None = None) -> Rubric:
 
 def held(owner: User, experiment: Experiment, *, prompts: int = 4, contestants: int = 3, **draft: object) -> Tournament:
     """A tournament by two criteria, of runs whose answers say nothing of who gave them."""
-    runs = [
-        answered_run(experiment, f"runner {k}", [f"answer {k} to {n}" for n in range(prompts)])
-        for k in range(contestants)
-    ]
+    answers = {f"runner {k}": [f"answer {k} to {n}" for n in range(prompts)] for k in range(contestants)}
+    runs = answered_runs(experiment, answers)
     rubrics = [rubric("helpfulness"), rubric("harmlessness")]
     said: dict[str, object] = {"name": "Which is better?", "prompts": prompts, "seed": 7} | draft
     return make(owner, Draft(entries=[Entry(run, 0, "eval") for run in runs], rubrics=rubrics, **said))  # type: ignore[arg-type]

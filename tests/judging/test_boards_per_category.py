@@ -17,12 +17,13 @@ from judging.boards import How, keep
 from judging.boards.kinds import votes_in_categories
 from judging.leaderboard.by_category import SHOWN_AT_MOST, by_category
 from judging.models import ChosenPrompt, Tournament
+from judging.pairing import drawn
 from judging.ratings import Asked, Resampling, board
 from judging.votes import Outcome, Votes
 from runs.models import Experiment, Prompt
 from tests.judging.casting import cast, once
 from tests.judging.inventing import invented
-from tests.judging.rounds import held, rubric
+from tests.judging.rounds import answered_run, held, rubric
 from tests.runs.calling import calls
 
 BIG, SMALL = "Drugs", "Violence"
@@ -93,12 +94,11 @@ def test_of_many_categories_those_with_most_votes_are_shown_and_the_others_count
 @pytest.fixture
 def tournament(ada: User, experiment: Experiment) -> Tournament:
     """Twelve prompts: eight of one category, of which two are of another too; four of none."""
-    first = held(ada, experiment, prompts=12, contestants=4)
-    ordered = list(first.chosen_prompts.order_by("place").values_list("prompt", flat=True))
+    answered_run(experiment, "asks all of them", [""] * 12)
+    ordered = drawn(sorted(Prompt.objects.values_list("pk", flat=True)), 12, seed=7)
     Prompt.objects.filter(pk__in=ordered[:8]).update(categories=[BIG])
     Prompt.objects.filter(pk__in=ordered[:2]).update(categories=[BIG, SMALL])
-    first.delete()
-    made = held(ada, experiment, prompts=12, contestants=4)
+    made = held(ada, experiment, prompts=12, contestants=4, seed=7)
     cast(made, rubric("helpfulness"), once(invented(150, contestants=4, prompts=12)))
     return made
 

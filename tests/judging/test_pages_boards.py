@@ -139,8 +139,6 @@ def test_the_job_is_called_for_what_was_ordered(
 
 
 def test_what_is_asked_wrongly_is_said_with_the_choices(ada_client: Client, tournament: Tournament) -> None:
-    voted(tournament)
-
     said = words(page(ada_client, tournament, "?ties=sometimes"))
     assert "ties must be one of half-win, davidson, not 'sometimes'" in said
     assert "level must be a number from 0.5 to 0.999, not '2'" in words(page(ada_client, tournament, "?level=2"))

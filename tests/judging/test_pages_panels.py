@@ -240,7 +240,7 @@ def test_queries_do_not_grow_with_votes(ada_client: Client, voted: Tournament, h
         return len(queries)
 
     before = asked()
-    more = once(invented(200, contestants=3, prompts=6, annotators=30))
+    more = once(invented(200, contestants=3, prompts=6, annotators=8))
     cast(voted, helpful, more.where(more.annotator > 1))
     assert asked() == before <= 30
 

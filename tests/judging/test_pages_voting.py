@@ -66,8 +66,9 @@ def test_a_voters_link_opens_no_other_address_of_the_site(
     assert run is not None
     dee.get(reverse("vote", args=[tournament.pk]))
     here = {"pk": private_experiment.pk, "uid": run.uid, "key": f"esweb-{run.uid}-a1", "n": 1, "step": 0}
+    of_it = {route for route in routes({**here, "pk": tournament.pk}) if re.search("judging|tournament", route[1])}
     tried = 0
-    for name, address in sorted({*routes(here), *routes({**here, "pk": tournament.pk})}):
+    for name, address in sorted({*routes(here), *of_it}):
         if name in OPEN or name.startswith("vote"):
             continue
         for method in WITH_CONTENT:
@@ -151,17 +152,18 @@ def test_a_batch_is_kept_in_order_and_what_cannot_be_is_said_one_by_one(dee: Cli
     assert set(Verdict.objects.current().values_list("outcome", flat=True)) == {"skip"}
 
 
-@pytest.mark.parametrize(
-    "body",
-    ["", "[]", "{}", '{"choices": 1}', '{"choices": [1]}', '{"choices": [{"key": ""}]}', '{"choices": [{"key": 3}]}',
-     '{"choices": [{"key": "k", "turn": "1"}]}', '{"choices": [{"key": "k", "seconds": NaN}]}', "[" * 9000,
-     '{"choices": [{"key": "k", "said": "\\u0000"}]}', json.dumps({"choices": [{"key": "k"}] * 101})],
+NO_CHOICES = (
+    "", "[]", "{}", '{"choices": 1}', '{"choices": [1]}', '{"choices": [{"key": ""}]}', '{"choices": [{"key": 3}]}',
+    '{"choices": [{"key": "k", "turn": "1"}]}', '{"choices": [{"key": "k", "seconds": NaN}]}', "[" * 9000,
+    '{"choices": [{"key": "k", "said": "\\u0000"}]}', json.dumps({"choices": [{"key": "k"}] * 101}),
 )  # fmt: skip
-def test_what_is_no_choice_is_refused_as_a_whole(dee: Client, tournament: Tournament, body: str) -> None:
-    answer = dee.post(reverse("vote-choices", args=[tournament.pk]), body, content_type="application/json")
 
-    assert answer.status_code == 400
-    assert "Send {" in answer.json()["why"]
+
+def test_what_is_no_choice_is_refused_as_a_whole(dee: Client, tournament: Tournament) -> None:
+    for body in NO_CHOICES:
+        answer = dee.post(reverse("vote-choices", args=[tournament.pk]), body, content_type="application/json")
+        assert answer.status_code == 400, body[:100]
+        assert "Send {" in answer.json()["why"], body[:100]
     assert not Verdict.objects.exists()
 
 

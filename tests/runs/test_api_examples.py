@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -9,6 +10,9 @@ from urllib.parse import urlencode
 import pytest
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import override_settings
+from pytest_django import DjangoDbBlocker
+from pytest_django.fixtures import Settings
 
 from esweb.api import api
 from judging import boards
@@ -18,6 +22,7 @@ from runs.api.seeing import EXAMPLE_UID
 from runs.api.services import EXAMPLE
 from runs.costs import set_limit
 from runs.models import ApiToken, Attempt, Cluster, Experiment, Limit, Run, SavedView, Scoring, Sweep
+from tests.conftest import person
 from tests.judging.meeting import count_from_one, meeting
 from tests.judging.rounds import gold
 from tests.runs import checkpointing, pages
@@ -140,9 +145,31 @@ PREPARED = {
 }
 
 
+@pytest.fixture(scope="module")
+def site(shared_rows: DjangoDbBlocker, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make what the examples speak of, and return the folder of its runs."""
+    folder = tmp_path_factory.mktemp("runs")
+    with shared_rows.unblock(), override_settings(RUNS_DIR=folder):
+        fill(person("ada"))
+    return folder
+
+
 @pytest.fixture
-def run(ada: User, runs_dir: Path) -> Run:
-    """The run of the examples, in experiment 1, with a checkpoint at step 5, a view and a token of number 1."""
+def ada(db: None, site: Path) -> User:
+    """The owner of what the examples speak of."""
+    return User.objects.get(username="ada")
+
+
+@pytest.fixture
+def run(ada: User, site: Path, tmp_path: Path, settings: Settings) -> Run:
+    """The run of the examples, with its files in a folder of this test alone."""
+    settings.RUNS_DIR = tmp_path / "runs"
+    shutil.copytree(site, settings.RUNS_DIR)
+    return Run.objects.get(uid=EXAMPLE_UID)
+
+
+def fill(ada: User) -> None:
+    """Make the examples' run in experiment 1, with a checkpoint at step 5, a view, a token and a sweep of number 1."""
     # Made, then renumbered, so that what the example itself makes is given another number.
     Experiment.objects.create(name="Concise", owner=ada)
     Experiment.objects.update(id=1)
@@ -165,7 +192,6 @@ def run(ada: User, runs_dir: Path) -> Run:
     made = launch.create_sweep(new, experiment, ada)
     Run.objects.filter(sweep=made).update(sweep=1)
     Sweep.objects.update(id=1)
-    return run
 
 
 def address(path: str, operation: dict[str, Any]) -> str:

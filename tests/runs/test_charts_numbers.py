@@ -12,7 +12,7 @@ from runs.charts import Look, compare, groups_of
 from runs.charts.chart import numbers
 from tests.runs.curves import curve, run
 
-POINTS = 40_000
+POINTS = 4_000
 
 
 @given(

@@ -131,7 +131,7 @@ def test_lines_are_columns_only_where_they_are_metrics_in_order() -> None:
     assert (found.first_seq, found.next_seq, np.asarray(found.points.steps).tolist()) == (4, 7, [4, 5, 6])
 
 
-@pytest.mark.parametrize("runs", [1, 16], ids=["the same run", "runs of their own"])
+@pytest.mark.parametrize("runs", [1, 8], ids=["the same run", "runs of their own"])
 def test_of_writers_in_disorder_on_both_ways_everything_is_kept_once(
     experiment: Experiment, ada: User, runs: int
 ) -> None:
@@ -150,7 +150,7 @@ def test_of_writers_in_disorder_on_both_ways_everything_is_kept_once(
             except Gap as gap:
                 sent = gap.expected
 
-    with ThreadPoolExecutor(6) as threads:
-        list(threads.map(lambda number: (write(number), connection.close()), range(16)))
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda number: (write(number), connection.close()), range(8)))
     assert [file.next_seq for file in RecordFile.objects.all()] == [60] * runs
     assert [s.points for s in Series.objects.filter(key="reward/mean")] == [60] * runs

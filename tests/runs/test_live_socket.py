@@ -5,6 +5,7 @@ import random
 import threading
 import time
 from contextlib import suppress
+from importlib import import_module
 from unittest import mock
 
 import httpx
@@ -12,6 +13,7 @@ import pytest
 import redis
 from django.conf import settings
 from django.db import connection
+from redis.asyncio.client import PubSub
 from websockets.exceptions import ConnectionClosed
 
 from runs import access, consumers, series
@@ -30,6 +32,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def port(django_db_setup, django_db_blocker):
     with django_db_blocker.unblock(), serving() as found:
         yield found
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """Send points almost as they come, and look for a lost Redis almost at once."""
+    monkeypatch.setattr(consumers, "COALESCE_SECONDS", 0.01)
+    monkeypatch.setattr(import_module("runs.live.hub"), "RETRY_SECONDS", 0.01)
 
 
 @pytest.fixture
@@ -69,12 +78,17 @@ def test_points_carry_steps_times_and_values_with_nan_as_a_word(port, attempt, b
     }
 
 
-def test_a_socket_that_was_quiet_for_eight_seconds_still_gets_points(port, attempt, bo, caplog):
-    """redis-py ends quiet subscriptions after five seconds unless told not to."""
+def test_a_socket_that_was_quiet_for_long_still_gets_points(port, attempt, bo, caplog, monkeypatch):
+    """redis-py's default timeout, which is 5 s and shorter here, would end a quiet subscription."""
+    connect, listen = redis.asyncio.Redis.from_url, PubSub.get_message
+    monkeypatch.setattr(
+        redis.asyncio.Redis, "from_url", lambda url, **how: connect(url, **{"socket_timeout": 0.1} | how)
+    )
+    monkeypatch.setattr(PubSub, "get_message", lambda self, timeout: listen(self, timeout=timeout / 50))
     with page(port, bo) as mine:
         mine.watch(**{attempt.run.uid: 0})
         with pytest.raises(TimeoutError):
-            mine.next(8.0)
+            mine.next(0.5)
         write(attempt, 1)
         assert mine.take(1) == [0]
     assert "lost Redis" not in caplog.text
@@ -92,7 +106,7 @@ def test_a_page_that_comes_back_with_its_cursor_misses_nothing(port, attempt, bo
 
 
 def test_cut_again_and_again_while_a_run_writes_it_gets_every_point_once(port, attempt, bo):
-    total, at_once = 150, 10
+    total, at_once = 40, 10
     may_write = threading.Semaphore(0)
 
     def write_as_pages_open():
@@ -116,7 +130,8 @@ def test_cut_again_and_again_while_a_run_writes_it_gets_every_point_once(port, a
     assert steps == list(range(total))
 
 
-def test_many_flushes_are_sent_as_few_messages(port, attempt, bo):
+def test_many_flushes_are_sent_as_few_messages(port, attempt, bo, monkeypatch):
+    monkeypatch.setattr(consumers, "COALESCE_SECONDS", 0.25)
     with page(port, bo) as mine:
         mine.watch(**{attempt.run.uid: 0})
         started = time.monotonic()

@@ -6,7 +6,8 @@ import pytest
 from django.urls import reverse
 
 from runs import jobs
-from runs.models import Prompt
+from runs.models import Experiment, Prompt, Run
+from tests.conftest import person
 from tests.runs.pages import make_run, record
 from tests.runs.recording import answer
 from tests.workers.analysis.answering import FOREIGN, TEMPLATE, honest
@@ -22,16 +23,23 @@ def said(step, texts):
     ]
 
 
+@pytest.fixture(scope="module")
+def measured(shared_rows):
+    """Return the key of a run: honest at steps 0 and 5, one template at 10, a foreign sentence in half of 15."""
+    with shared_rows.unblock():
+        run = make_run(Experiment.objects.create(name="Collapsing", owner=person("dee")))
+        texts = [one.text for one in honest(COUNT, 1)]
+        foreign = [f"{text} {FOREIGN}" if i % 2 else text for i, text in enumerate(texts)]
+        record(run, said(0, [one.text for one in honest(COUNT)]) + said(5, texts))
+        record(run, said(10, [TEMPLATE] * COUNT) + said(15, foreign))
+        jobs.measure_collapse()
+        return run.pk
+
+
 @pytest.fixture
-def run(experiment, runs_dir):
-    """Honest at steps 0 and 5, one template at 10; a foreign sentence in every other answer at 15."""
-    run = make_run(experiment)
-    texts = [one.text for one in honest(COUNT, 1)]
-    foreign = [f"{text} {FOREIGN}" if i % 2 else text for i, text in enumerate(texts)]
-    record(run, said(0, [one.text for one in honest(COUNT)]) + said(5, texts))
-    record(run, said(10, [TEMPLATE] * COUNT) + said(15, foreign))
-    jobs.measure_collapse()
-    return run
+def run(db, measured):
+    """The measured run, in an experiment of its own that everybody sees."""
+    return Run.objects.get(pk=measured)
 
 
 def page(client, run, **query):
@@ -79,8 +87,8 @@ def test_the_base_model_itself_is_not_judged(ada_client, run):
     assert "is the base model itself" in page(ada_client, run, step=0).context["summary"]
 
 
-def test_a_run_without_a_base_model_takes_that_of_another_run_or_what_is_chosen(ada_client, experiment, run):
-    later = make_run(experiment, seed=1)
+def test_a_run_without_a_base_model_takes_that_of_another_run_or_what_is_chosen(ada_client, run):
+    later = make_run(run.experiment, seed=1)
     record(later, said(20, [TEMPLATE] * COUNT))
     jobs.measure_collapse()
     assert f"against step 0 of {run.name}" in page(ada_client, later).context["summary"]

@@ -98,9 +98,9 @@ def test_all_runs_that_fit_a_query_are_compared_by_that_query(ada_client, experi
     assert "2 of 2 chosen runs shown" in ada_client.get(answer["Location"]).content.decode()
 
 
-@pytest.mark.parametrize("asked", ["0", "x", "9" * 40, "-1", "²"])
-def test_an_experiment_that_is_not_there_is_said(ada_client, pair, asked):
-    assert "no such experiment" in page_of(ada_client, [], experiment=asked)
+def test_an_experiment_that_is_not_there_is_said(ada_client, pair):
+    for asked in ("0", "x", "9" * 40, "-1", "²"):
+        assert "no such experiment" in page_of(ada_client, [], experiment=asked), asked
 
 
 def test_what_is_private_is_not_there_for_others(cy_client, ada_client, private_experiment, pair):
@@ -113,39 +113,33 @@ def test_what_is_private_is_not_there_for_others(cy_client, ada_client, private_
 
 
 @pytest.mark.parametrize(
-    ("query", "said"),
+    ("query", "messages"),
     [
-        ({"x": "foo"}, "x must be one of step, wall, relative, tokens, samples, gpu_seconds, not"),
         (
-            {"smooth": "1"},
-            SMOOTH_MUST,
+            {"x": "foo", "y": "foo", "smooth": "1", "config": "foo", "key": "("},
+            [
+                "x must be one of step, wall, relative, tokens, samples, gpu_seconds, not",
+                "y must be one of linear, log, not",
+                SMOOTH_MUST,
+                "config must be one of differences, everything, not",
+                "is not a regular expression",
+            ],
         ),
-        (
-            {"smooth": "much"},
-            SMOOTH_MUST,
-        ),
-        ({"smooth": "median-4"}, SMOOTH_MUST),
-        ({"smooth": "gaussian-900"}, SMOOTH_MUST),
-        (
-            {"smooth": "nan"},
-            SMOOTH_MUST,
-        ),
-        ({"y": "foo"}, "y must be one of linear, log, not"),
-        ({"config": "foo"}, "config must be one of differences, everything, not"),
-        ({"key": "("}, "is not a regular expression"),
-        ({"key": "k" * 201}, "key must have at most 200 characters, not 201"),
+        ({"smooth": "much"}, [SMOOTH_MUST]),
+        ({"smooth": "median-4"}, [SMOOTH_MUST]),
+        ({"smooth": "gaussian-900", "key": "k" * 201}, [SMOOTH_MUST, "key must have at most 200 characters, not 201"]),
+        ({"smooth": "nan"}, [SMOOTH_MUST]),
     ],
 )
-def test_a_wrong_parameter_is_answered_with_the_valid_ones(ada_client, pair, query, said):
-    assert said in text_of(page_of(ada_client, pair, **query))
+def test_a_wrong_parameter_is_answered_with_the_valid_ones(ada_client, pair, query, messages):
+    page = text_of(page_of(ada_client, pair[:1], **query))
+    assert [message for message in messages if message not in page] == []
 
 
-@pytest.mark.parametrize(
-    ("x", "last"),
-    [("step", 5), ("tokens", 500), ("samples", 50), ("relative", 1), ("gpu_seconds", 0), ("wall", 1_700_000_001_000)],
-)
-def test_curves_run_along_the_axis_that_is_asked_for(ada_client, pair, x, last):
-    assert figures(page_of(ada_client, pair, x=x))[0]["data"][0]["x"][-1] == last
+def test_curves_run_along_the_axis_that_is_asked_for(ada_client, pair):
+    lasts = {"step": 5, "tokens": 500, "samples": 50, "relative": 1, "gpu_seconds": 0, "wall": 1_700_000_001_000}
+    for x, last in lasts.items():
+        assert figures(page_of(ada_client, pair[:1], x=x))[0]["data"][0]["x"][-1] == last, x
 
 
 def test_nothing_is_smoothed_unless_asked(ada_client, pair):
@@ -259,11 +253,11 @@ def queries(client, where):
 
 
 @pytest.mark.parametrize("query", [{}, {"x": "relative", "key": "es/", "smooth": 0.6}])
-def test_the_number_of_queries_is_the_same_for_one_run_and_for_forty(ada_client, experiment, query):
+def test_the_number_of_queries_is_the_same_for_one_run_and_for_twelve(ada_client, experiment, query):
     runs = [make_run(experiment)]
     record(runs[0], a_bit_of_everything())
     one = queries(ada_client, address(runs, **query))
-    for seed in range(1, 40):
+    for seed in range(1, 12):
         runs.append(make_run(experiment, ("es-tiny", "grpo-tiny")[seed % 2], seed))
         record(runs[-1], [evaluation(0, -40), evaluation(5, -10)])
     assert queries(ada_client, address(runs, show="all", **query)) == one

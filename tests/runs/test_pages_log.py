@@ -91,15 +91,15 @@ def test_a_link_to_lines_leads_to_their_page_without_scripts(ada_client, run):
     assert answer["Location"] == f"{run.get_absolute_url()}?log_from=0#log"
 
 
-def test_of_a_million_lines_a_page_brings_what_it_shows_and_goes_anywhere(ada_client, run):
-    write(run, many(1_000_000))
-    places = {"999501–1000000": {}, "500000–500499": {"log_line": 500_000}, "777777–778276": {"log_find": "777777"}}
+def test_of_a_hundred_thousand_lines_a_page_brings_what_it_shows_and_goes_anywhere(ada_client, run):
+    write(run, many(100_000))
+    places = {"99501–100000": {}, "50000–50499": {"log_line": 50_000}, "77777–78276": {"log_find": "77777"}}
     for shown, asked in places.items():
         answer = lines(ada_client, run, **asked).content
         assert f"Lines {shown} of a log of" in answer.decode()
         assert len(answer) < 50_000
-    whole = ada_client.get(run.get_absolute_url(), {"log_line": 500_000}).content
-    assert b"line 500000\n" in whole and len(whole) < 200_000
+    whole = ada_client.get(run.get_absolute_url(), {"log_line": 50_000}).content
+    assert b"line 50000\n" in whole and len(whole) < 200_000
 
 
 def test_a_line_that_was_gone_to_is_an_address_that_lasts(ada_client, run):

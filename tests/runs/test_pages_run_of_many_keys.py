@@ -16,6 +16,7 @@ from workers.records import Metric
 
 pytestmark = pytest.mark.django_db
 KEYS = [f"layer{i:03d}/norm" for i in range(150)]
+STEPS = 50
 
 
 def queries_of(client, run):
@@ -28,7 +29,7 @@ def queries_of(client, run):
 def run(experiment, runs_dir):
     run = make_run(experiment)
     record(run, a_bit_of_everything())
-    record(run, [Metric(s, {key: math.sin(s * i) for i, key in enumerate(KEYS)}) for s in range(1000)])
+    record(run, [Metric(s, {key: math.sin(s * i) for i, key in enumerate(KEYS)}) for s in range(STEPS)])
     return run
 
 
@@ -54,7 +55,7 @@ def test_a_chart_that_was_not_drawn_comes_by_itself_from_its_own_keys(ada_client
     assert asked == [[KEYS[-1]]]
     assert "from 0 to" in words or "stayed" in words
     figure = json.loads(words.partition('type="application/json">')[2].partition("</script>")[0])
-    assert len(figure["data"][0]["x"]) == 1000
+    assert len(figure["data"][0]["x"]) == STEPS
 
 
 def test_what_has_no_points_along_an_axis_is_said(ada_client, run):

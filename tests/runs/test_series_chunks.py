@@ -14,7 +14,7 @@ floats = st.floats(allow_nan=True, allow_infinity=True)
 
 @st.composite
 def columns(draw):
-    n = draw(st.integers(1, 40))
+    n = draw(st.integers(1, 20))
     values = draw(hnp.arrays(np.float64, n, elements=floats | st.floats(width=32)))
     return Column(draw(hnp.arrays(np.int64, n, elements=whole)), draw(hnp.arrays(np.int64, n, elements=whole)), values)
 

@@ -12,7 +12,7 @@ from runs.series import m4
 
 heights = hnp.arrays(
     np.float64,
-    st.integers(1, 400),
+    st.integers(1, 150),
     elements=st.floats(-1e6, 1e6) | st.just(np.nan) | st.just(np.inf) | st.just(-np.inf),
 )
 
@@ -76,7 +76,7 @@ def test_a_chart_without_width_is_refused():
         m4(np.arange(3.0), np.arange(3.0), 0)
 
 
-@given(heights, st.integers(1, 10), st.integers(0, 300), st.integers(1, 300))
+@given(heights, st.integers(1, 10), st.integers(0, 120), st.integers(1, 120))
 def test_a_closer_look_keeps_the_whole_and_what_its_own_columns_need(y, px, start, width):
     x = np.arange(len(y), dtype=float)
     zoom = float(start), float(start + width)

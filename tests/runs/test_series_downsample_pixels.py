@@ -14,20 +14,36 @@ def raster(x, y, px, span, heights):
     """Pixels (column, row) that a line through the points touches. A NaN breaks the line; a lone point is a dot."""
     across = np.clip((x - span[0]) / (span[1] - span[0]) * px, 0, np.nextafter(px, 0))
     up = (y - heights[0]) / ((heights[1] - heights[0]) or 1.0) * (HEIGHT - 1)
-    lit = np.zeros((px, HEIGHT), bool)
-    for i in np.flatnonzero(~np.isnan(y)):
-        lit[int(across[i]), int(up[i])] = True
-    for a in np.flatnonzero(~np.isnan(y[:-1]) & ~np.isnan(y[1:])):
-        for column in range(int(across[a]), int(across[a + 1]) + 1):
-            low, high = sorted(_clipped(across[a : a + 2], up[a : a + 2], column))
-            lit[column, int(low) : int(high) + 1] = True
-    return lit
+    solid = ~np.isnan(y)
+    columns, low, high = _crossings(across, up, np.flatnonzero(solid[:-1] & solid[1:]))
+    columns, low, high = np.r_[across[solid], columns], np.r_[up[solid], low], np.r_[up[solid], high]
+    # Each column counts how many stretches begin at a row and how many have ended before it.
+    edges = np.zeros((px, HEIGHT + 1), int)
+    np.add.at(edges, (columns.astype(int), low.astype(int)), 1)
+    np.add.at(edges, (columns.astype(int), high.astype(int) + 1), -1)
+    return edges.cumsum(axis=1)[:, :HEIGHT] > 0
 
 
-def _clipped(across, up, column):
-    """Heights at which a stretch enters and leaves a column of pixels."""
-    ends = np.clip([column, column + 1], across[0], across[1])
-    return np.interp(ends, across, up) if across[1] > across[0] else up
+def _crossings(across, up, starts):
+    """Return (column, lowest height, highest height) of every column of pixels that each stretch goes through.
+
+    A stretch leads from the point of an index in `starts` to the next one.
+    """
+    first, last = across[starts].astype(int), across[starts + 1].astype(int)
+    spans = last - first + 1
+    at = np.repeat(starts, spans)
+    columns = np.repeat(first - np.r_[0, spans.cumsum()[:-1]], spans) + np.arange(spans.sum())
+    ends = [_height(across, up, at, columns, side) for side in (0, 1)]
+    return columns, np.minimum(*ends), np.maximum(*ends)
+
+
+def _height(across, up, at, columns, side):
+    """Return how high a stretch enters (side 0) or leaves (side 1) a column. One straight up does so at its ends."""
+    width = across[at + 1] - across[at]
+    covered = np.clip(columns + side, across[at], across[at + 1]) - across[at]
+    share = np.divide(covered, width, out=np.full_like(width, side), where=width > 0)
+    # Exact at both ends, so that a stretch within a column never reaches beyond its points.
+    return (1 - share) * up[at] + share * up[at + 1]
 
 
 def line(seed, n, spikes, gaps, plateau):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from runs.series import Block, block, pack, unpack
 from workers.records import Metric
 
-names = st.text(min_size=1, max_size=12)
+names = st.text(min_size=1, max_size=4)
 numbers = st.floats(allow_nan=True, allow_infinity=True)
 steps = st.integers(-(2**63), 2**63 - 1)
 times = st.floats(allow_nan=False, allow_infinity=False)
@@ -24,7 +24,7 @@ def same(a: Block, b: Block) -> bool:
     return a.keys == b.keys and all(x.dtype == y.dtype and x.tobytes() == y.tobytes() for x, y in columns)
 
 
-@given(st.lists(metrics, min_size=1, max_size=20))
+@given(st.lists(metrics, min_size=1, max_size=6))
 def test_what_is_packed_comes_back_bit_for_bit(written):
     points = block(written)
     assert same(points, unpack(points.keys, pack(points)))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -35,6 +35,7 @@ def parts(draw):
     return out
 
 
+@settings(max_examples=40)
 @given(parts())
 def test_columns_are_the_parts_one_after_the_other(found):
     whole = Written.of(found)
@@ -46,6 +47,7 @@ def test_columns_are_the_parts_one_after_the_other(found):
         assert getattr(whole, name).tobytes() == joined.tobytes()
 
 
+@settings(max_examples=40)
 @given(parts())
 def test_a_line_is_the_steps_and_ascends_where_they_do(found):
     whole = Written.of(found)

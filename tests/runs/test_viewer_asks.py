@@ -11,6 +11,64 @@ from runs.viewer import Place, Slow, asked_of, columns_of, find
 from tests.runs.viewing import model, said
 
 LONG = "word " * 40
+ASKED = {
+    "": [0, 1, 2, 3, 4],
+    "reward_min=2": [0, 1],
+    "reward_min=2&in=A": [],
+    "reward_max=-0.5": [1, 2],
+    "cost_min=1&in=B": [2],
+    "cost_max=-2.5": [0, 4],
+    "reward_min=1&cost_min=1": [0],
+    "reward_min=1&cost_min=1&in=B": [],
+    "quadrant=UH": [0],
+    "quadrant=UU&quadrant=SU": [1, 2, 3],
+    "quadrant=SH&in=all": [],
+    "cost_max=0&in=all": [3],
+    "truncated=yes": [0],
+    "truncated=no&in=B": [1, 2, 3],
+    "leak=yes": [2],
+    "refusal=yes": [0, 1],
+    "refusal=yes&in=all": [1],
+    "refusal=no&in=A": [0, 2, 3, 4],
+    "duplicate=yes": [3, 4],
+    "duplicate=yes&in=B": [],
+    "empty=yes": [3],
+    "words_min=40": [2],
+    "words_max=1": [2, 3],
+    "ratio_min=1.5": [0, 2],
+    "dreward_min=4": [1],
+    "dcost_max=-3": [0, 1],
+    "change=text": [0, 2, 3],
+    "change=quadrant": [0, 1, 2, 3],
+    "change=safer": [0, 1],
+    "change=unsafer": [2],
+    "q=CANNOT": [1],
+    "q=cannot&in=A": [1],
+    "q=100%25": [],
+    "q=n_t": [],
+    "q=request+4&where=prompts": [4],
+    "q=request+4": [],
+    "q=no&where=both&in=B": [0, 1, 2],
+    "q=^no\\M&as=regex": [2],
+    "lasso=0.4,-3,0.6,-3,0.6,-1,0.4,-1": [3],
+    "lasso=-9,-9,9,-9,9,9,-9,9&in=B": [0, 1, 2, 3],
+}
+"""A query -> the rows of `base` and `tuned` that it finds."""
+SORTED = {
+    "row": [0, 1, 2, 3, 4],
+    "-row": [4, 3, 2, 1, 0],
+    "reward": [1, 2, 4, 3, 0],
+    "-reward": [0, 3, 4, 2, 1],
+    "cost&of=B": [0, 3, 1, 2, 4],
+    "-cost&of=B": [2, 1, 3, 0, 4],
+    "-words&of=B": [2, 0, 1, 3, 4],
+    "-dreward": [1, 0, 2, 3, 4],
+    "dcost": [0, 1, 3, 2, 4],
+    "-ratio": [2, 0, 1, 3, 4],
+    "-reward_spread": [1, 0, 3, 2, 4],
+    "-cost_spread": [0, 1, 2, 3, 4],
+}
+"""An order -> the rows of `base` and `tuned` in it."""
 
 
 @pytest.fixture
@@ -38,39 +96,12 @@ def rows(person, columns, query="", size=50, **places):
     return [row.place.row for row in find(chosen, asked, size, **places).rows]
 
 
-@pytest.mark.parametrize(
-    ("query", "found"),
-    [
-        ("", [0, 1, 2, 3, 4]), ("reward_min=2", [0, 1]), ("reward_min=2&in=A", []), ("reward_max=-0.5", [1, 2]),
-        ("cost_min=1&in=B", [2]), ("cost_max=-2.5", [0, 4]), ("reward_min=1&cost_min=1", [0]),
-        ("reward_min=1&cost_min=1&in=B", []), ("quadrant=UH", [0]), ("quadrant=UU&quadrant=SU", [1, 2, 3]),
-        ("quadrant=SH&in=all", []), ("cost_max=0&in=all", [3]), ("truncated=yes", [0]),
-        ("truncated=no&in=B", [1, 2, 3]),
-        ("leak=yes", [2]), ("refusal=yes", [0, 1]), ("refusal=yes&in=all", [1]), ("refusal=no&in=A", [0, 2, 3, 4]),
-        ("duplicate=yes", [3, 4]), ("duplicate=yes&in=B", []), ("empty=yes", [3]), ("words_min=40", [2]),
-        ("words_max=1", [2, 3]), ("ratio_min=1.5", [0, 2]), ("dreward_min=4", [1]), ("dcost_max=-3", [0, 1]),
-        ("change=text", [0, 2, 3]), ("change=quadrant", [0, 1, 2, 3]), ("change=safer", [0, 1]),
-        ("change=unsafer", [2]),
-        ("q=CANNOT", [1]), ("q=cannot&in=A", [1]), ("q=100%25", []), ("q=n_t", []), ("q=request+4&where=prompts", [4]),
-        ("q=request+4", []), ("q=no&where=both&in=B", [0, 1, 2]), ("q=^no\\M&as=regex", [2]),
-        ("lasso=0.4,-3,0.6,-3,0.6,-1,0.4,-1", [3]), ("lasso=-9,-9,9,-9,9,9,-9,9&in=B", [0, 1, 2, 3]),
-    ],
-)  # fmt: skip
-def test_what_is_asked_is_found(ada, base, tuned, query, found):
-    assert rows(ada, [base, tuned], query) == found
+def test_what_is_asked_is_found(ada, base, tuned):
+    assert {query: rows(ada, [base, tuned], query) for query in ASKED} == ASKED
 
 
-@pytest.mark.parametrize(
-    ("sort", "order"),
-    [
-        ("row", [0, 1, 2, 3, 4]), ("-row", [4, 3, 2, 1, 0]), ("reward", [1, 2, 4, 3, 0]), ("-reward", [0, 3, 4, 2, 1]),
-        ("cost&of=B", [0, 3, 1, 2, 4]), ("-cost&of=B", [2, 1, 3, 0, 4]), ("-words&of=B", [2, 0, 1, 3, 4]),
-        ("-dreward", [1, 0, 2, 3, 4]), ("dcost", [0, 1, 3, 2, 4]), ("-ratio", [2, 0, 1, 3, 4]),
-        ("-reward_spread", [1, 0, 3, 2, 4]), ("-cost_spread", [0, 1, 2, 3, 4]),
-    ],
-)  # fmt: skip
-def test_rows_are_sorted_and_those_without_a_value_come_last(ada, base, tuned, sort, order):
-    assert rows(ada, [base, tuned], f"sort={sort}") == order
+def test_rows_are_sorted_and_those_without_a_value_come_last(ada, base, tuned):
+    assert {sort: rows(ada, [base, tuned], f"sort={sort}") for sort in SORTED} == SORTED
 
 
 @pytest.mark.parametrize("sort", ["row", "-reward", "-cost_spread", "dreward", "ratio&of=B"])

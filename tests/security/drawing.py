@@ -12,7 +12,8 @@ from tests import soaking
 from tests.security.plans import Plan, plans
 
 SEED = soaking.seed(1)
-EXAMPLES = 25 if soaking.SECONDS else 18
+EXAMPLES = 25
+"""Sites of a round in a soak."""
 Test = Callable[[st.DataObject, Plan], None]
 
 
@@ -20,20 +21,27 @@ class TakenBack(Exception):
     """Ends what was done to one site."""
 
 
-def on_random_sites(test: Test) -> Callable[[], None]:
-    """The test with plans to try; what it did to the database is taken back before the next."""
+def on_random_sites(few: int) -> Callable[[Test], Callable[[], None]]:
+    """Return a decorator that tries a test on so many plans, in a soak on more.
 
-    def all_of_them() -> None:
-        for number in soaking.rounds(1, f"rounds of {EXAMPLES} sites"):
-            _round(test, SEED + number)
+    What the test did to the database is taken back before the next plan.
+    """
+    examples = EXAMPLES if soaking.SECONDS else few
 
-    return all_of_them
+    def decorate(test: Test) -> Callable[[], None]:
+        def all_of_them() -> None:
+            for number in soaking.rounds(1, f"rounds of {examples} sites"):
+                _round(test, SEED + number, examples)
+
+        return all_of_them
+
+    return decorate
 
 
-def _round(test: Test, number: int) -> None:
+def _round(test: Test, number: int, examples: int) -> None:
     @seed(number)
     @settings(
-        max_examples=EXAMPLES, database=None, deadline=None, suppress_health_check=list(HealthCheck),
+        max_examples=examples, database=None, deadline=None, suppress_health_check=list(HealthCheck),
         phases=[Phase.generate],
     )  # fmt: skip
     @given(st.data())

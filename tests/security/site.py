@@ -13,11 +13,12 @@ from django.utils import timezone
 from runs import access, models
 from runs.access import share_links
 from runs.access.share_links import Scope, link_text
+from runs.models import checkpoint_folder
 from tests.runs import checkpointing, pages
 from tests.runs.recording import answer
 from tests.security.oracle import Caller
 from tests.security.plans import Link, Plan
-from workers.records import Alert, Metric, Status
+from workers.records import Alert, Checkpoint, Metric, Status
 
 STEP = 5
 
@@ -70,17 +71,19 @@ def _experiment(n: int, owner: User) -> models.Experiment:
 def _run(n: int, experiment: models.Experiment, maker: User, plan: Plan) -> models.Run:
     word = mark(plan.runs[n].experiment)
     run = pages.make_run(experiment, "es-micro", seed=n)
-    models.Run.objects.filter(pk=run.pk).update(name=f"{word} {n}", note=word, tags=[word], created_by=maker)
-    run.refresh_from_db()
+    run.name, run.note, run.tags, run.created_by = f"{word} {n}", word, [word], maker
+    run.save()
+    attempt = run.attempts.get()
+    folder = checkpoint_folder(attempt.directory, STEP)
+    checkpointing.fill(folder)
+    (attempt.directory / "log.txt").write_text(word)
     said = answer(STEP, word, prompt=word, prompt_id=word, target=word)
     measured = [pages.evaluation(STEP, -1.0), Metric(STEP, {word: 1.0})]
-    pages.record(run, [Status("training", word, 0.5), *measured, said, Alert("warning", word, 1)])
-    folder = checkpointing.save(run, STEP)
-    (folder.parent.parent / "log.txt").write_text(word)
+    saved = Checkpoint(STEP, f"checkpoints/{folder.name}", len(checkpointing.WEIGHTS) + 2, "ab" * 32)
+    pages.record(run, [Status("training", word, 0.5), *measured, said, saved, Alert("warning", word, 1)])
     state = plan.runs[n].state
     ended = None if state in ("running", "queued") else timezone.now()
     run.attempts.update(state=state, reason=word, ended_at=ended)
-    models.Run.objects.filter(pk=run.pk).update(state=state)
     return run
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from django.contrib.auth.models import User
 
@@ -20,9 +20,8 @@ STEP = 5
 
 @dataclass(frozen=True)
 class Stage:
-    """Somebody who calls, by the headers of their token, and what is there to be asked for, by parameter."""
+    """Somebody who calls, the headers with their token, and what is there to be asked for, by parameter."""
 
-    role: str
     caller: User
     headers: dict[str, str]
     uids: list[str]
@@ -41,8 +40,11 @@ class Stage:
         return {"uid": self.uids, "key": self.keys, "step": [STEP, 0], "pk": rows.get(kind, [])}
 
 
-def set_up(*, judging: bool) -> Stage:
-    """Return what is there for an anonymous caller. With tournaments where the calls are about `judging`."""
+def set_up() -> Stage:
+    """Make what is there to be asked for, and a caller who is a member.
+
+    Their token has the scope admin: it does all that the person may do, and no more.
+    """
     caller = User.objects.create(username="caller")
     access.give_role(User.objects.create(username="keeper"), "admin")
     own = Experiment.objects.create(name="Concise", owner=caller)
@@ -51,12 +53,13 @@ def set_up(*, judging: bool) -> Stage:
     pages.record(going, pages.a_bit_of_everything((0, STEP)))
     checkpointing.save(going, STEP)
     view = SavedView.objects.create(name="Mine", owner=caller, page="experiments")
-    meetings = [meeting(caller, own), meeting(hidden.owner, hidden, SECRET, is_private=True)] if judging else []
+    meetings = [meeting(caller, own), meeting(hidden.owner, hidden, SECRET, is_private=True)]
+    token, text = access.issue(caller, "admin")
     runs = [going, ended, *hidden.runs.all()]
     return Stage(
-        role=ANONYMOUS, caller=caller, headers={}, uids=[run.uid for run in runs],
+        caller=caller, headers={"Authorization": f"Bearer {text}"}, uids=[run.uid for run in runs],
         keys=[attempt.key for run in runs for attempt in run.attempts.all()],
-        experiments=[own.pk, hidden.pk], views=[view.pk, hidden.saved_views.get().pk], tokens=[],
+        experiments=[own.pk, hidden.pk], views=[view.pk, hidden.saved_views.get().pk], tokens=[token.pk],
         meetings=meetings,
     )  # fmt: skip
 
@@ -71,13 +74,10 @@ def hide(owner: User) -> Experiment:
     return hidden
 
 
-def enter(stage: Stage, role: str) -> Stage:
-    """Return the stage with the caller in that role.
-
-    Their token has the scope admin: it does all that the person may do, and no more.
-    """
-    token, text = access.issue(stage.caller, "admin")
+def headers_of(stage: Stage, role: str) -> dict[str, str]:
+    """Return what the caller sends in that role, which is theirs from now on. Before they are a member."""
     if role == ANONYMOUS:
-        return replace(stage, role=role, headers={}, tokens=[token.pk])
-    access.give_role(stage.caller, role)
-    return replace(stage, role=role, headers={"Authorization": f"Bearer {text}"}, tokens=[token.pk])
+        return {}
+    if role != "member":
+        access.give_role(stage.caller, role)
+    return stage.headers

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import pytest
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -10,7 +12,7 @@ from django.urls import reverse
 
 from runs.access import give_role
 from tests.esweb.test_every_address_is_closed import METHODS, routes
-from tests.security.writes import WRITES, everything, things_of
+from tests.security.writes import WRITES, Things, everything, things_of
 
 ROUTES = sorted(routes())
 OWN = {
@@ -30,14 +32,20 @@ UNSAFE = [method for method in METHODS if method not in ("get", "head")]
 ON_WHAT_THEY_MAY = {"experiment-resume", "experiment-bulk", "experiment-undo"}
 """These do what they are told to those runs that the caller may change, which here are none."""
 
-pytestmark = pytest.mark.usefixtures("db", "local", "runs_dir")
+pytestmark = pytest.mark.usefixtures("db")
+
+
+@pytest.fixture(scope="module")
+def made(module_transaction: None) -> Things:
+    """What somebody made, on a site that somebody else looks after."""
+    give_role(User.objects.create(username="keeper"), "admin")
+    return things_of(User.objects.create(username="caller"))
 
 
 @pytest.fixture
-def caller() -> User:
-    """Somebody, on a site that somebody else looks after."""
-    give_role(User.objects.create(username="keeper"), "admin")
-    return User.objects.create(username="caller")
+def things(made: Things) -> Things:
+    """The same for one test, which may change the objects."""
+    return deepcopy(made)
 
 
 def browser_of(person: User) -> Client:
@@ -47,11 +55,11 @@ def browser_of(person: User) -> Client:
     return browser
 
 
-def sent(caller: User, name: str, role: str) -> tuple[int, bool]:
+def sent(things: Things, name: str, role: str) -> tuple[int, bool]:
     """(status, whether anything has changed) of what the caller sends in that role to what they made before."""
-    write = WRITES[name](things_of(caller))
-    give_role(caller, role)
-    browser = browser_of(caller)
+    write = WRITES[name](things)
+    give_role(things.caller, role)
+    browser = browser_of(things.caller)
     session = browser.session
     session.update(write.session)
     session.save()
@@ -61,31 +69,30 @@ def sent(caller: User, name: str, role: str) -> tuple[int, bool]:
 
 
 @pytest.mark.parametrize("name", WRITES)
-def test_who_may_changes_something_there(caller: User, name: str) -> None:
+def test_who_may_changes_something_there(things: Things, name: str) -> None:
     """Else the next test would prove nothing."""
-    assert sent(caller, name, "admin" if name.startswith(FOR_ADMINS) else "member")[1]
+    assert sent(things, name, "admin" if name.startswith(FOR_ADMINS) else "member")[1]
 
 
 @pytest.mark.parametrize("name", WRITES)
-def test_a_viewer_changes_nothing_there(caller: User, name: str) -> None:
-    status, has_changed = sent(caller, name, "viewer")
+def test_a_viewer_changes_nothing_there(things: Things, name: str) -> None:
+    status, has_changed = sent(things, name, "viewer")
     assert not has_changed
     assert status in (403, 404) or name in ON_WHAT_THEY_MAY
 
 
-def test_every_other_page_takes_no_form_from_anybody(caller: User) -> None:
-    give_role(caller, "admin")
-    browser = browser_of(caller)
+def test_every_other_page_takes_no_form_from_anybody(things: Things) -> None:
+    give_role(things.caller, "admin")
+    browser = browser_of(things.caller)
     for name, address in PAGES:
         if name not in WRITES.keys() | OWN | VOTES | HARMLESS | IMPORTS:
             statuses = {getattr(browser, method)(address).status_code for method in UNSAFE}
             assert statuses == {405}, f"{name}: try it above, or say why not"
 
 
-def test_a_viewer_is_refused_by_every_method_of_the_api_and_the_admin(caller: User) -> None:
-    things_of(caller)
-    give_role(caller, "viewer")
-    browser, before = browser_of(caller), everything()
+def test_a_viewer_is_refused_by_every_method_of_the_api_and_the_admin(things: Things) -> None:
+    give_role(things.caller, "viewer")
+    browser, before = browser_of(things.caller), everything()
     for name, address in OTHERS:
         for method in UNSAFE if name.startswith("api:") else METHODS:
             answer = getattr(browser, method)(address)
@@ -97,17 +104,15 @@ def test_a_viewer_is_refused_by_every_method_of_the_api_and_the_admin(caller: Us
     assert everything() == before
 
 
-def test_a_viewer_imports_nothing_and_takes_no_import_back(caller: User) -> None:
-    things_of(caller)
-    give_role(caller, "viewer")
-    browser, before = browser_of(caller), everything()
+def test_a_viewer_imports_nothing_and_takes_no_import_back(things: Things) -> None:
+    give_role(things.caller, "viewer")
+    browser, before = browser_of(things.caller), everything()
     for name in IMPORTS:
         browser.post(reverse(name), {"files": [SimpleUploadedFile("a.jsonl", b"{}")], "experiment_name": "x"})
     assert everything() == before
 
 
-def test_a_viewer_makes_no_link_for_people_outside(caller: User) -> None:
-    things = things_of(caller)
-    give_role(caller, "viewer")
-    answer = browser_of(caller).post(f"/share/?page=run&run={things.going.uid}", {"lifetime": "day"})
+def test_a_viewer_makes_no_link_for_people_outside(things: Things) -> None:
+    give_role(things.caller, "viewer")
+    answer = browser_of(things.caller).post(f"/share/?page=run&run={things.going.uid}", {"lifetime": "day"})
     assert (answer.status_code, "Viewers cannot share" in answer.content.decode()) == (400, True)

@@ -171,14 +171,14 @@ def test_a_query_that_is_hard_to_read_is_read(ada_client: Client, experiment: Ex
     """The same by our own language of queries, also in a form, whose length no address limits."""
     with ends("the reading of the query"):
         assert ada_client.get(experiment.get_absolute_url(), {"q": query}).status_code in (200, 400)
-    sent = {"do": "tag", "tag": "x", "all": "1", "back": f"q={quote(query * 300)}"}
+    sent = {"do": "tag", "tag": "x", "all": "1", "back": f"q={quote(query * 100)}"}
     # Beyond some megabytes Django reads no form at all.
     with ends("the reading of the form"):
         assert ada_client.post(reverse("experiment-bulk", args=[experiment.pk]), sent).status_code in (302, 400)
 
 
 @needs_rows
-@pytest.mark.parametrize("size", [1 << 30])
+@pytest.mark.parametrize("size", [1 << 28])
 def test_a_small_body_that_inflates_is_cut_off(ada: User, experiment: Experiment, size: int) -> None:
     """Decompression bombs: a gzip of a gigabyte is a megabyte."""
     run = pages.make_run(experiment)
@@ -223,10 +223,18 @@ def test_no_word_of_a_user_stands_in_a_command(ada: User, experiment: Experiment
 
 
 def calls_in(source: Path) -> Iterator[tuple[str, ast.Call]]:
-    """Every call of a module, by its name as it is written."""
+    """Every call of a module by its dotted name; the name of what has none, as f()(), is empty."""
     for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call):
-            yield ast.unparse(node.func), node
+            yield dotted(node.func), node
+
+
+def dotted(node: ast.expr) -> str:
+    """The name as it is written, without spaces."""
+    if isinstance(node, ast.Attribute):
+        before = dotted(node.value)
+        return before and f"{before}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 @pytest.mark.parametrize("package", OURS)
@@ -236,7 +244,7 @@ def test_nothing_reads_objects_or_starts_a_shell(package: str) -> None:
     for source in (ROOT / package).rglob("*.py"):
         for name, call in calls_in(source):
             assert not name.startswith(unsafe) and name not in ("eval", "exec"), f"{source}:{call.lineno}"
-            said = {word.arg: ast.unparse(word.value) for word in call.keywords}
+            said = {w.arg: ast.unparse(w.value) for w in call.keywords if w.arg in ("shell", "weights_only")}
             assert said.get("shell", "False") == "False", f"{source}:{call.lineno}"
             assert name != "torch.load" or said.get("weights_only") == "True", f"{source}:{call.lineno}"
 

@@ -35,7 +35,7 @@ NEW_EACH_TIME = re.compile(rb'(csrfmiddlewaretoken" value="|x-csrftoken": ")[\w-
 def test_nobody_is_told_of_what_is_hidden_from_them() -> None:
     seen: Counter[int] = Counter()
 
-    @on_random_sites
+    @on_random_sites(8)
     def look(data: st.DataObject, plan: Plan) -> None:
         some = [who for who in callers(plan) if oracle.may_read(plan, who) and not oracle.sees_all(plan, who)]
         caller, asked = data.draw(st.sampled_from(some)), data.draw(reads(plan))
@@ -51,13 +51,13 @@ def test_nobody_is_told_of_what_is_hidden_from_them() -> None:
         seen.update(status for status, _ in told)
 
     look()
-    assert seen[200] > 100, "it was shown nothing that could have told of anything"
+    assert seen[200] > 30, "it was shown nothing that could have told of anything"
 
 
 def test_whoever_may_not_read_is_told_nothing_at_all() -> None:
     """Strangers, people who were shut out, scripts whose token has expired or may do something else."""
 
-    @on_random_sites
+    @on_random_sites(6)
     def ask(data: st.DataObject, plan: Plan) -> None:
         asked = data.draw(reads(plan))
         site = build(plan)
@@ -73,7 +73,7 @@ def test_whoever_may_not_read_is_told_nothing_at_all() -> None:
 def test_a_shared_link_shows_what_it_may_and_no_more() -> None:
     shown: Counter[int] = Counter()
 
-    @on_random_sites
+    @on_random_sites(6)
     def open_links(data: st.DataObject, plan: Plan) -> None:
         site = build(plan)
         for link, text in zip(site.plan.links, site.links, strict=True):
@@ -93,7 +93,7 @@ def test_a_shared_link_shows_what_it_may_and_no_more() -> None:
 def test_a_socket_lets_nobody_watch_what_is_hidden() -> None:
     """What the socket asks for each message that names runs. The socket itself is in test_sockets_are_closed."""
 
-    @on_random_sites
+    @on_random_sites(6)
     def watch(data: st.DataObject, plan: Plan) -> None:
         site = build(plan)
         uids = [run.uid for run in site.runs]

@@ -18,11 +18,9 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from tests import soaking
-from tests.security.fuzzing import fuzz, operations
-from tests.security.stage import ANONYMOUS, ROLES, SECRET, Stage, enter, set_up
+from tests.security.fuzzing import fuzz, names, operations
+from tests.security.stage import ANONYMOUS, ROLES, SECRET, Stage, headers_of, set_up
 
-OPERATIONS = operations()
-EXAMPLES = {ANONYMOUS: 1, "viewer": 2, "member": 4, "admin": 2}
 CHECKS = [
     not_a_server_error,
     status_code_conformance,
@@ -38,35 +36,47 @@ class TakenBack(Exception):
     """Ends what one request did."""
 
 
+@pytest.fixture(scope="module")
+def stage(module_transaction: None) -> Stage:
+    """Return what is there for every operation. What a request did to it is taken back."""
+    return set_up()
+
+
 # Django's word on what WSGI does with a download. It is served by ASGI.
 @pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume asynchronous iterators:Warning")
-@pytest.mark.usefixtures("connected", "runs_dir")
-@pytest.mark.parametrize("name", OPERATIONS)
-def test_it_answers_as_described_and_lets_in_nobody_more(name: str) -> None:
-    stage = set_up(judging="judging" in OPERATIONS[name].definition.raw["tags"])
+@pytest.mark.usefixtures("connected")
+@pytest.mark.parametrize("name", names())
+def test_it_answers_as_described_and_lets_in_nobody_more(name: str, stage: Stage) -> None:
     for number in soaking.rounds(1, "rounds of requests"):
-        for role in ROLES:
-            entered = enter(stage, role)
-            fuzz(OPERATIONS[name], entered, judge(entered), number=number, examples=EXAMPLES[role])
+        fuzz(operations()[name], stage, judge(stage), number=number)
 
 
 def judge(stage: Stage) -> Callable[[Case], None]:
-    """Sends a request, looks at the answer, and takes back what it did."""
+    """Return a function that sends a request in every role, each time to what was there before."""
 
-    def one(case: Case) -> None:
-        try:
-            with transaction.atomic():
-                # A proxy's business, and another test's.
-                answer = case.call(headers={**stage.headers, "Accept-Encoding": "identity"})
-                # In a form everything is text: much that does not fit the document cannot be told from what does.
-                left_out = [negative_data_rejection] if case.media_type == "multipart/form-data" else []
-                case.validate_response(answer, checks=CHECKS, excluded_checks=left_out)
-                look(stage.role, case.method.upper(), answer)
-                raise TakenBack
-        except TakenBack:
-            pass
+    def in_every_role(case: Case) -> None:
+        for role in ROLES:
+            try:
+                with transaction.atomic():
+                    send(case, stage, role)
+                    raise TakenBack
+            except TakenBack:
+                pass
+            except Exception as error:
+                error.add_note(f"The request was sent as {role}.")
+                raise
 
-    return one
+    return in_every_role
+
+
+def send(case: Case, stage: Stage, role: str) -> None:
+    """Send the request, and check the answer."""
+    # A proxy's business, and another test's.
+    answer = case.call(headers={**headers_of(stage, role), "Accept-Encoding": "identity"})
+    # In a form everything is text: much that does not fit the document cannot be told from what does.
+    left_out = [negative_data_rejection] if case.media_type == "multipart/form-data" else []
+    case.validate_response(answer, checks=CHECKS, excluded_checks=left_out)
+    look(role, case.method.upper(), answer)
 
 
 def look(role: str, method: str, answer: Response) -> None:

@@ -9,7 +9,9 @@ from typing import Any
 from django.apps import apps
 from django.contrib.auth.models import Group, User
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
 from django.urls import reverse
+from psycopg import sql
 
 from judging.invitations import invite
 from judging.judges import Draft, make
@@ -29,8 +31,9 @@ from workers.records import Member, Population
 
 @dataclass(frozen=True)
 class Things:
-    """What somebody made while they could, and somebody else."""
+    """Who calls, what they made while they could, and somebody else."""
 
+    caller: User
     experiment: Experiment
     going: Run
     stopped: Run
@@ -72,7 +75,7 @@ def things_of(owner: User) -> Things:
     tournament = Tournament.objects.create(name="Which?", owner=owner, seed=1)
     polite = Criterion.objects.create(slug="polite", owner=owner)
     rubric = Rubric.objects.create(criterion=polite, version=1, question="Which is more polite?", text="Says please.")
-    return Things(experiment, going, stopped, binned, view, sweep, limit, other, tournament, rubric)
+    return Things(owner, experiment, going, stopped, binned, view, sweep, limit, other, tournament, rubric)
 
 
 def launch_form() -> dict[str, Any]:
@@ -207,8 +210,12 @@ WRITES: dict[str, Callable[[Things], Write]] = {
 }
 
 
-def everything() -> dict[str, list[tuple[Any, ...]]]:
-    """All rows of people, their groups and our apps."""
+def everything() -> dict[str, str]:
+    """Return a digest of all rows of each table of people, their groups and our apps."""
     ours = [model for app in ("runs", "judging") for model in apps.get_app_config(app).get_models()]
-    models = [User, User.groups.through, Group, *ours]
-    return {model.__name__: list(model._default_manager.order_by("pk").values_list()) for model in models}
+    tables = [model._meta.db_table for model in (User, User.groups.through, Group, *ours)]
+    digest = sql.SQL("(SELECT md5(string_agg(t::text, ' ' ORDER BY t::text)) FROM {} AS t)")
+    with connection.cursor() as cursor:
+        digests = sql.SQL(", ").join(digest.format(sql.Identifier(table)) for table in tables)
+        cursor.execute(sql.SQL("SELECT {}").format(digests))
+        return dict(zip(tables, cursor.fetchone(), strict=True))

@@ -1,4 +1,7 @@
-"""What a module costs to import: no part of `workers` needs Django, and the light ones need no torch."""
+"""What a module costs to import: the light ones need neither Django nor torch.
+
+That no part of `workers` needs Django, test_train_resumes.py shows with a training.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,3 @@ def test_light_rooms_load_neither_django_nor_torch() -> None:
     assert len(light) > 20
 
     assert not packages_after(light) & ({"django"} | HEAVY)
-
-
-def test_a_training_needs_no_django() -> None:
-    assert "django" not in packages_after(modules())

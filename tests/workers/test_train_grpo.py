@@ -1,4 +1,4 @@
-"""A GRPO run by `python -m workers.train`: what it records and keeps, and that a resume ends at the same weights."""
+"""A GRPO run by the trainer's command: what it records and keeps, and that a resume ends at the same weights."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workers.trainings import metrics, records, run_json, train, weights, working_folder
+from tests.workers.trainings import metrics, records, run_json, train_here, weights, working_folder
 from workers.records import Population, Status
 from workers.train import main
 
@@ -26,9 +26,9 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def out(config: Path) -> Path:
     """The directory of a run that has reached its end."""
     out = config.with_name("out")
-    process = train(config, out)
-    assert process.returncode == 0, process.stderr
-    (out.parent / "stdout").write_text(process.stdout)
+    code, output = train_here(config, out)
+    assert code == 0
+    (out.parent / "stdout").write_text(output)
     return out
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 from pathlib import Path
@@ -10,14 +11,17 @@ import pytest
 
 from tests.waiting import PATIENCE_SECONDS, wait_until
 from tests.workers.attempts import STAYS_SECONDS
+from tests.workers.test_light_modules import modules
 from tests.workers.trainings import lines, metrics, run_json, start, weights, working_folder
 from workers.engines.es import replay
 from workers.records import Status
 from workers.train import main
 
-HELD_REWARD = """
-import sys, time
+TWO_ATTEMPTS = """
+import importlib, os, sys, time
 from pathlib import Path
+sys.modules["django"] = None
+import workers.engines.es, workers.evaluation, workers.models
 from workers import tasks, train
 
 class Held(tasks.TASKS["conciseness"]):
@@ -25,17 +29,33 @@ class Held(tasks.TASKS["conciseness"]):
 
     def score(self, example, completion):
         self.asked += 1
-        while self.asked > HELD_FROM and not Path("go").exists():
+        while self.asked > HELD_FROM and not Path("go").exists() and os.getppid() == parent:
             time.sleep(0.01)
         return super().score(example, completion)
 
 tasks.TASKS["conciseness"] = Held
-sys.exit(train.main(sys.argv[1:]))
+first = os.fork()
+if first:
+    assert os.waitstatus_to_exitcode(os.waitpid(first, 0)[1]) == -9
+parent = os.getppid()
+print("attempt", os.getpid(), flush=True)
+ended = train.main(sys.argv[1:])
+if not first:
+    sys.exit(ended)
+for name in MODULES:
+    importlib.import_module(name)
+print("imported all of workers")
+sys.exit(ended)
+"""
+"""The same training in two processes, the second as soon as the first was killed, where Django is not installed.
+
+They share what they have imported. In the end the second imports whatever workers hold.
 """
 HELD_FROM = 150
 """A step asks for 7 x 4 rewards, an evaluation for 4: step 5 of the first start and step 8 of the second, which begins
 with step 4, come before this number, and the end comes long after it."""
-PROGRAM = ("-c", HELD_REWARD.replace("HELD_FROM", str(HELD_FROM)))
+PROGRAM = ("-c", TWO_ATTEMPTS.replace("HELD_FROM", str(HELD_FROM)).replace("MODULES", repr([*modules()])))
+ES = {"iterations": 12, "checkpoint_every": 3, "population": 6, "prompts": 4, "noise": "full"}
 LOADS_FOR_EVER = f"""
 import sys, time
 from pathlib import Path
@@ -52,21 +72,14 @@ sys.exit(train.main(sys.argv[1:]))
 """
 
 
-def ended_by(number: signal.Signals, process: subprocess.Popen[str], at: str, out: Path) -> int:
-    """Signal the process once it has printed a line that begins with `at`, and let its reward go on.
-
-    Return its exit code.
-    """
-    try:
-        assert process.stdout is not None
-        while not process.stdout.readline().startswith(at):
-            assert process.poll() is None
-        process.send_signal(number)
-        (working_folder(out) / "go").touch()
-        process.communicate(timeout=PATIENCE_SECONDS)
-    finally:
-        process.kill()
-    return process.returncode
+def attempt_at(line: str, process: subprocess.Popen[str]) -> int:
+    """Return the pid of the next attempt of TWO_ATTEMPTS, once it has printed a line that begins with `line`."""
+    assert process.stdout is not None
+    said = process.stdout.readline().split()
+    assert said and said[0] == "attempt", said
+    while not process.stdout.readline().startswith(line):
+        assert process.poll() is None
+    return int(said[1])
 
 
 def replayed(root: Path, step: int, out: Path, capsys: pytest.CaptureFixture[str]) -> str:
@@ -76,22 +89,42 @@ def replayed(root: Path, step: int, out: Path, capsys: pytest.CaptureFixture[str
     return capsys.readouterr().out.splitlines()[-1].removeprefix("sha256 ")
 
 
+@pytest.fixture(scope="module")
+def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twelve iterations of ES, saved after every third."""
+    return run_json(tmp_path_factory.mktemp("es"), "es-micro", es=ES, evaluation={"every": 6, "prompts": 4})
+
+
+@pytest.fixture(scope="module")
+def cut(config: Path) -> tuple[Path, str]:
+    """The directory of a run that was killed, started again and stopped: (the directory, what was printed last)."""
+    out = config.with_name("cut")
+    with start(config, out, program=PROGRAM) as process:
+        try:
+            os.kill(attempt_at("step 5/", process), signal.SIGKILL)
+            os.kill(attempt_at("step 8/", process), signal.SIGUSR1)
+            (working_folder(out) / "go").touch()
+            output, errors = process.communicate(timeout=PATIENCE_SECONDS)
+        finally:
+            process.kill()
+    assert process.returncode == 75, errors
+    return out, output.splitlines()[-1]
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("signals_put_back")
-def test_straight_is_killed_stopped_and_resumed_is_replayed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    es = {"iterations": 12, "checkpoint_every": 3, "population": 6, "prompts": 4, "noise": "full"}
-    config = run_json(tmp_path, "es-micro", es=es, evaluation={"every": 6, "prompts": 4})
-    straight, cut = tmp_path / "straight", tmp_path / "cut"
+def test_straight_is_killed_stopped_and_resumed_is_replayed(
+    config: Path, cut: tuple[Path, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    straight, (out, _) = tmp_path / "straight", cut
     assert main([str(config), "--out", str(straight)]) == 0
+    assert main([str(config), "--out", str(out)]) == 0
+    assert weights(out, 2)[12] == weights(straight)[12] == replayed(out, 12, tmp_path / "step-000012", capsys)
 
-    with start(config, cut, program=PROGRAM) as process:
-        assert ended_by(signal.SIGKILL, process, "step 5/", cut) == -signal.SIGKILL
-    (working_folder(cut) / "go").unlink()
-    with start(config, cut, program=PROGRAM) as process:
-        assert ended_by(signal.SIGUSR1, process, "step 8/", cut) == 75
-    assert main([str(config), "--out", str(cut)]) == 0
 
-    assert weights(cut, 2)[12] == weights(straight)[12] == replayed(cut, 12, tmp_path / "step-000012", capsys)
+@pytest.mark.slow
+def test_neither_a_training_nor_any_module_of_workers_needs_django(cut: tuple[Path, str]) -> None:
+    assert cut[1] == "imported all of workers"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,9 +16,12 @@ from tests.waiting import PATIENCE_SECONDS
 from tests.workers.attempts import ENV
 from workers.config import preset
 from workers.records import Checkpoint, Line, Metric, read, records_path
+from workers.train import main
 
 COMMAND = ("-m", "workers.train")
 ENVIRONMENT = ENV | {key: os.environ[key] for key in ("ESWEB_CACHE", "HOME") if key in os.environ}
+# As in the tests' own process (conftest.py): several threads spend most of their time waiting for each other.
+ENVIRONMENT["OMP_NUM_THREADS"] = "1"
 
 
 def run_json(folder: Path, name: str, **changes: dict[str, Any]) -> Path:
@@ -46,6 +52,20 @@ def train(config: Path, out: Path, *more: str, program: tuple[str, ...] = COMMAN
         finally:
             process.kill()
     return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
+
+
+def train_here(config: Path, out: Path) -> tuple[int, str]:
+    """The command, run in the tests' own process: (its exit code, what it printed). Its signals are given back."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGUSR1)}
+    folder, output = working_folder(out), io.StringIO()
+    folder.mkdir(exist_ok=True)
+    try:
+        with contextlib.chdir(folder), contextlib.redirect_stdout(output):
+            code = main([str(config), "--out", str(out)])
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return code, output.getvalue()
 
 
 def working_folder(out: Path) -> Path:

@@ -9,7 +9,6 @@ import signal
 import stat
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,8 +19,8 @@ from tests.waiting import PATIENCE_SECONDS, wait_until
 
 PROGRAMS = ("slurmctld", "slurmd", "sbatch", "squeue", "scancel", "scontrol", "munged")
 ACCOUNTING_PROGRAMS = ("slurmdbd", "sacctmgr", "sacct", "mariadbd", "mariadb-install-db")
-PATIENT_SECONDS, SILENCE_SECONDS = 60, 4
-"""MessageTimeout of the servers and the tests' own questions, and of esweb's: that of a frozen controller passes."""
+PATIENT_SECONDS, IMPATIENT_SECONDS = 60, 1
+"""MessageTimeout of the servers and their clients, and of clients of a controller that a test has made silent."""
 NULL = (1, 3)
 """Major and minor number of /dev/null."""
 
@@ -40,8 +39,9 @@ class SlurmCluster:
 
     def __init__(self, root: Path, accounting: bool = False) -> None:
         self.root, self.accounting = root, accounting
-        self.conf, self.servers_conf = root / "clients.conf", root / "slurm.conf"
+        self.conf, self.impatient_conf = root / "slurm.conf", root / "impatient.conf"
         self.daemons = Daemons(root)
+        self._controller_was_away = False
 
     def up(self) -> None:
         """Starts what does not run yet and waits until all nodes are idle."""
@@ -64,7 +64,7 @@ class SlurmCluster:
             self.cancel_all()
         for name in sorted(self.daemons.names(), key=_last_first):
             self.daemons.stop(name, signal.SIGKILL)
-        for conf in (self.conf, self.servers_conf):
+        for conf in (self.conf, self.impatient_conf):
             end_all_with(f"SLURM_CONF={conf}")
         shutil.rmtree(self.root, ignore_errors=True)
 
@@ -76,16 +76,24 @@ class SlurmCluster:
         return asked.stdout
 
     def env(self) -> dict[str, str]:
-        """Return the environment of the servers and of the tests' own questions, which wait long for an answer."""
-        return {**os.environ, "SLURM_CONF": str(self.servers_conf)}
+        """Return the environment of the servers and of the tests' own questions."""
+        return {**os.environ, "SLURM_CONF": str(self.conf)}
 
     def start_controller(self) -> None:
-        """Starts slurmctld and waits until it answers."""
+        """Start slurmctld where it does not run, and wait until it answers."""
+        if self.daemons.is_running("slurmctld"):
+            return
         self.daemons.start("slurmctld", ("slurmctld", "-D"), self.env())
         self._await("slurmctld", lambda: self._works("scontrol", "ping"))
 
+    def stop_controller(self) -> None:
+        """Stop it as an administrator would: it saves what it knows of its jobs."""
+        self._controller_was_away = True
+        self.daemons.stop("slurmctld")
+
     def kill_controller(self) -> None:
         """kill -9: it loses what it has not saved."""
+        self._controller_was_away = True
         self.daemons.stop("slurmctld", signal.SIGKILL)
 
     def forget_jobs(self) -> None:
@@ -95,15 +103,12 @@ class SlurmCluster:
         (self.root / "state").mkdir()
         self.start_controller()
 
-    def write_down(self, job: str) -> None:
-        """Waits until the controller has written what it knows of a job: a moment after its start it may not have."""
-        since = time.time_ns()
-        self.ask("scontrol", "update", f"JobId={job}", "Comment=written")
-        wait_until(lambda: self._has_written_since(since), f"the Slurm controller to write its state of job {job}")
-
     def save_state(self) -> None:
-        """Keeps what the controller has written of its jobs, once it has written something."""
-        wait_until(self._has_kept_state, "the Slurm controller to have written the state of its jobs")
+        """Keep what the controller knows of its jobs. A running controller writes that only every few seconds."""
+        self.stop_controller()
+        shutil.copytree(self.root / "state", self.root / "state.kept", dirs_exist_ok=True)
+        self.start_controller()
+        self._renew_nodes()
 
     def go_back(self) -> None:
         """kill -9 of the controller, which comes back with the state that was kept: jobs since then it has lost."""
@@ -130,10 +135,14 @@ class SlurmCluster:
         """Starts again what a test has broken, and ends its jobs."""
         self.daemons.send("slurmctld", signal.SIGCONT)
         self.start_controller()
+        if self._controller_was_away:
+            self._renew_nodes()
         for n in range(1, NODES + 1):
             self.start_node(n)
-        self.cancel_all()
-        self._await("slurmd-n1", self._is_mended)
+        if self.ask("squeue", "-h", "-o", "%i"):
+            self.cancel_all()
+        if not self._is_ready():
+            self._await("slurmd-n1", self._is_mended)
 
     def told(self) -> str:
         """Its nodes and jobs, as its own commands show them."""
@@ -143,9 +152,8 @@ class SlurmCluster:
 
     def resume_nodes(self) -> None:
         """As an administrator would: Slurm drains a node on which a job did not start, as one whose number it had
-        given out before it lost the other."""
-        for n in range(1, NODES + 1):
-            self._works("scontrol", "update", f"NodeName=n{n}", "State=RESUME")
+        given out before it lost the other. It resumes those that are drained, and complains about the others."""
+        self._works("scontrol", "update", f"NodeName=n[1-{NODES}]", "State=RESUME")
 
     def cancel_all(self) -> None:
         """Ends every job, at once, and waits for that."""
@@ -153,6 +161,14 @@ class SlurmCluster:
             argv = ("scancel", "--me", *options)
             subprocess.run(argv, env=self.env(), capture_output=True, timeout=PATIENCE_SECONDS, check=False)
         wait_until(lambda: not self.ask("squeue", "-h", "-o", "%i"), "every Slurm job to end", details=self.told)
+
+    def _renew_nodes(self) -> None:
+        """Start every slurmd again. One that goes on is asked only seconds after the controller has come back, takes a
+        job that was lost for one that runs still, and refuses the next job of its number."""
+        for n in range(1, NODES + 1):
+            self.kill_node(n)
+            self.start_node(n)
+        self._controller_was_away = False
 
     def _write(self) -> None:
         for folder in ("munge", "state", "spool"):
@@ -171,8 +187,8 @@ class SlurmCluster:
         accounts = self.root / "slurmdbd.conf"
         accounts.write_text(slurmdbd_conf(self.root, ports))
         accounts.chmod(0o600)
-        self.servers_conf.write_text(slurm_conf(self.root, ports, self.accounting, PATIENT_SECONDS))
-        self.conf.write_text(slurm_conf(self.root, ports, self.accounting, SILENCE_SECONDS))
+        for conf, seconds in ((self.impatient_conf, IMPATIENT_SECONDS), (self.conf, PATIENT_SECONDS)):
+            conf.write_text(slurm_conf(self.root, ports, self.accounting, seconds))
 
     def _start_accounting(self) -> None:
         data, socket = self.root / "mysql", self.root / "mysql.sock"
@@ -192,22 +208,6 @@ class SlurmCluster:
         self._await("slurmdbd", lambda: self._works("sacctmgr", "-n", "show", "cluster"))
         for what in (("cluster", "test"), ("account", "lab", "Cluster=test"), ("user", "root", "Account=lab")):
             self._works("sacctmgr", "-i", "add", *what)
-
-    def _has_written_since(self, since: int) -> bool:
-        """False where it writes just now: then there is no such file for a moment."""
-        with contextlib.suppress(FileNotFoundError):
-            return (self.root / "state" / "job_state").stat().st_mtime_ns > since
-        return False
-
-    def _has_kept_state(self) -> bool:
-        """False where it wrote just now: then files vanish under the copy."""
-        kept = self.root / "state.kept"
-        shutil.rmtree(kept, ignore_errors=True)
-        try:
-            shutil.copytree(self.root / "state", kept)
-        except (shutil.Error, FileNotFoundError):
-            return False
-        return (kept / "job_state").exists()
 
     def _is_mended(self) -> bool:
         self.resume_nodes()

@@ -1,4 +1,4 @@
-"""A tournament of two, eight comparisons; each is asked by one rubric, both ways round: 16 questions."""
+"""A tournament of two, four comparisons; each is asked by one rubric, both ways round: 8 questions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def redis_may_be_slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def tournament(ada: User, experiment: Experiment) -> Tournament:
-    return held(ada, experiment, prompts=8, contestants=2)
+    return held(ada, experiment, prompts=4, contestants=2)
 
 
 @pytest.fixture

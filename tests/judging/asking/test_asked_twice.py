@@ -10,6 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from judging import asking
+from judging.asking import questions
 from judging.boards import votes_in
 from judging.models import Calibration, Judge, Tournament, Verdict
 from runs.models import Experiment
@@ -26,6 +27,13 @@ def tournament(ada: User, experiment: Experiment) -> Tournament:
     return held(ada, experiment, prompts=8, contestants=3)
 
 
+@pytest.fixture
+def small(ada: User, experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> Tournament:
+    """Of 6 comparisons, two of which are asked twice: the first and the fifth."""
+    monkeypatch.setattr(questions, "TWICE_EVERY", 4)
+    return held(ada, experiment, prompts=2, contestants=3)
+
+
 def asked(server: JudgeServer, ada: User, tournament: Tournament) -> Judge:
     judge = judge_at(server, ada, at_once=1)
     worked(on(judge, tournament, [rubric("helpfulness")], asks_twice=True))
@@ -33,12 +41,12 @@ def asked(server: JudgeServer, ada: User, tournament: Tournament) -> Judge:
 
 
 def test_second_answers_are_asked_for_kept_and_rate_nobody(
-    server: JudgeServer, ada: User, tournament: Tournament, ada_client: Client
+    server: JudgeServer, ada: User, small: Tournament, ada_client: Client
 ) -> None:
     server.act = lambda _: Act(verdict(9, 1))
-    judge = asked(server, ada, tournament)
+    judge = asked(server, ada, small)
     helpful = rubric("helpfulness")
-    assert len(server.asked) == 2 * (24 + 2) == judge.assignments.get().planned
+    assert len(server.asked) == 2 * (6 + 2) == judge.assignments.get().planned
     assert Verdict.objects.filter(judge=judge, sample=1).count() == 4
 
     (found,) = asking.repeated(judge, Tournament.objects.all())
@@ -47,16 +55,16 @@ def test_second_answers_are_asked_for_kept_and_rate_nobody(
     assert "Asked the same twice" in page
 
     Calibration.objects.create(judge=judge, rubric=helpful, gold_set=gold(ada), passes=True, measured={})
-    assert len(votes_in(tournament, helpful)) == 48
+    assert len(votes_in(small, helpful)) == 12
 
 
 def test_what_changes_and_what_is_no_verdict_is_counted_apart(
-    server: JudgeServer, ada: User, tournament: Tournament
+    server: JudgeServer, ada: User, small: Tournament
 ) -> None:
     number = count()
     said = [verdict(9, 1), verdict(1, 9), verdict(9, 1), "I will not say."]
     server.act = lambda _: Act(said[k] if (k := next(number)) < len(said) else verdict(9, 1))
-    judge = asked(server, ada, tournament)
+    judge = asked(server, ada, small)
     (found,) = asking.repeated(judge, Tournament.objects.all())
     assert found.asked == 4 and found.judged == 3
     assert found.alike.value == pytest.approx(2 / 3)

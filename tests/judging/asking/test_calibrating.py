@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from judging import asking
+from judging.asking import calibrating
 from judging.judges import admitted, rules_judge, why_not
 from judging.models import Calibration, Judge, Rubric, Tournament, Verdict
 from tests.fakes.judge_server import Act, Asked, JudgeServer, verdict
@@ -25,7 +26,7 @@ def first_wins(asked: Asked) -> Act:
     return Act(verdict(8, 2))
 
 
-def calibrated(server: JudgeServer, ada: User, pairs: int = 8, **changes: object) -> Calibration:
+def calibrated(server: JudgeServer, ada: User, pairs: int = 4, **changes: object) -> Calibration:
     judge = judge_at(server, ada, at_once=8)
     done = worked(on(judge, gold(ada, pairs), [rubric("helpfulness")], **changes))
     assert done.state == "done"
@@ -45,21 +46,22 @@ def test_few_pairs_one_order_and_many_failures_are_each_named(ada: User, server:
 
 
 def test_only_what_passed_enters_a_board(
-    ada: User, server: JudgeServer, tournament: Tournament, rubrics: list[Rubric]
+    ada: User, server: JudgeServer, tournament: Tournament, rubrics: list[Rubric], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(calibrating, "LEAST_PAIRS", 6)
     judge = judge_at(server, ada, at_once=8)
     worked(on(judge, tournament, rubrics))
     asking.judge_all(tournament, rules_judge())
     verdicts, (only,) = Verdict.objects.rating(), rubrics
-    assert verdicts.filter(judge=judge).count() == 16
+    assert verdicts.filter(judge=judge).count() == 8
     assert not admitted(verdicts).filter(judge=judge).exists() and "has not been held" in why_not(judge, only)
     server.act = good_wins
-    worked(on(judge, gold(ada, 32), rubrics))
+    worked(on(judge, gold(ada, 6), rubrics))
     found = judge.calibrations.get()
-    assert found.passes and (found.measured["pairs"], found.measured["calls"], found.measured["missing"]) == (32, 64, 0)
+    assert found.passes and (found.measured["pairs"], found.measured["calls"], found.measured["missing"]) == (6, 12, 0)
     assert (found.measured["accuracy"]["value"], found.measured["swap_consistency"]) == (1.0, 1.0)
     assert found.measured["slot_share"]["value"] == 0.5 and found.measured["complaints"] == []
-    assert admitted(verdicts).filter(judge=judge).count() == 16 and why_not(judge, only) == ""
+    assert admitted(verdicts).filter(judge=judge).count() == 8 and why_not(judge, only) == ""
     Calibration.objects.create(judge=judge, rubric=only, gold_set=found.gold_set, passes=False, measured={})
     assert not admitted(verdicts).filter(judge=judge).exists() and "did not agree well enough" in why_not(judge, only)
 
@@ -72,16 +74,16 @@ def test_a_judge_with_too_few_verdicts_of_a_tournament_enters_no_board_of_it(
     Calibration.objects.create(judge=judge, rubric=only, gold_set=gold(ada, 1), passes=True, measured={})
     worked(on(judge, tournament, rubrics))
     said = why_not(judge, only, tournament)
-    assert "gave no verdict in 1 of 16 by" in said and why_not(judge, only, None) == ""
+    assert "gave no verdict in 1 of 8 by" in said and why_not(judge, only, None) == ""
     assert not admitted(Verdict.objects.rating()).exists()
 
 
 def test_the_judge_by_rules_judges_all_at_once_and_is_let_in_by_its_name(tournament: Tournament) -> None:
     judge = rules_judge()
     assert judge == rules_judge() and judge.name == "Rules (form alone)" and judge.kind == Judge.Kind.RULES
-    assert asking.judge_all(tournament, judge) == asking.judge_all(tournament, judge) == 32
+    assert asking.judge_all(tournament, judge) == asking.judge_all(tournament, judge) == 16
     found = admitted(Verdict.objects.rating())
-    assert found.count() == 32 and Verdict.objects.count() == 32
+    assert found.count() == 16 and Verdict.objects.count() == 16
     assert not found.filter(outcome__in=("error", "refused", "unparsed")).exists()
 
 

@@ -15,12 +15,14 @@ from judging import asking
 from judging.asking.leasing import take
 from judging.asking.limits import Limits
 from judging.models import Assignment, Call, Rubric, Tournament, Verdict
+from runs.models import Experiment
 from tests.fakes.judge_server import KEY, Act, Asked, JudgeServer, longer, verdict
 from tests.judging.judges import judge_at, on, worked
+from tests.judging.rounds import held, rubric
 from tests.waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.django_db
-QUESTIONS = 16
+QUESTIONS = 8
 
 
 def misbehave(asked: Asked) -> Act:
@@ -39,13 +41,12 @@ def misbehave(asked: Asked) -> Act:
     }[prompt]
 
 
-def test_every_end_is_counted_as_what_it_is(
-    ada: User, server: JudgeServer, tournament: Tournament, rubrics: list[Rubric]
-) -> None:
+def test_every_end_is_counted_as_what_it_is(ada: User, server: JudgeServer, experiment: Experiment) -> None:
     server.act = misbehave
-    done = worked(on(judge_at(server, ada), tournament, rubrics))
+    tournament = held(ada, experiment, prompts=8, contestants=2)
+    done = worked(on(judge_at(server, ada), tournament, [rubric("helpfulness")]))
     stands = asking.standing(done)
-    assert done.state == Assignment.State.DONE and len(server.asked) == stands.planned == QUESTIONS
+    assert done.state == Assignment.State.DONE and len(server.asked) == stands.planned == 16
     assert (stands.done, stands.failed, stands.refused, stands.unparsed) == (8, 2, 2, 4)
     assert (stands.left, stands.under_way, stands.contradicting, stands.estimated) == (0, 0, 2, 2)
     assert server.most_at_once <= 4
@@ -75,12 +76,12 @@ def test_after_a_server_died_in_the_middle_the_missing_calls_are_made_and_no_oth
     ada: User, tournament: Tournament, rubrics: list[Rubric]
 ) -> None:
     with JudgeServer() as first:
-        first.act = lambda asked: longer(asked) if asked.number < 6 else Act(status=0)
+        first.act = lambda asked: longer(asked) if asked.number < 3 else Act(status=0)
         judge = judge_at(first, ada)
         halted = worked(on(judge, tournament, rubrics))
     before = asking.standing(halted)
     assert halted.state == Assignment.State.HALTED and "failed many times in a row" in halted.reason
-    assert before.done == 6 and before.failed == 0 and before.left == QUESTIONS - 6
+    assert before.done == 3 and before.failed == 0 and before.left == QUESTIONS - 3
     with JudgeServer(port=first.port) as second:
         asking.go_on(halted)
         done = worked(halted)
@@ -101,7 +102,7 @@ def test_a_worker_that_is_killed_loses_its_leases_and_pays_for_them(
     assert done.reserved == 0 and done.spent == lost.reserved + QUESTIONS * Decimal("0.12")  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("cap", ["0", "5", "12.5"])
+@pytest.mark.parametrize("cap", ["0", "12.5"])
 def test_no_more_is_spent_than_the_cap_and_a_higher_one_lets_it_go_on(
     ada: User, server: JudgeServer, tournament: Tournament, rubrics: list[Rubric], cap: str
 ) -> None:
@@ -130,7 +131,7 @@ def test_a_refused_key_ends_the_asking_at_once_and_is_told_nowhere(
 def test_a_question_that_the_server_will_never_take_fails_and_can_be_asked_again(
     ada: User, server: JudgeServer, tournament: Tournament, rubrics: list[Rubric]
 ) -> None:
-    server.act = lambda asked: Act(status=400) if asked.number in (3, 7) else longer(asked)
+    server.act = lambda asked: Act(status=400) if asked.number in (3, 6) else longer(asked)
     done = worked(on(judge_at(server, ada), tournament, rubrics))
     assert asking.standing(done).failed == 2
     asking.go_on(done, again=True)
@@ -145,19 +146,19 @@ def test_a_cancel_is_heard_in_the_middle(
 ) -> None:
     assignment, is_cancelled = on(judge_at(server, ada, at_once=2), tournament, rubrics), threading.Event()
 
-    def cancelled_at_the_tenth(asked: Asked) -> Act:
-        if asked.number == 10:
+    def cancelled_at_the_fifth(asked: Asked) -> Act:
+        if asked.number == 4:
             asking.cancel(assignment)
             connection.close()
             is_cancelled.set()
         # The other call would be followed by more while this one is at it.
-        elif asked.number > 10:
+        elif asked.number > 4:
             is_cancelled.wait(PATIENCE_SECONDS)
         return longer(asked)
 
-    server.act = cancelled_at_the_tenth
+    server.act = cancelled_at_the_fifth
     assert asking.work(assignment, PATIENCE_SECONDS) is None
-    assert 11 <= len(server.asked) <= 12 and asking.standing(assignment).left == QUESTIONS - len(server.asked)
+    assert 5 <= len(server.asked) <= 6 and asking.standing(assignment).left == QUESTIONS - len(server.asked)
     assert Verdict.objects.count() == len(server.asked)
     with pytest.raises(asking.CannotAsk, match="only one that is running can become paused"):
         asking.pause(assignment)

@@ -8,6 +8,7 @@ import json
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.utils import timezone
 
 from judging.boards import votes_in
@@ -40,6 +41,9 @@ def tournament(ada: User, experiment: Experiment) -> Tournament:
     ruled(made, other)
     _judged(ada, made, by, passes=True)
     _judged(ada, made, by, passes=False)
+    with connection.cursor() as sql:
+        # Without statistics PostgreSQL joins hundreds of verdicts with themselves, row by row.
+        sql.execute("ANALYZE judging_verdict, judging_comparison, judging_voter, judging_contestant, runs_response")
     return made
 
 

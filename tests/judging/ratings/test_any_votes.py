@@ -43,7 +43,7 @@ def reach(edges: np.ndarray, start: int) -> set[int]:
 
 
 @given(any_votes())
-@settings(max_examples=80, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=40, deadline=None, suppress_health_check=SLOW)
 def test_groups_are_those_who_reach_each_other(made):
     edges = counts(made).scores > 0
     reached = [reach(edges, k) for k in range(N)]
@@ -52,7 +52,7 @@ def test_groups_are_those_who_reach_each_other(made):
 
 
 @given(any_votes(), some.sampled_from(TIES), some.sampled_from(list(UNITS)), some.sampled_from([0.0, 0.5]))
-@settings(max_examples=80, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=40, deadline=None, suppress_health_check=SLOW)
 def test_every_number_is_one_and_who_has_none_is_named(made, ties, unit, prior):
     asked = Asked(ties, "a", prior, resampling=Resampling(unit, 20))
     found = report("any", made, asked, "half", ["position"], Elo())
@@ -71,7 +71,7 @@ def test_every_number_is_one_and_who_has_none_is_named(made, ties, unit, prior):
 
 
 @given(any_votes())
-@settings(max_examples=80, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=40, deadline=None, suppress_health_check=SLOW)
 def test_strengths_and_ties_are_found_wherever_they_exist(made):
     for members in connectivity(counts(made)).groups:
         own = counts(made.among(members))
@@ -80,7 +80,7 @@ def test_strengths_and_ties_are_found_wherever_they_exist(made):
 
 
 @given(any_votes())
-@settings(max_examples=50, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=25, deadline=None, suppress_health_check=SLOW)
 def test_ratings_of_a_group_solve_the_equations_of_their_likelihood(made):
     found = report("any", made, Asked(resampling=Resampling(resamples=2))).board
     for group in found.groups:

@@ -59,9 +59,9 @@ def test_both_ways_of_resampling_a_large_table_are_the_same(monkeypatch):
 
 def test_votes_on_prompts_of_their_own_are_resampled_by_kind_to_the_same_effect(monkeypatch):
     made = invented(size=400)
-    by_kind = bootstrap(made, Resampling("vote", 3000)).theta
+    by_kind = bootstrap(made, Resampling("vote", 1500)).theta
     monkeypatch.setattr("judging.ratings.bootstrap._of_kinds", lambda table, rng, times: _one_by_one(table, rng, times))
-    one_by_one = bootstrap(made, Resampling("vote", 3000)).theta
+    one_by_one = bootstrap(made, Resampling("vote", 1500)).theta
     assert by_kind.std(axis=0) == pytest.approx(one_by_one.std(axis=0), rel=0.06)
     assert np.corrcoef(by_kind.T) == pytest.approx(np.corrcoef(one_by_one.T), abs=0.06)
 

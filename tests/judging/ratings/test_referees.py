@@ -20,7 +20,7 @@ WINNER = {Outcome.A: evalica.Winner.X, Outcome.B: evalica.Winner.Y, Outcome.TIE:
 SETS = {
     "six": lambda: invented(),
     "few votes": lambda: invented(size=80, contestants=5, seed=3),
-    "twenty, far apart": lambda: invented(size=4_000, theta=np.linspace(-3, 3, 20), contestants=20, seed=1),
+    "twenty, far apart": lambda: invented(size=1_500, theta=np.linspace(-3, 3, 20), contestants=20, seed=1),
     "baseball": baseball,
     "helpfulness": lambda: published_votes("helpfulness"),
     "harmlessness": lambda: published_votes("harmlessness"),
@@ -28,7 +28,7 @@ SETS = {
 PUBLISHED = ("baseball", "helpfulness", "harmlessness")
 
 
-@pytest.fixture(params=SETS)
+@pytest.fixture(scope="module", params=SETS)
 def votes(request: pytest.FixtureRequest) -> Votes:
     if request.param in PUBLISHED and FOLDER is None:
         pytest.skip("the published judgments and classics are not here")

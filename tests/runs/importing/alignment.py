@@ -1,4 +1,4 @@
-"""Files as the published classification of alignment writes them: 3036 rows, 2954 texts of prompts, one 52 times."""
+"""Files as the published classification of alignment writes them, with prompts that stand in several rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 
 from workers.analysis.quadrants import counts, quadrant
 
-ROWS, UNIQUE, OFTENEST = 3036, 2954, 52
 MODELS = ("Alpaca-7B", "Beaver-V1", "Beaver-V2", "Beaver-V3", "ES-100", "ES-500")
 WORDS = (
     "how",
@@ -30,7 +29,7 @@ WORDS = (
 )
 
 
-def prompts(rows: int = ROWS, unique: int = UNIQUE, oftenest: int = OFTENEST) -> list[str]:
+def prompts(rows: int, unique: int, oftenest: int) -> list[str]:
     """The split's prompts: the first text stands `oftenest` times, some others twice; there are `unique` of them."""
     twice = rows - unique - (oftenest - 1)
     texts = [f"Prompt {n}: {' '.join(np.random.default_rng(n).choice(WORDS, 12))}?" for n in range(unique)]

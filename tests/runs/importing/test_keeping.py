@@ -158,10 +158,11 @@ def test_a_config_that_was_imported_is_launched_by_nobody_by_mistake(ada, local,
     assert Attempt.objects.count() == 1
 
 
-def test_more_records_than_a_batch_holds_are_all_there(ada, file):
-    file.write_text("".join(iteration(i, 5000) for i in range(1, 5001)))
+def test_more_records_than_a_batch_holds_are_all_there(ada, file, monkeypatch):
+    monkeypatch.setattr("runs.importing.keeping.FLUSH", 20)
+    file.write_text("".join(iteration(i, 50) for i in range(1, 51)))
     (run,) = bring_in(file, ada).made
-    np.testing.assert_array_equal(curve(run).x, np.arange(1, 5001))
+    np.testing.assert_array_equal(curve(run).x, np.arange(1, 51))
     assert Batch.objects.filter(run=run).count() == 3
     assert run.state == "succeeded"
 

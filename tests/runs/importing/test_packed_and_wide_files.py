@@ -17,7 +17,8 @@ from runs.importing.reading import recognised
 from tests.runs.importing.logs import iteration
 from workers.records import Metric
 
-ROWS = "".join(iteration(i, total=2000, mean=f"-{i}.50") for i in range(1, 2001))
+COUNT = 500
+ROWS = "".join(iteration(i, total=COUNT, mean=f"-{i}.50") for i in range(1, COUNT + 1))
 LOG = ROWS.encode()
 WIDE = "\ufeff" + ROWS.replace("\n", "\r\n")
 PACKED = {
@@ -44,13 +45,13 @@ def brought(data: bytes, name: str) -> tuple[list[str], list[float], list[Refuse
 @pytest.mark.parametrize("name", PACKED)
 def test_what_is_inside_is_read_under_its_own_name(name):
     data, inside = PACKED[name]
-    assert brought(data, name) == ([inside], [-i - 0.5 for i in range(1, 2001)], [])
+    assert brought(data, name) == ([inside], [-i - 0.5 for i in range(1, COUNT + 1)], [])
 
 
 def test_what_stands_before_a_break_is_read_and_the_break_is_told():
     names, means, (refused,) = brought(gzip.compress(LOG)[:-12], "a.log.gz")
     assert (names, means[0]) == (["a.log"], -1.5)
-    assert 1000 < len(means) <= 2000
+    assert COUNT / 2 < len(means) <= COUNT
     assert refused.why.startswith("cannot be unpacked to its end: ")
 
 

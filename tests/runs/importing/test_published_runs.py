@@ -22,11 +22,21 @@ ITERATION = re.compile(r"^Iteration (\d+)/\d+, Time: (\S+)s, Mean: (\S+), Min: (
 COLUMNS = ("time/step_seconds", "train/reward/mean", "train/reward/min", "train/reward/max", "train/reward/std")
 
 
-def brought(experiment: str = "") -> dict:
-    """What the command says of the whole folder."""
+ONE_OF_EACH_KIND = ("es_logs/*/*_54735579_0.log", "grpo_logs/*/*_54764136_0.log", "grpo_logs/beta0.1", "*_evals")
+
+
+def brought(*parts: str, experiment: str = "") -> dict:
+    """Import the whole folder, or the parts of it that these patterns name, and return what the command says."""
+    assert FOLDER is not None
     out = StringIO()
-    call_command("import", str(FOLDER), "--json", *(["--experiment", experiment] if experiment else []), stdout=out)
+    paths = [str(path) for part in parts for path in sorted(FOLDER.glob(part))] or [str(FOLDER)]
+    call_command("import", *paths, "--json", *(["--experiment", experiment] if experiment else []), stdout=out)
     return json.loads(out.getvalue())
+
+
+def made_in(said: dict) -> dict[str, list[str]]:
+    """Return the names of the new runs by the path of their file within the whole folder."""
+    return {file["name"].removeprefix("conciseness/"): [run["name"] for run in file["made"]] for file in said["files"]}
 
 
 def curves_of(run: Run, keys: tuple[str, ...]) -> list[np.ndarray]:
@@ -47,14 +57,16 @@ def test_the_whole_folder_imports_in_one_command_and_twice_makes_nothing_twice(s
     assert not any(file["not_understood"] for file in said["files"])
     before = list(Run.objects.order_by("pk").values())
 
-    again = brought()
+    again = brought(*ONE_OF_EACH_KIND)
+    assert {kind for file in again["files"] for kind in file["kinds"]} == counts.keys()
     assert not any(file["made"] or file["went_on"] for file in again["files"])
-    assert again["said"].startswith("0 new runs; 40 runs known already, nothing made again")
+    assert again["said"].startswith("0 new runs; 26 runs known already, nothing made again")
     assert list(Run.objects.order_by("pk").values()) == before
     assert Experiment.objects.count() == 1
 
-    elsewhere = brought("A copy")
-    assert len([run for file in elsewhere["files"] for run in file["made"]]) == 40
+    elsewhere = brought("grpo_evals", experiment="A copy")
+    evaluated = {name: runs for name, runs in made_in(said).items() if name.startswith("grpo_evals/")}
+    assert made_in(elsewhere) == evaluated and len(evaluated) == 3
     check_es_logs()
     check_grpo_logs()
     check_evaluations(said)

@@ -176,16 +176,17 @@ def test_the_same_files_make_nothing_again(ada, six):
     assert (again.made, len(again.known)) == ([], 6)
 
 
-def test_a_whole_split_keeps_its_rows_apart_though_one_prompt_stands_in_it_52_times(ada, folder):
-    asked = alignment.prompts()
-    assert (len(asked), len(set(asked)), asked.count(asked[0])) == (3036, 2954, 52)
+def test_rows_of_several_batches_stay_apart_though_one_prompt_stands_in_52_of_them(ada, folder, monkeypatch):
+    monkeypatch.setattr("runs.importing.keeping.FLUSH", 30)
+    asked = alignment.prompts(100, 40, 52)
+    assert (len(asked), len(set(asked)), asked.count(asked[0])) == (100, 40, 52)
     alignment.write(folder, "ES-500", asked)
     (run,) = bring_in(folder, ada).made
     rows = Response.objects.filter(run=run).order_by("prompt__row")
-    assert list(rows.values_list("prompt__row", flat=True)) == list(range(3036))
+    assert list(rows.values_list("prompt__row", flat=True)) == list(range(100))
     oftenest = rows.filter(prompt__text=asked[0])
     assert len(set(oftenest.values_list("prompt__digest", "prompt__row"))) == 52
-    assert len(set(rows.values_list("prompt__text_key", flat=True))) == 2954
+    assert len(set(rows.values_list("prompt__text_key", flat=True))) == 40
 
 
 def test_a_line_may_name_its_prompts_categories(ada, folder):

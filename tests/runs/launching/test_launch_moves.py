@@ -24,8 +24,7 @@ from workers.executors.states import State
 def near(small: Small, experiment: Experiment) -> Small:
     """A local cluster whose two cores are taken, so that whatever else is launched waits."""
     small.program = CHECKPOINTS
-    for _ in range(2):
-        tick_until(run_of(experiment), State.RUNNING.value)
+    tick_until(run_of(experiment, cores=2), State.RUNNING.value)
     return small
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,7 +18,13 @@ COUNT = 120
 
 
 def measured(answers: list[Answer]) -> Measures:
-    found = measure(answers)
+    return _measured(tuple(answers))
+
+
+@cache
+def _measured(answers: tuple[Answer, ...]) -> Measures:
+    """Measure the same answers once: honest ones are what most tests compare with."""
+    found = measure(list(answers))
     assert found is not None
     return found
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from tests.workers.analysis.answering import honest
-from workers.analysis.collapse import Answer, Finding, findings, measure
+from workers.analysis.collapse import Answer, Finding, Measures, findings, measure
 from workers.analysis.collapse.answers import words_of
 from workers.analysis.collapse.languages import language_of
 
@@ -48,10 +49,17 @@ def test_a_text_of_hardly_any_letters_is_in_none(text: str) -> None:
 
 
 def found(texts: list[str], base: list[Answer] | None) -> Finding:
-    measures = measure([Answer(i, f"Question {i}", text) for i, text in enumerate(texts)])
-    before = measure(base) if base is not None else None
-    assert measures is not None
+    measures = measured(tuple(Answer(i, f"Question {i}", text) for i, text in enumerate(texts)))
+    before = measured(tuple(base)) if base is not None else None
     return findings(measures, before)["language"]
+
+
+@cache
+def measured(answers: tuple[Answer, ...]) -> Measures:
+    """Measure the same answers once: honest ones are what most tests compare with."""
+    measures = measure(list(answers))
+    assert measures is not None
+    return measures
 
 
 def turned(share: float, into: str) -> list[str]:
@@ -84,8 +92,7 @@ def test_a_base_model_of_another_language_is_held_against_its_own() -> None:
 def test_without_a_base_it_is_not_judged_and_measures_of_before_have_none() -> None:
     told = found(turned(0.3, "CJK"), None)
     assert (told.value, told.limit, told.fired) == (0.3, None, False)
-    measures = measure(honest(COUNT))
-    assert measures is not None
+    measures = measured(tuple(honest(COUNT)))
     old = replace(measures, languages={})
     assert findings(measures, old)["language"].limit is None
     assert findings(old, measures)["language"].value is None

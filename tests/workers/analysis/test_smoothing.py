@@ -9,12 +9,11 @@ def ema(weight):
 
 
 def by_hand(x, y, weight):
-    """Each point's mean of what came before, the weights written out; x in usual steps."""
-    out = []
+    """Return each point's mean of what came before, the weights written out; x in usual steps."""
+    counts, values, out = np.isfinite(y), np.where(np.isfinite(y), y, 0.0), []
     for t in range(len(y)):
-        weights = np.array([weight ** (x[t] - x[k]) if np.isfinite(y[k]) else 0.0 for k in range(t + 1)])
-        values = np.array([y[k] if np.isfinite(y[k]) else 0.0 for k in range(t + 1)])
-        out.append((weights * values).sum() / weights.sum() if np.isfinite(y[t]) else np.nan)
+        weights = weight ** (x[t] - x[: t + 1]) * counts[: t + 1]
+        out.append((weights * values[: t + 1]).sum() / weights.sum() if counts[t] else np.nan)
     return out
 
 

@@ -12,11 +12,16 @@ from pathlib import Path
 import pytest
 
 from workers.client import environment, machine
-from workers.records import pack, unpack
+from workers.records import Environment, pack, unpack
 
 
-def test_it_names_node_processor_memory_and_python() -> None:
-    told = environment("ab" * 32)
+@pytest.fixture(scope="module")
+def told() -> Environment:
+    """What this machine tells, looked up once."""
+    return environment("ab" * 32)
+
+
+def test_it_names_node_processor_memory_and_python(told: Environment) -> None:
     assert told.node == socket.gethostname()
     assert told.python.endswith(".".join(map(str, sys.version_info[:3])))
     assert told.os and told.code == "ab" * 32
@@ -24,11 +29,10 @@ def test_it_names_node_processor_memory_and_python() -> None:
     assert told.cores == len(os.sched_getaffinity(0))
 
 
-def test_it_names_every_package_with_its_version() -> None:
-    told = environment().packages
-    assert told["numpy"] == version("numpy")
-    assert told["django-stubs"] == version("django_stubs")
-    assert [*told] == sorted(told)
+def test_it_names_every_package_with_its_version(told: Environment) -> None:
+    assert told.packages["numpy"] == version("numpy")
+    assert told.packages["django-stubs"] == version("django_stubs")
+    assert [*told.packages] == sorted(told.packages)
 
 
 def test_of_two_of_one_name_that_is_told_which_is_imported(tmp_path: Path) -> None:
@@ -60,6 +64,5 @@ def test_a_machine_without_proc_and_release_file_is_told_all_the_same(
     assert environment().os
 
 
-def test_it_is_one_record() -> None:
-    told = environment("ab" * 32)
+def test_it_is_one_record(told: Environment) -> None:
     assert unpack(pack(0, 0.0, told)).record == told

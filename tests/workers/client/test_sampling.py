@@ -18,26 +18,16 @@ pytestmark = pytest.mark.skipif(not processes.PROC.exists(), reason="this machin
 
 @pytest.mark.usefixtures("signals_put_back")
 def test_a_training_records_what_it_uses_between_its_own_records(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    assert main([str(_config(tmp_path, every=0.02)), "--out", str(out)]) == 0
+    """It is looked at with hardly a pause: a look may be under way at any moment, the last one too."""
+    path, out = run_json(tmp_path, "es-micro", es={"iterations": 2, "population": 4}), tmp_path / "out"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"tracking": {"system_seconds": 0.005}}))
+    assert main([str(path), "--out", str(out)]) == 0
     found = metrics(out, "system/cpu_cores")
     assert found
     assert all(metric.values["system/memory_gb"] > 0 for metric in found)
     # Its own curves are what they would be without.
     assert [m.step for m in metrics(out, "reward/mean")] == [0, 2]
-
-
-@pytest.mark.usefixtures("signals_put_back")
-def test_how_a_training_ended_is_its_last_record(tmp_path: Path) -> None:
-    """Looked at without a pause: a look is under way at nearly any moment, the last one too."""
-    assert main([str(_config(tmp_path, every=0.001)), "--out", str(tmp_path / "out")]) == 0
-    assert lines(tmp_path / "out")[-1].record == Status("done", progress=1.0)
-
-
-def _config(folder: Path, every: float) -> Path:
-    path = run_json(folder, "es-micro", es={"iterations": 2, "population": 4})
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"tracking": {"system_seconds": every}}))
-    return path
+    assert lines(out)[-1].record == Status("done", progress=1.0), "how it ended is its last record"
 
 
 def test_a_look_stands_at_the_step_that_training_has_reached(tmp_path: Path) -> None:

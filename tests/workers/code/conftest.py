@@ -1,4 +1,4 @@
-"""A copy of the package that a test may change."""
+"""Code that a test may change."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from workers.code import PACKAGE
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
-    """The package `workers`, in a project of its own."""
+    """A few files of the package `workers`, with those that unpack it, in a project of its own."""
     folder = tmp_path / "project" / "workers"
-    shutil.copytree(PACKAGE, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(PACKAGE / "code", folder / "code", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("__init__.py", "train.py"):
+        shutil.copy(PACKAGE / name, folder)
     return folder

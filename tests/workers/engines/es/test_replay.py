@@ -69,33 +69,32 @@ def test_straight_is_stopped_and_resumed_is_rebuilt_with_one_thread_and_with_two
     micro: Loaded, tmp_path: Path, options: dict[str, Any]
 ) -> None:
     options = {"iterations": LAST, "checkpoint_every": 2, **options}
-    ends = {}
-    for count in (1, 2):
-        with threads(count):
-            straight, root = tmp_path / f"straight-{count}", tmp_path / f"cut-{count}"
-            run(micro, straight, **options)
-            stopped_and_resumed(micro, root, 2, **options)
-        with threads(3 - count):
-            rebuild(straight, LAST, tmp_path / f"from-base-{count}", from_base=True)
-            rebuild(root, LAST, tmp_path / f"cut-from-base-{count}", from_base=True)
-            rebuild(root, 3, tmp_path / f"three-{count}")
-        ends |= {
-            f"straight-{count}": files(checkpoint(straight, LAST)),
-            f"resumed-{count}": files(checkpoint(root / "esweb-x-a2", LAST)),
-            f"rebuilt-{count}": files(tmp_path / f"from-base-{count}"),
-            f"rebuilt-from-two-attempts-{count}": files(tmp_path / f"cut-from-base-{count}"),
-        }
-    first = ends["straight-1"]
-    assert weights_sha256(tmp_path / "from-base-1") != weights_sha256(micro.path)
+    straight, root = tmp_path / "straight", tmp_path / "cut"
+    run(micro, straight, **options)
+    stopped_and_resumed(micro, root, 2, **options)
+    rebuild(root, 3, tmp_path / "three")
+    with threads(2):
+        run(micro, tmp_path / "straight-on-two", **options)
+        rebuild(straight, LAST, tmp_path / "from-base", from_base=True)
+        rebuild(root, LAST, tmp_path / "cut-from-base", from_base=True)
+        rebuild(root, 3, tmp_path / "three-on-two")
+    first = files(checkpoint(straight, LAST))
+    ends = {
+        "straight on two": files(checkpoint(tmp_path / "straight-on-two", LAST)),
+        "resumed": files(checkpoint(root / "esweb-x-a2", LAST)),
+        "rebuilt on two": files(tmp_path / "from-base"),
+        "rebuilt on two from two attempts": files(tmp_path / "cut-from-base"),
+    }
+    assert weights_sha256(tmp_path / "from-base") != weights_sha256(micro.path)
     assert [name for name, end in ends.items() if end != first] == []
-    assert files(tmp_path / "three-1") == files(tmp_path / "three-2")
+    assert files(tmp_path / "three") == files(tmp_path / "three-on-two")
 
 
 def test_what_is_rebuilt_can_be_gone_on_from(micro: Loaded, tmp_path: Path) -> None:
-    run(micro, tmp_path / "straight", iterations=8)
-    rebuild(tmp_path / "straight", 5, tmp_path / "step-000005")
-    run(micro, tmp_path / "on", resume=tmp_path / "step-000005", iterations=8)
-    assert files(checkpoint(tmp_path / "on", 8)) == files(checkpoint(tmp_path / "straight", 8))
+    run(micro, tmp_path / "straight", iterations=4)
+    rebuild(tmp_path / "straight", 3, tmp_path / "step-000003")
+    run(micro, tmp_path / "on", resume=tmp_path / "step-000003", iterations=4)
+    assert files(checkpoint(tmp_path / "on", 4)) == files(checkpoint(tmp_path / "straight", 4))
 
 
 @pytest.mark.parametrize("options", [{"noise": "full"}, {"lora": {"rank": 2}}], ids=str)
@@ -175,16 +174,16 @@ def test_it_starts_from_the_nearest_whole_checkpoint(micro: Loaded, tmp_path: Pa
 
 
 def test_after_the_log_was_torn_by_a_kill_the_lines_of_the_resume_count(micro: Loaded, tmp_path: Path) -> None:
-    run(micro, tmp_path / "straight", iterations=6, checkpoint_every=2)
+    run(micro, tmp_path / "straight", iterations=4, checkpoint_every=2)
     log = tmp_path / "straight/replay.jsonl"
     lines = log.read_bytes().splitlines(keepends=True)
-    run(micro, tmp_path / "cut", iterations=4, checkpoint_every=2)
+    run(micro, tmp_path / "cut", iterations=2, checkpoint_every=2)
     torn = tmp_path / "cut/replay.jsonl"
-    torn.write_bytes(torn.read_bytes() + b'\n{"step":5,"parent":"' + b"\n\xff\xfe")
-    run(micro, tmp_path / "cut", iterations=6, checkpoint_every=2)
+    torn.write_bytes(torn.read_bytes() + b'\n{"step":3,"parent":"' + b"\n\xff\xfe")
+    run(micro, tmp_path / "cut", iterations=4, checkpoint_every=2)
     assert len(torn.read_bytes().splitlines()) > len(lines)
-    rebuild(tmp_path / "cut", 6, tmp_path / "rebuilt", from_base=True)
-    assert files(tmp_path / "rebuilt") == files(checkpoint(tmp_path / "straight", 6))
+    rebuild(tmp_path / "cut", 4, tmp_path / "rebuilt", from_base=True)
+    assert files(tmp_path / "rebuilt") == files(checkpoint(tmp_path / "straight", 4))
 
 
 def test_step_0_is_the_base_model(micro: Loaded, tmp_path: Path) -> None:

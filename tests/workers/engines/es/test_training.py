@@ -32,24 +32,21 @@ class Raises(Constant):
         raise ZeroDivisionError("nobody home")
 
 
-@pytest.mark.parametrize("options", [{"noise": "low_rank"}, {"noise": "full"}, {"lora": {"rank": 2}}], ids=str)
-def test_the_same_seed_gives_the_same_run_with_one_thread_or_two(
-    micro: Loaded, tmp_path: Path, options: dict[str, Any]
-) -> None:
+def test_the_same_seed_gives_the_same_run_with_one_thread_or_two(micro: Loaded, tmp_path: Path) -> None:
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(1)
-        first = digest(run(micro, tmp_path / "a", **options))
+        first = digest(run(micro, tmp_path / "a", noise="low_rank"))
         torch.set_num_threads(2)
-        second = digest(run(micro, tmp_path / "b", **options))
+        second = digest(run(micro, tmp_path / "b", noise="low_rank"))
     finally:
         torch.set_num_threads(before)
     assert first == second != digest(micro.model)
     assert learning(tmp_path / "a") == learning(tmp_path / "b")
 
 
-@pytest.mark.parametrize("options", [{"noise": "low_rank", "antithetic": True}, {"lora": {"rank": 2}}], ids=str)
-def test_a_stopped_run_goes_on_bit_for_bit(micro: Loaded, tmp_path: Path, options: dict[str, Any]) -> None:
+def test_a_run_that_is_told_to_go_further_goes_on_bit_for_bit(micro: Loaded, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"noise": "low_rank", "antithetic": True}
     straight = digest(run(micro, tmp_path / "straight", iterations=4, **options))
     run(micro, tmp_path / "cut", iterations=2, **options)
     assert digest(run(micro, tmp_path / "cut", iterations=4, **options)) == straight

@@ -33,19 +33,18 @@ SMALL = {
     "save_steps": 0,
 }
 AN_EVALUATION = 2 * 2
-PLANS: dict[str, dict[str, Any]] = {
-    "a generation a step": {},
-    "two passes over each generation": {"num_iterations": 2, "beta": 0.02},
-    "a generation for four passes, two a step": {
-        "gradient_accumulation_steps": 2,
-        "extra": {"steps_per_generation": 4},
-    },
-    "three passes, a linear schedule, lora": {
-        "num_iterations": 3,
-        "lr_scheduler_type": "linear",
-        "lora": {"rank": 2},
-    },
+PLANS: dict[str, tuple[dict[str, Any], tuple[int, ...]]] = {
+    "two passes over each generation": ({"num_iterations": 2, "beta": 0.02}, (2, 3)),
+    "a generation for four passes, two a step": (
+        {"gradient_accumulation_steps": 2, "extra": {"steps_per_generation": 4}},
+        (3,),
+    ),
+    "three passes, a linear schedule, lora": (
+        {"num_iterations": 3, "lr_scheduler_type": "linear", "lora": {"rank": 2}},
+        (2,),
+    ),
 }
+"""Options, and the steps to stop after: step 2 of two passes ends a generation, the others lie amid its steps."""
 
 
 def run(
@@ -73,12 +72,12 @@ def stream(directory: Path, *epochs: int) -> list[tuple[int, dict[str, float]]]:
     return [(m.step, {k: v for k, v in m.values.items() if "time" not in k} | m.axes) for m in metrics]
 
 
-@pytest.mark.parametrize("options", PLANS.values(), ids=PLANS.keys())
+@pytest.mark.parametrize(("options", "stops"), PLANS.values(), ids=PLANS.keys())
 def test_stopped_where_a_generation_ends_and_amid_its_steps_it_ends_with_the_same_bits(
-    micro: Loaded, tmp_path: Path, options: dict[str, Any]
+    micro: Loaded, tmp_path: Path, options: dict[str, Any], stops: tuple[int, ...]
 ) -> None:
     run(micro, tmp_path / "straight", save_steps=1, **options)
-    for step in (2, 3):
+    for step in stops:
         cut = tmp_path / f"cut-{step}"
         (cut / "checkpoints").mkdir(parents=True)
         saved = tmp_path / f"straight/checkpoints/step-{step:06d}"
@@ -90,35 +89,43 @@ def test_stopped_where_a_generation_ends_and_amid_its_steps_it_ends_with_the_sam
         assert (alert.level, alert.step, alert.message) == ("info", step, resumed(step, []))
 
 
-def test_asked_to_stop_it_saves_at_the_end_of_the_step(micro: Loaded, tmp_path: Path) -> None:
-    task = StopsAfter(AN_EVALUATION + 2 * 8 + 1)
+@pytest.fixture(scope="module")
+def straight(micro: Loaded, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the directory of a run with a generation a step, evaluated every second one."""
+    directory = tmp_path_factory.mktemp("straight")
+    run(micro, directory, every=2)
+    return directory
+
+
+def test_asked_to_stop_it_saves_at_the_end_of_the_step(micro: Loaded, straight: Path, tmp_path: Path) -> None:
+    task = StopsAfter(2 * AN_EVALUATION + 2 * 8 + 1)
     with pytest.raises(Stopped, match="after step 3 of 5"):
-        run(micro, tmp_path / "cut", task, task.stop)
-    run(micro, tmp_path / "cut")
-    run(micro, tmp_path / "straight")
-    assert end(tmp_path / "cut") == end(tmp_path / "straight")
-    assert stream(tmp_path / "cut", 0, 1) == stream(tmp_path / "straight", 0)
+        run(micro, tmp_path, task, task.stop, every=2)
+    run(micro, tmp_path, every=2)
+    assert end(tmp_path) == end(straight)
+    assert stream(tmp_path, 0, 1) == stream(straight, 0)
 
 
 @pytest.mark.parametrize("step", [2, STEPS])
-def test_an_evaluation_that_was_cut_short_is_made_up_for(micro: Loaded, tmp_path: Path, step: int) -> None:
+def test_an_evaluation_that_was_cut_short_is_made_up_for(
+    micro: Loaded, straight: Path, tmp_path: Path, step: int
+) -> None:
     before = sum(1 for s in (0, 2, 4) if s < step) * AN_EVALUATION
     task = StopsAfter(before + step * 8 + 1)
     with pytest.raises(Stopped, match=f"after step {step} of 5"):
-        run(micro, tmp_path / "cut", task, task.stop, every=2)
-    saved = latest_checkpoint(tmp_path / "cut")
+        run(micro, tmp_path, task, task.stop, every=2)
+    saved = latest_checkpoint(tmp_path)
     assert saved is not None
     assert step_of(saved) == step
     assert (saved / EVALUATION_DUE).exists()
 
-    run(micro, tmp_path / "cut", every=2)
+    run(micro, tmp_path, every=2)
 
-    evaluated = [m for epoch in (0, 1) for m in records_of(tmp_path / "cut", Metric, epoch) if "kl" in m.values]
+    evaluated = [m for epoch in (0, 1) for m in records_of(tmp_path, Metric, epoch) if "kl" in m.values]
     assert [m.step for m in evaluated] == [0, 2, 4, 5]
-    run(micro, tmp_path / "straight", every=2)
-    assert end(tmp_path / "cut") == end(tmp_path / "straight")
-    straight = [m for m in records_of(tmp_path / "straight", Metric) if "kl" in m.values]
-    assert [m.values for m in evaluated] == [m.values for m in straight]
+    assert end(tmp_path) == end(straight)
+    as_planned = [m for m in records_of(straight, Metric) if "kl" in m.values]
+    assert [m.values for m in evaluated] == [m.values for m in as_planned]
 
 
 def test_before_the_first_step_there_is_nothing_to_save(micro: Loaded, tmp_path: Path) -> None:

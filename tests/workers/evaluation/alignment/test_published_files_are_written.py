@@ -77,7 +77,10 @@ def test_a_model_is_judged_by_its_runs_config(tmp_path: Path, capsys: pytest.Cap
     ]  # fmt: skip
 
 
-def test_without_scores_nothing_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_scores_nothing_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workers.scorer.client.FIRST_PAUSE_SECONDS", 0.01)
     with scorer("few") as server:
         options = {"scorer": server.url, "on_scorer_failure": "stop"}
         config = {"method": "es", "es": {"max_new_tokens": 8}, "task": {"name": "safety", "options": options}}

@@ -1,7 +1,9 @@
-"""The folder that an administrator allowed."""
+"""The folder that an administrator allowed, and tasks that are loaded in the tests' own process."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,3 +16,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     allowed.mkdir()
     monkeypatch.setenv("ESWEB_TASK_PATHS", str(allowed))
     return allowed
+
+
+@pytest.fixture
+def loads_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let a test load the user's modules in its own process, which forgets them afterwards."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    yield
+    for name, module in [*sys.modules.items()]:
+        if (getattr(module, "__file__", None) or "").startswith(str(tmp_path)):
+            del sys.modules[name]

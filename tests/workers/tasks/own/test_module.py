@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.workers.tasks.own.files import GOOD, own, refusal, write
-from workers.tasks.own.module import NoSuchTask, allowed_folders, find
+from workers.tasks.own.module import NoSuchTask, allowed_folders, find, load
 
 
 def test_a_file_in_the_folder_is_found(folder: Path) -> None:
@@ -79,24 +79,30 @@ def test_a_link_that_leads_out_of_the_folder_is_not_followed(folder: Path, tmp_p
     assert "lies under none of the allowed folders" in refusal("real.inner:Task")
 
 
-def test_a_folder_that_is_itself_a_link_is_as_allowed_as_what_it_leads_to(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("loads_here")
+def test_a_folder_that_is_itself_a_link_is_as_allowed_as_what_it_leads_to(tmp_path: Path) -> None:
     write(tmp_path / "real", GOOD)
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    monkeypatch.setenv("ESWEB_TASK_PATHS", str(tmp_path / "link"))
-    own().close()
+    assert load("my_task:Task", [tmp_path / "link"]).__name__ == "Task"
 
 
-@pytest.mark.parametrize(("name", "said"), [("json", "Python's own"), ("workers", "is loaded already")])
-def test_a_name_that_is_taken_is_refused(folder: Path, name: str, said: str) -> None:
-    write(folder, GOOD, f"{name}.py")
-    assert said in refusal(f"{name}:Task")
+def test_a_name_of_pythons_own_is_refused(folder: Path) -> None:
+    write(folder, GOOD, "json.py")
+    assert "Python's own" in refusal("json:Task")
 
 
+@pytest.mark.usefixtures("loads_here")
+def test_a_name_of_what_is_loaded_is_refused(folder: Path) -> None:
+    write(folder, GOOD, "workers.py")
+    with pytest.raises(NoSuchTask, match="workers is the name of a module that is loaded already"):
+        load("workers:Task", [folder])
+
+
+@pytest.mark.usefixtures("loads_here")
 def test_an_attribute_that_is_not_there_is_answered_with_those_that_are(folder: Path) -> None:
     write(folder, "import json\n" + GOOD + "\ndef other(): pass\nSIZE = 3")
-    said = refusal("my_task:Tsak")
-    assert "my_task.py has no Tsak; what is there: Task, other" in said
+    with pytest.raises(NoSuchTask, match=r"my_task\.py has no Tsak; what is there: Task, other"):
+        load("my_task:Tsak", [folder])
     write(folder, "SIZE = 3", "empty.py")
-    assert "there is no class or function in it" in refusal("empty:Task")
+    with pytest.raises(NoSuchTask, match="there is no class or function in it"):
+        load("empty:Task", [folder])

@@ -51,7 +51,8 @@ def test_a_model_without_a_chat_template_is_asked_in_the_conversations_words_and
     assert plain.score(first, "no") == dressed.score(second, "no")
 
 
-def test_one_answer_whose_score_fails_fails_them_all() -> None:
+def test_one_answer_whose_score_fails_fails_them_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workers.scorer.client.FIRST_PAUSE_SECONDS", 0.01)
     with scorer("fine", "fine", "few") as server:
         task = Safety(config(scorer=server.url, scorer_batch=2, on_scorer_failure="stop"))
         asked = [(example, "no") for example in task.examples("eval")[:5]]
