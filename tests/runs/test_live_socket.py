@@ -3,7 +3,6 @@
 import json
 import random
 import threading
-import time
 from contextlib import suppress
 from importlib import import_module
 from unittest import mock
@@ -131,17 +130,17 @@ def test_cut_again_and_again_while_a_run_writes_it_gets_every_point_once(port, a
 
 
 def test_many_flushes_are_sent_as_few_messages(port, attempt, bo, monkeypatch):
-    monkeypatch.setattr(consumers, "COALESCE_SECONDS", 0.25)
+    # Long, so that a busy machine too writes many points while one message waits.
+    monkeypatch.setattr(consumers, "COALESCE_SECONDS", 2.0)
     with page(port, bo) as mine:
         mine.watch(**{attempt.run.uid: 0})
-        started = time.monotonic()
         write(attempt, 60)
         messages = 0
         while len(mine.steps) < 60:
             mine.next()
             messages += 1
         assert mine.steps == list(range(60))
-        assert messages <= 2 + (time.monotonic() - started) / consumers.COALESCE_SECONDS
+        assert messages <= 30
 
 
 def test_points_written_while_redis_was_lost_are_read_from_the_database(port, attempt, bo):
