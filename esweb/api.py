@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import cached_property, wraps
 from typing import Any
 
 from django.contrib.auth.decorators import login_not_required
@@ -35,9 +35,13 @@ class Api(NinjaAPI):
         """The name of its function, which is no other's."""
         return operation.view_func.__name__
 
-    def get_openapi_schema(self, **asked: Any) -> OpenAPISchema:
-        """The OpenAPI document, with how each operation refuses."""
-        document = super().get_openapi_schema(**asked)
+    def get_openapi_schema(self, **_asked: Any) -> OpenAPISchema:
+        """Return the OpenAPI document, with how each operation refuses. It is the same object for every caller."""
+        return self._openapi_schema
+
+    @cached_property
+    def _openapi_schema(self) -> OpenAPISchema:
+        document = super().get_openapi_schema()
         complete(document)
         return document
 
