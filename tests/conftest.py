@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
@@ -17,11 +18,13 @@ from pytest_django.fixtures import Settings
 
 from esweb import limits
 from runs.models import Cluster, Experiment
+from tests import migrated
 from tests.emptying import emptied_quickly
 from tests.giving_back import gives_connections_back
+from tests.shared_rows import shared_rows
 from tests.sparing import sparing
 
-__all__ = ["emptied_quickly", "gives_connections_back", "sparing"]
+__all__ = ["emptied_quickly", "gives_connections_back", "shared_rows", "sparing"]
 
 # The same examples every time, and no limit on how long one takes: neither chance nor a busy machine fails a test.
 hypothesis_settings.register_profile(
@@ -43,7 +46,12 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings() -> None:
-    """Each process that runs tests has a PostgreSQL of its own, so the database needs no name of its own."""
+    """Give the tests' database its name in the copied folder, in each process, which has a PostgreSQL of its own.
+
+    Django would put `test_` before the name of the database in use. Where that is the tests' already, since a process
+    sets up its session for a second time after the last test in a browser, it would make and migrate another one.
+    """
+    connection.settings_dict["TEST"]["NAME"] = migrated.NAME
 
 
 def person(name: str) -> User:

@@ -1,4 +1,7 @@
-"""One Slurm for all tests that need one, another with accounting, one Ray; each is brought up when first asked for."""
+"""One Slurm for all tests that need one, another with accounting, one Ray.
+
+Each starts with the first test that needs it and ends with this package: an idle one takes time of the processor.
+"""
 
 from __future__ import annotations
 
@@ -33,15 +36,15 @@ def _up(accounting: bool) -> Iterator[SlurmCluster]:
         cluster.down()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def whole_slurm() -> Iterator[SlurmCluster]:
-    """Without accounting, up for the whole session."""
+    """Without accounting, up for the whole package."""
     yield from _up(accounting=False)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def accounted() -> Iterator[SlurmCluster]:
-    """With accounting, up for the whole session."""
+    """With accounting, up for the whole package."""
     yield from _up(accounting=True)
 
 
@@ -52,7 +55,7 @@ def slurm(whole_slurm: SlurmCluster) -> Iterator[SlurmCluster]:
     whole_slurm.mend()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def sshd() -> Iterator[Sshd]:
     """The way to this machine as if it were another one."""
     if why := sshd_missing():
@@ -107,9 +110,9 @@ def far(slurm: SlurmCluster, reached: dict[str, str], db: None, our_disk: Path, 
     return executor
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def whole_ray() -> Iterator[RayHead]:
-    """A Ray head, up for the whole session."""
+    """A Ray head, up for the whole package."""
     if why := our_ray.missing():
         pytest.skip(why)
     head = RayHead(Path(tempfile.mkdtemp(prefix="esweb-ray-")))

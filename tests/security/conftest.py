@@ -1,4 +1,4 @@
-"""A connection that outlives requests, and rows that outlive tests."""
+"""A connection that outlives requests, and a folder of runs that outlives tests."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 from django.core.signals import request_finished, request_started
-from django.db import close_old_connections, transaction
+from django.db import close_old_connections
 from django.test import override_settings
-from pytest_django import DjangoDbBlocker
 
 
 @pytest.fixture
@@ -22,17 +21,7 @@ def connected(db: None) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def module_transaction(
-    django_db_setup: None, django_db_blocker: DjangoDbBlocker, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[None]:
-    """Keep what fixtures of a module write, rows and files of runs, until its last test has run.
-
-    Each test is a savepoint of this transaction, so it finds the rows as the fixture left them.
-    """
-    with (
-        django_db_blocker.unblock(),
-        override_settings(RUNS_DIR=tmp_path_factory.mktemp("module") / "runs"),
-        transaction.atomic(),
-    ):
+def runs_dir_of_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """One folder of runs for all tests of a module, as their rows are shared (`shared_rows`)."""
+    with override_settings(RUNS_DIR=tmp_path_factory.mktemp("module") / "runs"):
         yield
-        transaction.set_rollback(True)

@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
+from pytest_django import DjangoDbBlocker
 
 from runs.access import give_role
 from tests.esweb.test_every_address_is_closed import METHODS, routes
@@ -36,10 +37,11 @@ pytestmark = pytest.mark.usefixtures("db")
 
 
 @pytest.fixture(scope="module")
-def made(module_transaction: None) -> Things:
+def made(shared_rows: DjangoDbBlocker, runs_dir_of_module: None) -> Things:
     """What somebody made, on a site that somebody else looks after."""
-    give_role(User.objects.create(username="keeper"), "admin")
-    return things_of(User.objects.create(username="caller"))
+    with shared_rows.unblock():
+        give_role(User.objects.create(username="keeper"), "admin")
+        return things_of(User.objects.create(username="caller"))
 
 
 @pytest.fixture

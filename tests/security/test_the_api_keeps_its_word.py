@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from django.db import transaction
+from pytest_django import DjangoDbBlocker
 from schemathesis import Case
 from schemathesis.checks import not_a_server_error
 from schemathesis.core.transport import Response
@@ -37,9 +38,10 @@ class TakenBack(Exception):
 
 
 @pytest.fixture(scope="module")
-def stage(module_transaction: None) -> Stage:
+def stage(shared_rows: DjangoDbBlocker, runs_dir_of_module: None) -> Stage:
     """Return what is there for every operation. What a request did to it is taken back."""
-    return set_up()
+    with shared_rows.unblock():
+        return set_up()
 
 
 # Django's word on what WSGI does with a download. It is served by ASGI.

@@ -1,0 +1,25 @@
+"""Rows that all tests of a module find: made once, by a fixture of the module, and gone after its last test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from django.db import transaction
+from pytest_django import DjangoDbBlocker
+
+
+@pytest.fixture(scope="module")
+def shared_rows(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[DjangoDbBlocker]:
+    """Yield what lets a fixture of a module write rows for all of its tests: `with shared_rows.unblock(): ...`
+
+    Each test is a savepoint within one transaction, so that it sees these rows unchanged by the others. A module whose
+    tests commit cannot use this.
+    """
+    with django_db_blocker.unblock():
+        whole = transaction.atomic()
+        whole.__enter__()
+    yield django_db_blocker
+    with django_db_blocker.unblock():
+        transaction.set_rollback(True)
+        whole.__exit__(None, None, None)
