@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -108,8 +109,7 @@ def check_failure(hands: Own, completion: str, reason: str, details: str) -> Rew
 
 
 def test_one_failure_is_made_up_for(hands: Own, tmp_path: Path, caplog: pytest.LogCaptureFixture, late: str) -> None:
-    # The one that hangs comes first: where the clock is ahead, an answer before it may be said to come late instead.
-    fails = {"hangs": f"{late}; {HANGS}", "raises": "raise OSError('away')", "ends": "os._exit(1)"}
+    fails = {"raises": "raise OSError('away')", "hangs": f"{late}; {HANGS}", "ends": "os._exit(1)"}
     once = "if not os.path.exists({0!r}):\n  open({0!r}, 'w')\n  {1}"
     completions = [once.format(str(tmp_path / name), code) for name, code in fails.items()]
     assert rewards(hands, "", *completions, "") == [1.5] * 5
@@ -134,6 +134,30 @@ def test_each_reward_has_the_whole_limit_to_itself(hands: Own, tmp_path: Path, m
     waits = "while not os.path.exists({!r}): time.sleep(0.01)\nopen({!r}, 'a').write('x')"
     completions = [waits.format(str(tmp_path / f"turn-{n}"), str(marks)) for n in range(4)]
     assert rewards(hands, *completions) == [1.5] * 4
+
+
+def test_an_answer_counts_that_came_while_the_trainer_stood_still(
+    hands: Own, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Slurm suspends a job for hours, and the clock goes on."""
+    clock, exchange = SimpleNamespace(now=0.0, stride=0.0), Child._exchange
+
+    def monotonic() -> float:
+        clock.now += clock.stride
+        return clock.now
+
+    def stand_still(child: Child, seconds: float) -> bool:
+        is_sent = exchange(child, seconds)
+        if is_sent:
+            assert select.select([child._answers], [], [], PATIENCE_SECONDS)[0], "the task does not answer"
+            clock.stride = 2 * PATIENCE_SECONDS
+        return is_sent
+
+    assert rewards(hands, "") == [1.5], "the process is there, and need not be loaded"
+    monkeypatch.setattr(process, "time", SimpleNamespace(monotonic=monotonic))
+    monkeypatch.setattr(Child, "_exchange", stand_still)
+    assert rewards(hands, "") == [1.5]
+    assert "is tried once more" not in caplog.text
 
 
 def test_ten_megabytes_of_output_are_no_answer_and_are_cut(hands: Own, capfd: pytest.CaptureFixture[str]) -> None:
