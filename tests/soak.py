@@ -57,7 +57,7 @@ PARTS = (
         ("tests/security/test_nobody_changes_what_is_anothers.py", "tests/security/test_nobody_sees_what_is_hidden.py"),
         shows_output=False,
     ),
-    Part("pages", "Every page is opened with ten thousand runs.", ("tests/browser/test_every_page.py",)),
+    Part("pages", "Every page is opened with ten thousand runs.", ("tests/browser/test_every_page.py",), False),
     Part("live", "A live page stays open and its connection is cut.", ("tests/browser/test_live_for_long.py",)),
 )  # fmt: skip
 

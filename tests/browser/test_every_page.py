@@ -178,6 +178,7 @@ def look_at_every_page(page: Page, site: str, paths: dict[str, str], complaints:
     page.goto(site)
     assert page.title() == "Sign in · esweb"
     assert [*wide, *too_wide(page)] == []
+    soaking.count(len(paths) + 1, "pages")
 
 
 def too_wide(page: Page) -> Iterator[str]:

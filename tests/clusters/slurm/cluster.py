@@ -155,6 +155,14 @@ class SlurmCluster:
         given out before it lost the other. It resumes those that are drained, and complains about the others."""
         self._works("scontrol", "update", f"NodeName=n[1-{NODES}]", "State=RESUME")
 
+    def register_nodes(self) -> None:
+        """Have every node say which jobs it runs. By itself Slurm asks at every 20th ping, each 200 s here.
+
+        A node that is killed and comes back within `BatchStartTimeout` of a job's start, 10 s, says it too early: until
+        it is asked again, Slurm believes that the lost job runs.
+        """
+        self.ask("scontrol", "reconfigure")
+
     def cancel_all(self) -> None:
         """Ends every job, at once, and waits for that."""
         for options in (("--signal=KILL", "--full"), ()):
