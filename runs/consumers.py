@@ -49,6 +49,7 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
         self.watched: dict[str, Watched] = {}
         self.turn = asyncio.Lock()
         self.sender: asyncio.Task[None] | None = None
+        self.asked_at = time.monotonic()
         try:
             await super().__call__(*args)
         finally:
@@ -95,14 +96,11 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
 
     async def _send_forever(self) -> None:
         """The one task that sends points. An error ends the socket; the page comes back with its cursor."""
-        asked_at = time.monotonic()
         try:
             while True:
                 mail = await self.box.take()
                 async with self.turn:
-                    if time.monotonic() - asked_at > ASK_AGAIN_SECONDS:
-                        await self._drop_forbidden()
-                        asked_at = time.monotonic()
+                    await self._drop_forbidden()
                     await self._pass_on(mail)
                 await asyncio.sleep(COALESCE_SECONDS)
         except OSError:
@@ -148,6 +146,10 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
             watched.cursor = newest
             await self.send_json({"type": "behind", "run": uid, "cursor": newest})
         while batches := await _since(watched.run_id, watched.cursor):
+            # After reading, so that nothing is sent that was written once the right had ended.
+            await self._drop_forbidden()
+            if uid not in self.watched:
+                return
             merged: series.Points = {}
             for watched.cursor, points in batches:
                 _extend(merged, points)
@@ -158,7 +160,10 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
             await self.send_json({"type": "points", "run": uid, "cursor": cursor, "points": points})
 
     async def _drop_forbidden(self) -> None:
-        """Asks again what the person may see: rights end while sockets live on."""
+        """Asks again what the person may see, where the last answer is old: rights end while sockets live on."""
+        if time.monotonic() - self.asked_at <= ASK_AGAIN_SECONDS:
+            return
+        self.asked_at = time.monotonic()
         ids = await _visible(self.person.pk, list(self.watched))
         for uid in sorted(self.watched.keys() - ids.keys()):
             del self.watched[uid]

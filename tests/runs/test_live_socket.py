@@ -12,6 +12,7 @@ from unittest import mock
 import httpx
 import pytest
 import redis
+from channels.db import database_sync_to_async
 from django.conf import settings
 from django.db import connection
 from redis.asyncio.client import PubSub
@@ -289,6 +290,28 @@ def test_who_loses_the_right_to_see_a_run_is_told_no_more_of_it(port, attempt, a
         assert mine.next()["type"] == "refused"
         write(other, 1)
         assert mine.next()["run"] == other.run.uid
+
+
+def test_who_loses_the_right_while_the_page_catches_up_is_told_no_more(port, attempt, bo, monkeypatch):
+    since = consumers._since
+
+    @database_sync_to_async
+    def hide_and_write() -> None:
+        Experiment.objects.filter(pk=attempt.run.experiment_id).update(is_private=True)
+        write(attempt, 1, first=1)
+
+    async def since_and_hide(run_id, cursor):
+        if cursor:
+            await hide_and_write()
+        return await since(run_id, cursor)
+
+    monkeypatch.setattr(consumers, "ASK_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(consumers, "_since", since_and_hide)
+    write(attempt, 1)
+    with page(port, bo) as mine:
+        mine.watch(**{attempt.run.uid: 0})
+        mine.take(1)
+        assert mine.next()["type"] == "refused"
 
 
 @pytest.mark.parametrize(
