@@ -32,6 +32,7 @@ SEED, KILLS = soaking.seed(41), 2
 """By this seed the controller is killed, then an agent."""
 KINDS = ("controller", "node", "agent", "program", "worker")
 SETTLING_SECONDS = 90.0
+"""The part of a soak's time that is kept for the runs to end after the last kill."""
 REGISTER_EVERY = 60
 """Looks at the runs, some 15 s of them, after which nodes are asked which jobs they have lost."""
 RUNS = 4
