@@ -27,8 +27,8 @@ BREAKS = (
     zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError,
     NotImplementedError, RuntimeError,
 )  # fmt: skip
-"""What zipfile, tarfile and their decompressors raise for a torn archive; zipfile says by NotImplementedError that it does
-not know a member's compression, and by RuntimeError that a member is encrypted."""
+"""What zipfile, tarfile and their decompressors raise for a torn archive. zipfile says by NotImplementedError that it
+does not know a member's compression, and by RuntimeError that a member is encrypted."""
 
 
 @dataclass

@@ -168,6 +168,13 @@ def test_broken_and_encrypted_archives_are_told():
     assert all("cannot be read on" in why for why in cut.values())
 
 
+def test_an_archive_of_an_unknown_compression_is_told():
+    data = bytearray(zipped(a=LOG))
+    data[8] = data[data.index(b"PK\x01\x02") + 10] = 99
+    [why] = uploaded(bytes(data), "a.zip").values()
+    assert "cannot be read on" in why and "compression" in why
+
+
 def test_files_that_are_too_long_or_too_many_are_told(tmp_path, monkeypatch):
     (tmp_path / "a").write_text("x" * 11)
     (tmp_path / "b").write_text("x")
