@@ -57,6 +57,19 @@ install_torch() {
   fi
 }
 
+# Imported once, so that its bytecode is there: each of a run's many short processes would compile it again where none
+# may be written. To compile all that is installed takes three times as long, and most of it is never imported.
+import_once() {
+  case $1 in
+    web) modules="esweb.asgi, esweb.celery, esweb.urls" ;;
+    train) modules="workers.engines.grpo.train, workers.models.tiny.build" ;;
+    *) return 0 ;;
+  esac
+  data=$(mktemp -d)
+  env -u PYTHONDONTWRITEBYTECODE ESWEB_DATA="$data" DJANGO_SETTINGS_MODULE=esweb.settings .venv/bin/python -c "import $modules"
+  rm -r "$data"
+}
+
 if [ ! -x .venv/bin/python ]; then "$(find_python)" -m venv .venv; fi
 installer=pip
 if use_uv; then installer=uv; else say "uv cannot be installed here; pip does it, more slowly."; fi
@@ -66,6 +79,10 @@ for set in "$@"; do
   install -r "requirements/$set.lock"
 done
 install --no-build-isolation --editable .
-# Compiled once here: the many short processes of a run would each compile again where bytecode may not be written.
-.venv/bin/python -m compileall -q -j 0 .venv/lib >/dev/null 2>&1 || true
+imports=
+for set in "$@"; do
+  import_once "$set" &
+  imports="$imports $!"
+done
+for import in $imports; do wait "$import"; done
 say "Installed into .venv: $*"
