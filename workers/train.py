@@ -183,7 +183,7 @@ def _loaded(config: RunConfig, records: RecordWriter, stop: Stop, resume: Path |
     task = tasks.make(config.task)
     say = _progress(records, stop)
     say(f"loading the model {config.model.path}", None)
-    loaded = models.load(config.model, say)
+    loaded = models.load(config.model, say, needs_transformers=config.grpo is not None)
     evaluator = Evaluator(loaded, task, config.evaluation, config.max_new_tokens)
     return Context(config, records.directory, records, loaded, task, evaluator, stop, resume)
 

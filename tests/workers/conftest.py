@@ -29,3 +29,12 @@ def micro() -> Loaded:
     from workers.models import load
 
     return load(ModelConfig(path="micro", device="cpu"))
+
+
+@pytest.fixture(scope="session")
+def micro_of_transformers() -> Loaded:
+    """The same weights in a class of transformers: what GRPO trains, and the reference for our own class."""
+    from workers.config import ModelConfig
+    from workers.models import load
+
+    return load(ModelConfig(path="micro", device="cpu"), needs_transformers=True)

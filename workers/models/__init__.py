@@ -8,6 +8,5 @@ from workers.models.load import Loaded, load
 from workers.models.memory import keep_freed_memory
 from workers.models.resolve import ModelMissing, resolve
 from workers.models.save import save
-from workers.models.tiny.build import Progress
 
-__all__ = ["Loaded", "ModelMissing", "Progress", "chat_text", "keep_freed_memory", "load", "resolve", "save"]
+__all__ = ["Loaded", "ModelMissing", "chat_text", "keep_freed_memory", "load", "resolve", "save"]

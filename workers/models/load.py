@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoTokenizer
 
 from workers.config import ConfigError, ModelConfig, Problem
 from workers.models.folder import check, unusable
+from workers.models.native import load_native
 from workers.models.resolve import resolve
-from workers.models.tiny.build import Progress
+
+if TYPE_CHECKING:
+    from workers.models.tiny.build import Progress
 
 
 @dataclass(frozen=True)
@@ -26,23 +29,30 @@ class Loaded:
     dtype: torch.dtype
 
 
-def load(config: ModelConfig, progress: Progress | None = None) -> Loaded:
-    """Loads from a folder, so that libraries can load the same model again by its `_name_or_path`.
+def load(config: ModelConfig, progress: Progress | None = None, *, needs_transformers: bool = False) -> Loaded:
+    """Loads from a folder. Architectures that `NativeModel` does not know are classes of transformers.
 
-    Weights are read from safetensors only: the other formats are pickles, which run code. Raises ConfigError, also as
-    ModelMissing, for a folder, a model or a device that cannot be used here.
+    With `needs_transformers` all are, as libraries such as TRL want them: they also load the same model again by its
+    `_name_or_path`. Weights are read from safetensors only: the other formats are pickles, which run code.
+    Raises ConfigError, also as ModelMissing, for a folder, a model or a device that cannot be used here.
     """
     device = _device(config.device)
     path = resolve(config.path, progress)
     check(path)
     dtype = _dtype(config.dtype, device)
     try:
-        model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype, use_safetensors=True)
+        model = (None if needs_transformers else load_native(path, dtype)) or _from_transformers(path, dtype)
     except ValueError as error:
         why = str(error).partition("\n")[0]
         raise unusable(path, f"transformers does not know this model: {why}") from error
     model.to(device).eval().requires_grad_(False)
     return Loaded(model, _tokenizer(path), path, device, dtype)
+
+
+def _from_transformers(path: Path, dtype: torch.dtype) -> Any:
+    from transformers import AutoModelForCausalLM
+
+    return AutoModelForCausalLM.from_pretrained(path, dtype=dtype, use_safetensors=True)
 
 
 def _tokenizer(path: Path) -> Any:

@@ -6,13 +6,16 @@ import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from huggingface_hub import snapshot_download
 
 from workers.config import ConfigError, Problem
 from workers.config.cache import cache_folder
-from workers.models.tiny.build import Progress, build
 from workers.models.tiny.recipe import RECIPES, Recipe, code_hash
+
+if TYPE_CHECKING:
+    from workers.models.tiny.build import Progress
 
 HUB_FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja"]
 
@@ -46,6 +49,9 @@ def _made(recipe: Recipe, seed: int, progress: Progress) -> Path:
     folder = place(recipe, seed)
     if folder.is_dir():
         return folder
+    # Here and not above: it needs transformers' modelling code, and a made model does not.
+    from workers.models.tiny.build import build
+
     folder.parent.mkdir(parents=True, exist_ok=True)
     with _alone(folder.with_suffix(".lock"), recipe, progress):
         if not folder.is_dir():

@@ -209,6 +209,8 @@ def test_a_voters_link_is_shown_once_and_ends_when_it_is_taken_back(
     assert other.delete(f"/api/v1/invitations/{one['id']}").status_code == 403
     assert script.delete(f"/api/v1/invitations/{one['id']}").status_code == 204
     assert Invitation.objects.get(pk=one["id"]).revoked_at is not None
+    unknown = script.delete(f"/api/v1/invitations/{one['id'] + 1000}")
+    assert unknown.status_code == 404 and "There is no invitation" in unknown.json()["detail"]
     assert "Already invited: Dee" in paths(sent(script, "post", address, names=["Dee"]))["names"]
 
 

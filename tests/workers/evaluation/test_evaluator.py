@@ -35,13 +35,16 @@ def test_the_base_has_no_distance_from_itself(micro: Loaded) -> None:
     )
 
 
-def test_the_reward_is_the_tasks_score_of_what_generate_answers(micro: Loaded, trained: torch.nn.Module) -> None:
+def test_the_reward_is_the_tasks_score_of_what_generate_answers(
+    micro: Loaded, micro_of_transformers: Loaded, trained: torch.nn.Module
+) -> None:
     evaluation = Evaluator(micro, TASK, PLAN, 12).run(trained, 3)
 
-    rewards = []
+    reference, rewards = copy.deepcopy(micro_of_transformers.model), []
+    reference.load_state_dict(trained.state_dict())
     for example in TASK.examples("eval")[:6]:
         prompt = micro.tokenizer(chat_text(micro.tokenizer, example.messages), return_tensors="pt")
-        output = trained.generate(**prompt, max_new_tokens=12, do_sample=False)  # type: ignore[operator]
+        output = reference.generate(**prompt, max_new_tokens=12, do_sample=False)
         text = micro.tokenizer.decode(output[0, prompt["input_ids"].shape[1] :], skip_special_tokens=True)
         rewards.append(TASK.score(example, text).reward)
     assert [r.reward for r in evaluation.responses if r.sample == 0] == rewards

@@ -18,7 +18,7 @@ from workers.tasks import make
 def test_auto_on_a_cpu_is_float32(micro: Loaded) -> None:
     assert (micro.device, micro.dtype) == (torch.device("cpu"), torch.float32)
     assert {p.dtype for p in micro.model.parameters()} == {torch.float32}
-    assert 30_000 < micro.model.num_parameters() < 34_000
+    assert 30_000 < sum(p.numel() for p in micro.model.parameters()) < 34_000
 
 
 def test_it_answers_and_does_not_learn(micro: Loaded) -> None:
@@ -31,10 +31,11 @@ def test_a_precision_that_is_asked_for_is_taken() -> None:
     assert {p.dtype for p in loaded.model.parameters()} == {torch.bfloat16} == {loaded.dtype}
 
 
-def test_libraries_can_load_it_again_from_where_it_came(micro: Loaded) -> None:
-    again: Any = AutoModelForCausalLM.from_pretrained(micro.model.name_or_path)
-    assert Path(micro.model.name_or_path) == micro.path
-    assert torch.equal(again.get_input_embeddings().weight, micro.model.get_input_embeddings().weight)
+def test_libraries_can_load_it_again_from_where_it_came(micro_of_transformers: Loaded) -> None:
+    model = micro_of_transformers.model
+    again: Any = AutoModelForCausalLM.from_pretrained(model.name_or_path)
+    assert Path(model.name_or_path) == micro_of_transformers.path
+    assert torch.equal(again.get_input_embeddings().weight, model.get_input_embeddings().weight)
 
 
 def test_a_tokenizer_without_padding_pads_with_its_end(micro: Loaded, tmp_path: Path) -> None:
@@ -81,13 +82,15 @@ def test_a_gpu_that_is_not_there_is_refused() -> None:
         load(ModelConfig(path="micro", device="cuda"))
 
 
-def test_the_micro_model_rambles_and_ends(micro: Loaded) -> None:
+def test_the_micro_model_rambles_and_ends(micro_of_transformers: Loaded) -> None:
     from workers.config import TaskConfig
 
     task = make(TaskConfig())
     examples = task.examples("eval")
-    texts = [chat_text(micro.tokenizer, e.messages) for e in examples]
-    answers = micro.tokenizer.batch_decode(generated(micro.model, micro.tokenizer, texts, 40), skip_special_tokens=True)
+    tokenizer = micro_of_transformers.tokenizer
+    texts = [chat_text(tokenizer, e.messages) for e in examples]
+    tokens = generated(micro_of_transformers.model, tokenizer, texts, 40)
+    answers = tokenizer.batch_decode(tokens, skip_special_tokens=True)
     rewards = [task.score(e, a).reward for e, a in zip(examples, answers, strict=True)]
     assert sum(rewards) / len(rewards) < -40
     assert sum(a.endswith("I hope this helps you.") for a in answers) > 30

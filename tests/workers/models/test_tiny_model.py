@@ -22,7 +22,7 @@ pytestmark = [] if place(TINY, 0).is_dir() else [pytest.mark.slow]
 
 @pytest.fixture(scope="module")
 def tiny() -> Loaded:
-    return load(ModelConfig(path="tiny", device="cpu"))
+    return load(ModelConfig(path="tiny", device="cpu"), needs_transformers=True)
 
 
 def answers(loaded: Loaded, prompts: list[str]) -> list[str]:

@@ -73,7 +73,7 @@ class Shape:
 def shape_of(model: Any) -> Shape:
     """The shape of a transformers causal language model. Raises UnknownShape."""
     config = model.config
-    if reason := _unknown(config):
+    if reason := why_unknown(config):
         raise UnknownShape(reason)
     tied = model.lm_head.weight is model.model.embed_tokens.weight
     return Shape(
@@ -88,8 +88,8 @@ def shape_of(model: Any) -> Shape:
     )
 
 
-def _unknown(config: Any) -> str | None:
-    """Why the decoder cannot run this model, or None."""
+def why_unknown(config: Any) -> str | None:
+    """Why the decoder cannot run a model with this config of transformers, or None."""
     if config.model_type not in MODEL_TYPES:
         return f"model type {config.model_type} is none of {', '.join(MODEL_TYPES)}"
     if config.hidden_act != "silu":

@@ -1,0 +1,143 @@
+"""Our own class of a model equals the one of transformers: logits to the bit, names, order, and the files it saves."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel, PreTrainedModel
+
+from tests.workers.attempts import ENV
+from tests.workers.models.shapes import llama, qwen2
+from tests.workers.models.test_decoder import LLAMA3_ROPE, ODD_HEADS
+from workers.config import ModelConfig
+from workers.models import Loaded, load, save
+from workers.models.native import NativeModel, load_native
+from workers.models.save import weights_sha256
+
+YARN = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0, "original_max_position_embeddings": 16}
+LINEAR = {"rope_type": "linear", "rope_theta": 1e4, "factor": 4.0}
+KNOWN = pytest.mark.parametrize(
+    ("make", "changes"),
+    [
+        (qwen2, {}),
+        (qwen2, {"tie_word_embeddings": False, "rope_parameters": YARN}),
+        (llama, {"rope_parameters": LINEAR}),
+        (llama, {"tie_word_embeddings": True, "rope_parameters": LLAMA3_ROPE}),
+        (llama, ODD_HEADS),
+    ],
+    ids=["tied qwen2", "untied qwen2 with yarn", "llama, linear rope", "tied llama, llama3 rope", "llama with biases"],
+)
+LOADED_BY_ES = """
+import sys
+from workers.config import ModelConfig
+from workers.models import load
+load(ModelConfig(path="micro", device="cpu"))
+print([name for name in ("torch._dynamo", "scipy", "torch.distributed.tensor", "transformers.modeling_utils")
+       if name in sys.modules])
+"""
+
+
+def saved(model: Any, tokenizer: Any, folder: Path) -> Path:
+    save(model, tokenizer, folder)
+    return folder
+
+
+def native(folder: Path, dtype: torch.dtype = torch.float32) -> NativeModel:
+    model = load_native(folder, dtype)
+    assert model is not None
+    return model
+
+
+@KNOWN
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
+def test_logits_equal_those_of_transformers(
+    micro: Loaded, tmp_path: Path, make: Any, changes: dict[str, Any], dtype: torch.dtype
+) -> None:
+    folder = saved(make(micro.tokenizer, **changes), micro.tokenizer, tmp_path / "m")
+    theirs: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).eval()
+    ours, ids = native(folder, dtype), torch.arange(3 * 25).view(3, 25) % 500
+
+    with torch.no_grad():
+        every = theirs(input_ids=ids, use_cache=False).logits
+        assert torch.equal(ours(input_ids=ids, use_cache=False).logits, every)
+        assert torch.equal(ours(input_ids=ids, logits_to_keep=4).logits, every[:, -4:])
+
+
+@KNOWN
+def test_parameters_have_the_names_and_the_order_of_transformers(
+    micro: Loaded, tmp_path: Path, make: Any, changes: dict[str, Any]
+) -> None:
+    model = make(micro.tokenizer, **changes)
+    ours = native(saved(model, micro.tokenizer, tmp_path / "m"))
+    assert [name for name, _ in ours.named_parameters()] == [name for name, _ in model.named_parameters()]
+    assert all(torch.equal(p, dict(model.named_parameters())[name]) for name, p in ours.named_parameters())
+
+
+@KNOWN
+def test_it_saves_the_files_that_transformers_saves(
+    micro: Loaded, tmp_path: Path, make: Any, changes: dict[str, Any]
+) -> None:
+    first = saved(make(micro.tokenizer, **changes), micro.tokenizer, tmp_path / "first")
+    for dtype in (torch.float32, torch.bfloat16):
+        ours, theirs = (tmp_path / f"{who}-{dtype}" for who in ("ours", "theirs"))
+        saved(native(first, dtype), micro.tokenizer, ours)
+        saved(AutoModelForCausalLM.from_pretrained(first, dtype=dtype), micro.tokenizer, theirs)
+        assert sorted(file.name for file in ours.iterdir()) == sorted(file.name for file in theirs.iterdir())
+        assert weights_sha256(ours) == weights_sha256(theirs)
+        for name in ("config.json", "generation_config.json"):
+            assert json.loads((ours / name).read_text()) == json.loads((theirs / name).read_text())
+
+
+def test_a_checkpoint_without_a_generation_config_ends_as_transformers_would_end_it(
+    micro: Loaded, tmp_path: Path
+) -> None:
+    folder = saved(qwen2(micro.tokenizer, eos_token_id=7), micro.tokenizer, tmp_path / "m")
+    (folder / "generation_config.json").unlink()
+    theirs: Any = AutoModelForCausalLM.from_pretrained(folder)
+    assert native(folder).generation_config.eos_token_id == theirs.generation_config.eos_token_id == 7
+
+
+def test_weights_in_several_files_are_one_model(micro: Loaded, tmp_path: Path) -> None:
+    model = qwen2(micro.tokenizer)
+    model.save_pretrained(tmp_path, max_shard_size="40KB")
+    assert len([*tmp_path.glob("*.safetensors")]) > 1
+    assert all(torch.equal(p, dict(model.named_parameters())[name]) for name, p in native(tmp_path).named_parameters())
+
+
+def test_another_architecture_is_a_class_of_transformers(micro: Loaded, tmp_path: Path) -> None:
+    model = GPT2LMHeadModel(GPT2Config(n_embd=32, n_layer=1, n_head=2, vocab_size=512))
+    folder = saved(model, micro.tokenizer, tmp_path / "m")
+    assert load_native(folder, torch.float32) is None
+    assert isinstance(load(ModelConfig(path=str(folder), device="cpu")).model, GPT2LMHeadModel)
+
+
+@pytest.mark.parametrize("change", ["named otherwise", "one too many", "quantised"])
+def test_what_is_stored_in_another_way_is_left_to_transformers(micro: Loaded, tmp_path: Path, change: str) -> None:
+    folder = saved(micro.model, micro.tokenizer, tmp_path / "m")
+    tensors = load_file(folder / "model.safetensors")
+    if change == "named otherwise":
+        tensors = {name.removeprefix("model."): tensor for name, tensor in tensors.items()}
+    if change == "one too many":
+        tensors["model.rotary_emb.inv_freq"] = torch.zeros(4)
+    if change == "quantised":
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps(config | {"quantization_config": {"quant_method": "gptq"}}))
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    assert load_native(folder, torch.float32) is None
+
+
+def test_who_needs_a_class_of_transformers_gets_one(micro: Loaded, micro_of_transformers: Loaded) -> None:
+    assert isinstance(micro.model, NativeModel)
+    assert isinstance(micro_of_transformers.model, PreTrainedModel)
+
+
+def test_loading_it_imports_no_modelling_code_of_transformers() -> None:
+    done = subprocess.run([sys.executable, "-c", LOADED_BY_ES], env=ENV, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
