@@ -76,7 +76,7 @@ def run_config() -> RunConfig:
 def train_in(folder: Path) -> None:
     """One run, as `python -m workers.train` would do it. Its log is a file, as an agent would make it."""
     config = run_config()
-    loaded, task = models.load(config.model), tasks.make(config.task)
+    loaded, task = models.load(config.model, needs_transformers=True), tasks.make(config.task)
     evaluator = Evaluator(loaded, task, config.evaluation, config.max_new_tokens)
     with RecordWriter(folder, 0) as records, (folder / "log.txt").open("w") as log, redirect_stdout(log):
         train(Context(config, folder, records, loaded, task, evaluator))
