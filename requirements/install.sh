@@ -57,8 +57,8 @@ install_torch() {
   fi
 }
 
-# Imported once, so that its bytecode is there: each of a run's many short processes would compile it again where none
-# may be written. To compile all that is installed takes three times as long, and most of it is never imported.
+# Imports what esweb runs, so that its bytecode is on disk: a run starts many short processes, and each would compile
+# again where it may not write. Compiling all that is installed takes three times as long; most of it is never imported.
 import_once() {
   case $1 in
     web) modules="esweb.asgi, esweb.celery, esweb.urls" ;;
@@ -66,8 +66,11 @@ import_once() {
     *) return 0 ;;
   esac
   data=$(mktemp -d)
-  env -u PYTHONDONTWRITEBYTECODE ESWEB_DATA="$data" DJANGO_SETTINGS_MODULE=esweb.settings .venv/bin/python -c "import $modules"
+  status=0
+  env -u PYTHONDONTWRITEBYTECODE ESWEB_DATA="$data" DJANGO_SETTINGS_MODULE=esweb.settings \
+    .venv/bin/python -c "import $modules" || status=$?
   rm -r "$data"
+  return $status
 }
 
 if [ ! -x .venv/bin/python ]; then "$(find_python)" -m venv .venv; fi

@@ -49,7 +49,7 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
         self.watched: dict[str, Watched] = {}
         self.turn = asyncio.Lock()
         self.sender: asyncio.Task[None] | None = None
-        self.asked_at = time.monotonic()
+        self.rights_checked_at = time.monotonic()
         try:
             await super().__call__(*args)
         finally:
@@ -161,9 +161,9 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
 
     async def _drop_forbidden(self) -> None:
         """Asks again what the person may see, where the last answer is old: rights end while sockets live on."""
-        if time.monotonic() - self.asked_at <= ASK_AGAIN_SECONDS:
+        if time.monotonic() - self.rights_checked_at <= ASK_AGAIN_SECONDS:
             return
-        self.asked_at = time.monotonic()
+        self.rights_checked_at = time.monotonic()
         ids = await _visible(self.person.pk, list(self.watched))
         for uid in sorted(self.watched.keys() - ids.keys()):
             del self.watched[uid]

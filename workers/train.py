@@ -183,6 +183,7 @@ def _loaded(config: RunConfig, records: RecordWriter, stop: Stop, resume: Path |
     task = tasks.make(config.task)
     say = _progress(records, stop)
     say(f"loading the model {config.model.path}", None)
+    # TRL trains classes of transformers alone.
     loaded = models.load(config.model, say, needs_transformers=config.grpo is not None)
     evaluator = Evaluator(loaded, task, config.evaluation, config.max_new_tokens)
     return Context(config, records.directory, records, loaded, task, evaluator, stop, resume)
@@ -203,7 +204,7 @@ def _progress(records: RecordWriter, stop: Stop) -> Callable[[str, float | None]
 
 
 def _sentence(error: BaseException) -> str:
-    """What a person reads on the run's page; the traceback is in the log."""
+    """Say in a sentence for the run's page what went wrong; the traceback is in the log."""
     if isinstance(error, tasks.RewardFailed):
         return f"the reward of the prompt {error.prompt!r} ({error.example_id}) failed twice: {error.reason}"
     if isinstance(error, ScorerFailed):

@@ -24,16 +24,16 @@ PIECE = 256 * 1024
 SIGNS = ((0, b"PK\x03\x04"), (0, b"PK\x05\x06"), (0, b"\x1f\x8b"), (0, b"BZh"), (0, b"\xfd7zXZ\x00"), (257, b"ustar"))
 """Where archives say what they are."""
 BREAKS = (
-    zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError,
-    NotImplementedError, RuntimeError,
+    zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError,
+    EOFError, OSError, RuntimeError, ValueError,
 )  # fmt: skip
-"""What zipfile, tarfile and their decompressors raise for a torn archive. zipfile says by NotImplementedError that it
-does not know a member's compression, and by RuntimeError that a member is encrypted."""
+"""zipfile, tarfile and their decompressors raise these for an archive that they cannot read: zipfile a RuntimeError for
+a member that is encrypted or packed by a compression that it does not know."""
 
 
 @dataclass
 class _Unpacking:
-    """What has been copied of an archive."""
+    """The members of an archive are copied into `kept`, which holds `used` bytes so far; `found` lists them."""
 
     archive: File
     kept: IO[bytes]

@@ -33,7 +33,7 @@ def micro() -> Loaded:
 
 @pytest.fixture(scope="session")
 def micro_of_transformers() -> Loaded:
-    """The same weights in a class of transformers: what GRPO trains, and the reference for our own class."""
+    """Load the same weights into a class of transformers: GRPO trains it, and our own class must equal it."""
     from workers.config import ModelConfig
     from workers.models import load
 

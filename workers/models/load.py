@@ -30,9 +30,9 @@ class Loaded:
 
 
 def load(config: ModelConfig, progress: Progress | None = None, *, needs_transformers: bool = False) -> Loaded:
-    """Loads from a folder. Architectures that `NativeModel` does not know are classes of transformers.
+    """Load a model as a `NativeModel`, or as a class of transformers where its architecture is another.
 
-    With `needs_transformers` all are, as libraries such as TRL want them: they also load the same model again by its
+    `needs_transformers` asks for a class of transformers: TRL wants one, and loads the model again from its
     `_name_or_path`. Weights are read from safetensors only: the other formats are pickles, which run code.
     Raises ConfigError, also as ModelMissing, for a folder, a model or a device that cannot be used here.
     """
@@ -41,7 +41,9 @@ def load(config: ModelConfig, progress: Progress | None = None, *, needs_transfo
     check(path)
     dtype = _dtype(config.dtype, device)
     try:
-        model = (None if needs_transformers else load_native(path, dtype)) or _from_transformers(path, dtype)
+        model = None if needs_transformers else load_native(path, dtype)
+        if model is None:
+            model = _load_with_transformers(path, dtype)
     except ValueError as error:
         why = str(error).partition("\n")[0]
         raise unusable(path, f"transformers does not know this model: {why}") from error
@@ -49,7 +51,8 @@ def load(config: ModelConfig, progress: Progress | None = None, *, needs_transfo
     return Loaded(model, _tokenizer(path), path, device, dtype)
 
 
-def _from_transformers(path: Path, dtype: torch.dtype) -> Any:
+def _load_with_transformers(path: Path, dtype: torch.dtype) -> Any:
+    # Imported here, because it takes 3 s of a core and most ES runs do without.
     from transformers import AutoModelForCausalLM
 
     return AutoModelForCausalLM.from_pretrained(path, dtype=dtype, use_safetensors=True)

@@ -1,6 +1,7 @@
-"""A Qwen2- or Llama-shaped language model without transformers' modelling code, which takes four seconds to import.
+"""`NativeModel` is a Qwen2- or Llama-shaped language model that needs none of transformers' modelling code.
 
-Parameters have transformers' names and order, logits equal its logits, and a saved folder is one that it loads.
+That code takes 3 s of a core to import. Parameters have transformers' names and order, logits equal those of
+transformers to the bit, and transformers loads the folders that this model saves.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from torch.nn import functional
 from transformers import AutoConfig, GenerationConfig
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
-from workers.models.decoder.shape import why_unknown
+from workers.models.decoder.shape import head_dim, why_unknown
 
 
 @dataclass(frozen=True)
 class Output:
-    """`logits` [rows, kept tokens, vocabulary]."""
+    """`logits` has the shape [rows, kept tokens, vocabulary]."""
 
     logits: Tensor
 
@@ -36,7 +37,7 @@ class NativeModel(nn.Module):
         super().__init__()
         self.config = config
         self.generation_config = generation_config
-        self.model = _Layers(config, rotary, biased)
+        self.model = _Body(config, rotary, biased)
         self.lm_head = nn.Linear(config.hidden_size, config.vocab_size, bias="lm_head" in biased)
         self.tie()
 
@@ -47,12 +48,13 @@ class NativeModel(nn.Module):
 
     @property
     def device(self) -> torch.device:
+        """Return the device that holds the weights."""
         return self.lm_head.weight.device
 
     def forward(self, input_ids: Tensor, logits_to_keep: int = 0, *, use_cache: bool = False) -> Output:
-        """Reads token ids [rows, tokens] causally; gives the logits of the last `logits_to_keep` tokens, 0 for all.
+        """Return the logits of the last `logits_to_keep` tokens of `input_ids` [rows, tokens]; 0 keeps all tokens.
 
-        There is no cache: `use_cache` is there because callers also hold models of transformers.
+        There is no cache: `use_cache` is accepted because callers also hold models of transformers.
         """
         return Output(self.lm_head(self.model(input_ids)[:, -logits_to_keep:]))
 
@@ -65,10 +67,10 @@ class NativeModel(nn.Module):
 
 
 def load_native(folder: Path, dtype: torch.dtype) -> NativeModel | None:
-    """The model of a checkpoint folder, on the CPU; None where only transformers can load it.
+    """Load a checkpoint folder onto the CPU; return None where only transformers can load it.
 
-    That is where its architecture is another, or its tensors are packed or named in another way. Raises ValueError for
-    a type of model that transformers does not know either.
+    Such a checkpoint has another architecture, or tensors that are quantised or named in another way. Raises
+    ValueError for a type of model that transformers does not know either.
     """
     config = AutoConfig.from_pretrained(folder)
     if why_unknown(config) is not None or getattr(config, "quantization_config", None) is not None:
@@ -100,7 +102,7 @@ def _generation_config(folder: Path, config: Any) -> GenerationConfig:
 
 
 class RotaryEmbedding(nn.Module):
-    """Cosines and sines [rows, tokens, head dim] of positions [rows, tokens], in the precision of `x`."""
+    """Compute cosines and sines [rows, tokens, head dim] of positions [rows, tokens], in the precision of `x`."""
 
     inv_freq: Tensor
 
@@ -108,8 +110,8 @@ class RotaryEmbedding(nn.Module):
         super().__init__()
         rope = config.rope_parameters
         if rope["rope_type"] == "default":
-            even = torch.arange(0, _head_dim(config), 2, dtype=torch.float)
-            frequencies, self._scaling = 1.0 / (rope["rope_theta"] ** (even / _head_dim(config))), 1.0
+            even = torch.arange(0, head_dim(config), 2, dtype=torch.float)
+            frequencies, self._scaling = 1.0 / (rope["rope_theta"] ** (even / head_dim(config))), 1.0
         else:
             frequencies, self._scaling = ROPE_INIT_FUNCTIONS[rope["rope_type"]](config)
         self.register_buffer("inv_freq", frequencies, persistent=False)
@@ -120,8 +122,8 @@ class RotaryEmbedding(nn.Module):
         return (both.cos() * self._scaling).to(x.dtype), (both.sin() * self._scaling).to(x.dtype)
 
 
-class _Layers(nn.Module):
-    """Token ids [rows, tokens] -> the normed states [rows, tokens, hidden] that the head reads."""
+class _Body(nn.Module):
+    """Turn token ids [rows, tokens] into the normed states [rows, tokens, hidden] that the head reads."""
 
     def __init__(self, config: Any, rotary: RotaryEmbedding, biased: frozenset[str]) -> None:
         super().__init__()
@@ -135,36 +137,36 @@ class _Layers(nn.Module):
 
     def forward(self, input_ids: Tensor) -> Tensor:
         x: Tensor = self.embed_tokens(input_ids)
-        turns = self.rotary_emb(x, torch.arange(input_ids.shape[1], device=x.device)[None])
+        rotations = self.rotary_emb(x, torch.arange(input_ids.shape[1], device=x.device)[None])
         for layer in self.layers:
-            x = layer(x, turns)
+            x = layer(x, rotations)
         normed: Tensor = self.norm(x)
         return normed
 
 
 class _Layer(nn.Module):
-    def __init__(self, config: Any, at: str, biased: frozenset[str]) -> None:
+    def __init__(self, config: Any, name: str, biased: frozenset[str]) -> None:
         super().__init__()
-        self.self_attn = _Attention(config, f"{at}.self_attn", biased)
-        self.mlp = _Mlp(config, f"{at}.mlp", biased)
+        self.self_attn = _Attention(config, f"{name}.self_attn", biased)
+        self.mlp = _Mlp(config, f"{name}.mlp", biased)
         self.input_layernorm = _RMSNorm(config)
         self.post_attention_layernorm = _RMSNorm(config)
 
-    def forward(self, x: Tensor, turns: tuple[Tensor, Tensor]) -> Tensor:
-        x = x + self.self_attn(self.input_layernorm(x), *turns)
+    def forward(self, x: Tensor, rotations: tuple[Tensor, Tensor]) -> Tensor:
+        x = x + self.self_attn(self.input_layernorm(x), *rotations)
         return torch.add(x, self.mlp(self.post_attention_layernorm(x)))
 
 
 class _Attention(nn.Module):
-    def __init__(self, config: Any, at: str, biased: frozenset[str]) -> None:
+    def __init__(self, config: Any, name: str, biased: frozenset[str]) -> None:
         super().__init__()
-        self._head_dim = _head_dim(config)
+        self._head_dim = head_dim(config)
         wide = config.num_attention_heads * self._head_dim
         narrow = config.num_key_value_heads * self._head_dim
-        self.q_proj = nn.Linear(config.hidden_size, wide, bias=f"{at}.q_proj" in biased)
-        self.k_proj = nn.Linear(config.hidden_size, narrow, bias=f"{at}.k_proj" in biased)
-        self.v_proj = nn.Linear(config.hidden_size, narrow, bias=f"{at}.v_proj" in biased)
-        self.o_proj = nn.Linear(wide, config.hidden_size, bias=f"{at}.o_proj" in biased)
+        self.q_proj = nn.Linear(config.hidden_size, wide, bias=f"{name}.q_proj" in biased)
+        self.k_proj = nn.Linear(config.hidden_size, narrow, bias=f"{name}.k_proj" in biased)
+        self.v_proj = nn.Linear(config.hidden_size, narrow, bias=f"{name}.v_proj" in biased)
+        self.o_proj = nn.Linear(wide, config.hidden_size, bias=f"{name}.o_proj" in biased)
 
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         q, k, v = (self._heads(project(x)) for project in (self.q_proj, self.k_proj, self.v_proj))
@@ -179,12 +181,12 @@ class _Attention(nn.Module):
 
 
 class _Mlp(nn.Module):
-    def __init__(self, config: Any, at: str, biased: frozenset[str]) -> None:
+    def __init__(self, config: Any, name: str, biased: frozenset[str]) -> None:
         super().__init__()
         hidden, inner = config.hidden_size, config.intermediate_size
-        self.gate_proj = nn.Linear(hidden, inner, bias=f"{at}.gate_proj" in biased)
-        self.up_proj = nn.Linear(hidden, inner, bias=f"{at}.up_proj" in biased)
-        self.down_proj = nn.Linear(inner, hidden, bias=f"{at}.down_proj" in biased)
+        self.gate_proj = nn.Linear(hidden, inner, bias=f"{name}.gate_proj" in biased)
+        self.up_proj = nn.Linear(hidden, inner, bias=f"{name}.up_proj" in biased)
+        self.down_proj = nn.Linear(inner, hidden, bias=f"{name}.down_proj" in biased)
 
     def forward(self, x: Tensor) -> Tensor:
         projected: Tensor = self.down_proj(functional.silu(self.gate_proj(x)) * self.up_proj(x))
@@ -206,7 +208,3 @@ class _RMSNorm(nn.Module):
 def _rotate_half(x: Tensor) -> Tensor:
     first, second = x.chunk(2, dim=-1)
     return torch.cat((-second, first), dim=-1)
-
-
-def _head_dim(config: Any) -> int:
-    return int(getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads)

@@ -41,7 +41,7 @@ def resolve(path: str, progress: Progress | None = None, *, seed: int = 0) -> Pa
 
 
 def place(recipe: Recipe, seed: int) -> Path:
-    """Where a model of ours is kept, made or not. Its name changes with the code that makes it."""
+    """Return the folder that one of our models has once it is made. The name changes with the code that makes it."""
     return cache_folder() / "models" / f"{recipe.name}-{code_hash()}-{seed}"
 
 
@@ -49,7 +49,7 @@ def _made(recipe: Recipe, seed: int, progress: Progress) -> Path:
     folder = place(recipe, seed)
     if folder.is_dir():
         return folder
-    # Here and not above: it needs transformers' modelling code, and a made model does not.
+    # Imported here, because building needs transformers' modelling code, and a model that is there does not.
     from workers.models.tiny.build import build
 
     folder.parent.mkdir(parents=True, exist_ok=True)

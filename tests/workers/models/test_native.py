@@ -34,7 +34,7 @@ KNOWN = pytest.mark.parametrize(
     ],
     ids=["tied qwen2", "untied qwen2 with yarn", "llama, linear rope", "tied llama, llama3 rope", "llama with biases"],
 )
-LOADED_BY_ES = """
+LOAD_MICRO = """
 import sys
 from workers.config import ModelConfig
 from workers.models import load
@@ -44,12 +44,14 @@ print([name for name in ("torch._dynamo", "scipy", "torch.distributed.tensor", "
 """
 
 
-def saved(model: Any, tokenizer: Any, folder: Path) -> Path:
+def write_checkpoint(model: Any, tokenizer: Any, folder: Path) -> Path:
+    """Save the model; return the folder."""
     save(model, tokenizer, folder)
     return folder
 
 
-def native(folder: Path, dtype: torch.dtype = torch.float32) -> NativeModel:
+def load_own(folder: Path, dtype: torch.dtype = torch.float32) -> NativeModel:
+    """Load the folder as our own class, which must know it."""
     model = load_native(folder, dtype)
     assert model is not None
     return model
@@ -60,9 +62,9 @@ def native(folder: Path, dtype: torch.dtype = torch.float32) -> NativeModel:
 def test_logits_equal_those_of_transformers(
     micro: Loaded, tmp_path: Path, make: Any, changes: dict[str, Any], dtype: torch.dtype
 ) -> None:
-    folder = saved(make(micro.tokenizer, **changes), micro.tokenizer, tmp_path / "m")
+    folder = write_checkpoint(make(micro.tokenizer, **changes), micro.tokenizer, tmp_path / "m")
     theirs: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).eval()
-    ours, ids = native(folder, dtype), torch.arange(3 * 25).view(3, 25) % 500
+    ours, ids = load_own(folder, dtype), torch.arange(3 * 25).view(3, 25) % 500
 
     with torch.no_grad():
         every = theirs(input_ids=ids, use_cache=False).logits
@@ -75,7 +77,7 @@ def test_parameters_have_the_names_and_the_order_of_transformers(
     micro: Loaded, tmp_path: Path, make: Any, changes: dict[str, Any]
 ) -> None:
     model = make(micro.tokenizer, **changes)
-    ours = native(saved(model, micro.tokenizer, tmp_path / "m"))
+    ours = load_own(write_checkpoint(model, micro.tokenizer, tmp_path / "m"))
     assert [name for name, _ in ours.named_parameters()] == [name for name, _ in model.named_parameters()]
     assert all(torch.equal(p, dict(model.named_parameters())[name]) for name, p in ours.named_parameters())
 
@@ -84,11 +86,11 @@ def test_parameters_have_the_names_and_the_order_of_transformers(
 def test_it_saves_the_files_that_transformers_saves(
     micro: Loaded, tmp_path: Path, make: Any, changes: dict[str, Any]
 ) -> None:
-    first = saved(make(micro.tokenizer, **changes), micro.tokenizer, tmp_path / "first")
+    first = write_checkpoint(make(micro.tokenizer, **changes), micro.tokenizer, tmp_path / "first")
     for dtype in (torch.float32, torch.bfloat16):
         ours, theirs = (tmp_path / f"{who}-{dtype}" for who in ("ours", "theirs"))
-        saved(native(first, dtype), micro.tokenizer, ours)
-        saved(AutoModelForCausalLM.from_pretrained(first, dtype=dtype), micro.tokenizer, theirs)
+        write_checkpoint(load_own(first, dtype), micro.tokenizer, ours)
+        write_checkpoint(AutoModelForCausalLM.from_pretrained(first, dtype=dtype), micro.tokenizer, theirs)
         assert sorted(file.name for file in ours.iterdir()) == sorted(file.name for file in theirs.iterdir())
         assert weights_sha256(ours) == weights_sha256(theirs)
         for name in ("config.json", "generation_config.json"):
@@ -98,29 +100,31 @@ def test_it_saves_the_files_that_transformers_saves(
 def test_a_checkpoint_without_a_generation_config_ends_as_transformers_would_end_it(
     micro: Loaded, tmp_path: Path
 ) -> None:
-    folder = saved(qwen2(micro.tokenizer, eos_token_id=7), micro.tokenizer, tmp_path / "m")
+    folder = write_checkpoint(qwen2(micro.tokenizer, eos_token_id=7), micro.tokenizer, tmp_path / "m")
     (folder / "generation_config.json").unlink()
     theirs: Any = AutoModelForCausalLM.from_pretrained(folder)
-    assert native(folder).generation_config.eos_token_id == theirs.generation_config.eos_token_id == 7
+    assert load_own(folder).generation_config.eos_token_id == theirs.generation_config.eos_token_id == 7
 
 
 def test_weights_in_several_files_are_one_model(micro: Loaded, tmp_path: Path) -> None:
     model = qwen2(micro.tokenizer)
     model.save_pretrained(tmp_path, max_shard_size="40KB")
     assert len([*tmp_path.glob("*.safetensors")]) > 1
-    assert all(torch.equal(p, dict(model.named_parameters())[name]) for name, p in native(tmp_path).named_parameters())
+    assert all(
+        torch.equal(p, dict(model.named_parameters())[name]) for name, p in load_own(tmp_path).named_parameters()
+    )
 
 
 def test_another_architecture_is_a_class_of_transformers(micro: Loaded, tmp_path: Path) -> None:
     model = GPT2LMHeadModel(GPT2Config(n_embd=32, n_layer=1, n_head=2, vocab_size=512))
-    folder = saved(model, micro.tokenizer, tmp_path / "m")
+    folder = write_checkpoint(model, micro.tokenizer, tmp_path / "m")
     assert load_native(folder, torch.float32) is None
     assert isinstance(load(ModelConfig(path=str(folder), device="cpu")).model, GPT2LMHeadModel)
 
 
 @pytest.mark.parametrize("change", ["named otherwise", "one too many", "quantised"])
 def test_what_is_stored_in_another_way_is_left_to_transformers(micro: Loaded, tmp_path: Path, change: str) -> None:
-    folder = saved(micro.model, micro.tokenizer, tmp_path / "m")
+    folder = write_checkpoint(micro.model, micro.tokenizer, tmp_path / "m")
     tensors = load_file(folder / "model.safetensors")
     if change == "named otherwise":
         tensors = {name.removeprefix("model."): tensor for name, tensor in tensors.items()}
@@ -139,5 +143,5 @@ def test_who_needs_a_class_of_transformers_gets_one(micro: Loaded, micro_of_tran
 
 
 def test_loading_it_imports_no_modelling_code_of_transformers() -> None:
-    done = subprocess.run([sys.executable, "-c", LOADED_BY_ES], env=ENV, capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", LOAD_MICRO], env=ENV, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -71,7 +71,7 @@ class Shape:
 
 
 def shape_of(model: Any) -> Shape:
-    """The shape of a transformers causal language model. Raises UnknownShape."""
+    """Return the shape of a causal language model, `NativeModel` or of transformers. Raises UnknownShape."""
     config = model.config
     if reason := why_unknown(config):
         raise UnknownShape(reason)
@@ -80,7 +80,7 @@ def shape_of(model: Any) -> Shape:
         layers=tuple(_layer(f"model.layers.{i}") for i in range(config.num_hidden_layers)),
         heads=config.num_attention_heads,
         kv_heads=config.num_key_value_heads,
-        head_dim=getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads,
+        head_dim=head_dim(config),
         eps=config.rms_norm_eps,
         embed="model.embed_tokens.weight",
         norm="model.norm.weight",
@@ -88,8 +88,13 @@ def shape_of(model: Any) -> Shape:
     )
 
 
+def head_dim(config: Any) -> int:
+    """Return the size of one attention head: some configs name it, for the others it follows from their sizes."""
+    return int(getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads)
+
+
 def why_unknown(config: Any) -> str | None:
-    """Why the decoder cannot run a model with this config of transformers, or None."""
+    """Say why the decoder cannot run a model with this config of transformers; return None where it can."""
     if config.model_type not in MODEL_TYPES:
         return f"model type {config.model_type} is none of {', '.join(MODEL_TYPES)}"
     if config.hidden_act != "silu":
