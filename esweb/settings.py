@@ -46,6 +46,8 @@ RAY_HOSTS = env.words("ESWEB_RAY_HOSTS", "localhost,127.0.0.1,[::1]")
 JUDGE_HOSTS = env.words("ESWEB_JUDGE_HOSTS", "localhost,127.0.0.1,[::1]")
 # Hosts that scorers may be asked at which no admin has registered: runs/scoring/scorers.py.
 SCORER_HOSTS = env.words("ESWEB_SCORER_HOSTS", "localhost,127.0.0.1,[::1]")
+# This site's address as runs on this machine call it; `manage.py up` sets it. Of other clusters, their config says it.
+SITE_URL = env.text("ESWEB_SITE_URL")
 HTTPS = env.flag("ESWEB_HTTPS")
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_SSL_REDIRECT = HTTPS

@@ -19,10 +19,11 @@ class ClusterForm(forms.ModelForm):  # type: ignore[type-arg]
         model = Cluster
         fields = ("name", "kind", "config")
         help_texts = {  # noqa: RUF012
-            "config": "Of this machine: cores, gpus, waits, and task_paths: the folders in which tasks of users' own "
-            "may lie. Who can write there can run code on the cluster. Of Slurm: partition, account, qos, constraint, "
-            "gpu_type, time_limit_seconds, modules, env, python, project, slurm_conf, waits, task_paths. Of Ray: "
-            "dashboard, token_file, resources, start_seconds, env, python, project, waits, task_paths."
+            "config": "Of all kinds: waits, limits, site_url, data_paths (folders in which runs may name models and "
+            "files), and task_paths: the folders in which tasks of users' own may lie. Who can write there can run "
+            "code on the cluster. Of this machine: cores, gpus. Of Slurm: partition, account, qos, constraint, "
+            "gpu_type, time_limit_seconds, modules, env, python, project, slurm_conf. Of Ray: dashboard, token_file, "
+            "resources, start_seconds, env, python, project."
         }
 
     def clean_config(self) -> Any:

@@ -16,7 +16,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models.functions import Now
 
-from runs.models import Service
+from runs.models import Run, ScorerSecret, Service
 from runs.models.experiment import Person
 from workers.config import Problem
 
@@ -56,14 +56,16 @@ class Said:
     lease_seconds: int = 60
 
 
-def register(owner: User, said: Said) -> tuple[Service, bool]:
-    """The service with its lease begun, and whether the name is new. Whoever held it is taken over from.
+def register(owner: User, said: Said, run: Run | None = None) -> tuple[Service, bool]:
+    """Return the service with its lease begun, and whether the name is new. Whoever held it is taken over from.
 
-    Raises Unusable.
+    `run` is the run that registers the scorer it serves, under the name of its config and no other: the service then
+    wants the token of the secret that the config names. Raise Unusable.
     """
     if problems := list(_problems(said)):
         raise Unusable(problems)
     facts = {name: getattr(said, name) for name in said.__dataclass_fields__ if name not in ("kind", "name")}
+    facts["secret"] = _secret_of(owner, said, run) if run is not None else None
     facts |= {"registered_at": Now(), "beat_at": Now(), "expires_at": Now() + timedelta(seconds=said.lease_seconds)}
     with transaction.atomic():
         Service.objects.filter(expires_at__lt=Now() - KEPT_SILENT).delete()
@@ -96,6 +98,15 @@ def find(person: Person, kind: str, name: str = "") -> Service | None:
     return (found.filter(name=name) if name else found).own_first(person).first()
 
 
+def _secret_of(owner: User, said: Said, run: Run) -> ScorerSecret | None:
+    """Return the secret of the scorer that a run serves. Raise Unusable if its config serves no such scorer."""
+    scorer = run.run_config.scorer
+    if scorer is None or (said.kind, said.name) != ("scorer", scorer.name):
+        registers = "no service" if scorer is None else f"the scorer {scorer.name}"
+        raise Unusable([Problem("name", f"is not this run's: its config registers {registers}")])
+    return ScorerSecret.objects.filter(owner=owner, name=scorer.secret).first()
+
+
 def _held(owner: User, kind: str, name: str, instance: str) -> Service:
     mine = Service.objects.select_for_update().filter(owner=owner, kind=kind, name=name)
     service = mine.first()
@@ -107,7 +118,7 @@ def _held(owner: User, kind: str, name: str, instance: str) -> Service:
 
 
 def _problems(said: Said) -> Iterator[Problem]:
-    if why := _address_problem(said.address):
+    if why := address_problem(said.address):
         yield Problem("address", f"must be an address such as http://node7:8000: {why}")
     if said.health_path and not (said.health_path.startswith("/") and _is_plain(said.health_path)):
         yield Problem("health_path", f"must be a path such as /health, not {said.health_path!r}")
@@ -115,8 +126,8 @@ def _problems(said: Said) -> Iterator[Problem]:
         yield Problem("token_file", f"must be an absolute path such as /srv/secrets/scorer, not {said.token_file!r}")
 
 
-def _address_problem(address: str) -> str:
-    """What is wrong with it; empty where nothing is."""
+def address_problem(address: str) -> str:
+    """Return what is wrong with a service's address, or an empty text."""
     if len(address) > ADDRESS_LENGTH or not _is_plain(address):
         return f"at most {ADDRESS_LENGTH} characters, all of ASCII, none of them a space"
     try:
@@ -127,7 +138,7 @@ def _address_problem(address: str) -> str:
     if parts.scheme not in ("http", "https"):
         return f"it begins with http:// or https://, not {parts.scheme or 'nothing'!r}"
     if "@" in parts.netloc:
-        return "it holds no name and no password; say in token_file where the token lies"
+        return "it holds no name and no password; name the file of the token in token_file, or save a secret"
     if not parts.hostname or port_is_wrong:
         return "it names a host, and a port from 1 to 65535"
     return "it has no ? and no #" if parts.query or parts.fragment or address[-1] in "?#" else ""

@@ -6,6 +6,8 @@ lease.json         {"epoch"}: the newest epoch; agents of older ones stop
 heartbeat.json     {"n", "epoch", "pid", ...}: a counter that grows, and the program's process
 exit.json          {"code", "signal", "epoch", "started_at", "ended_at", "timed_out", "stopped"}: the end, written once
 log.txt            what the program and its agent print
+site-token         the token that the site made for the attempt, readable by its account alone
+scorer-token       the token of the scorer that the attempt calls or is, readable by its account alone
 """
 
 from __future__ import annotations
@@ -20,6 +22,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+SITE_TOKEN, SCORER_TOKEN = "site-token", "scorer-token"
+TOKEN_FILES = (SITE_TOKEN, SCORER_TOKEN)
+READABLE, PRIVATE = 0o666, 0o600
+"""Modes of new files, before the umask."""
 DUPLICATE, RESUMABLE, FENCED, ORPHANED, NOT_STARTED = 64, 75, 76, 77, 127
 """Exit codes: claimed by another agent; checkpointed, resume me; an older epoch; the agent is gone; no such program."""
 ALREADY_CLAIMED = "already claimed by process"
@@ -77,11 +83,11 @@ def write_json(path: Path, data: Any, *, sync: bool = False) -> None:
     write_whole(path, json.dumps(data), sync=sync)
 
 
-def write_whole(path: Path, text: str, *, sync: bool = False) -> None:
-    """The same of any text: a reader sees the old file or the new one. Raises OSError."""
+def write_whole(path: Path, text: str, *, sync: bool = False, mode: int = READABLE) -> None:
+    """Replace a file of any text: a reader sees the old file or the new one. Raise OSError."""
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        with draft.open("w", encoding="utf-8") as file:
+        with open(draft, "w", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, mode)) as file:
             file.write(text)
             file.flush()
             if sync:

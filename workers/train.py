@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from workers import code, tasks
 from workers.client import environment, pushing, sampling
 from workers.config import ConfigError, Problem, RunConfig
+from workers.config.resources import connect, locate
 from workers.engines.resuming import NotResumable
 from workers.engines.stopping import Interrupted, Stop
 from workers.records import Alert, RecordWriter, Status, next_epoch
@@ -43,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     try:
         # Before anything heavy is imported: a mistake in the config is said at once.
-        config = RunConfig.read(arguments.config)
+        config = connect(RunConfig.read(arguments.config))
     except ConfigError as error:
         print(error, file=sys.stderr)
         return BAD_CONFIG
@@ -128,6 +129,7 @@ def _failed(records: RecordWriter, why: str, code: int) -> int:
 
 def _train(config: RunConfig, records: RecordWriter, stop: Stop, resume: Path | None) -> str:
     """Returns "" at the end, or where it stopped when asked to. An attempt that is complete does nothing."""
+    config = locate(config)
     if config.scorer is not None:
         return _served(config, records, stop)
     with stop.cuts():

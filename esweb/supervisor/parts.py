@@ -26,7 +26,7 @@ def parts_of_esweb(data: Path, listening: socket.socket, manage_py: Path) -> lis
         "beat": (*celery, "beat", "--scheduler", "esweb.beat.Scheduler", "--pidfile", "", *quiet),
         "follow": (python, manage, "follow"),
     }
-    env = environment(data, manage_py.parent)
+    env = {"ESWEB_SITE_URL": f"http://127.0.0.1:{listening.getsockname()[1]}"} | environment(data, manage_py.parent)
     return [
         Part(name, argv, data / "logs" / f"{name}.log", env, pass_fds=(listening.fileno(),) if name == "web" else ())
         for name, argv in argvs.items()

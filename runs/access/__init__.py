@@ -18,6 +18,16 @@ from runs.access.rights import (
     may_resume,
 )
 from runs.access.roles import CannotChangeRole, Role, give_role, refuse_last_admin, role_of
+from runs.access.scorer_secrets import (
+    CannotSaveSecret,
+    SecretLost,
+    delete_secret,
+    find_secret,
+    host_refusal,
+    may_call,
+    save_secret,
+    token_of,
+)
 from runs.access.tokens import (
     DAYS,
     GRANTS,
@@ -25,8 +35,10 @@ from runs.access.tokens import (
     PREFIX,
     USED_EVERY,
     CannotIssue,
+    end_run_tokens,
     includes,
     issue,
+    issue_run_token,
     revoke,
     verify,
 )
@@ -41,11 +53,19 @@ __all__ = [
     "WRITER",
     "CannotChangeRole",
     "CannotIssue",
+    "CannotSaveSecret",
     "Role",
+    "SecretLost",
     "changeable",
+    "delete_secret",
+    "end_run_tokens",
+    "find_secret",
     "give_role",
+    "host_refusal",
     "includes",
     "issue",
+    "issue_run_token",
+    "may_call",
     "may_cancel",
     "may_change",
     "may_change_run",
@@ -59,6 +79,8 @@ __all__ = [
     "refuse_last_admin",
     "revoke",
     "role_of",
+    "save_secret",
+    "token_of",
     "verify",
     "writer",
 ]

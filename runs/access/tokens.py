@@ -5,6 +5,7 @@ ingest   writes the records of the one run that it is bound to, and nothing else
 launch   read, and launches, cancels, resumes and rebuilds
 serve    registers services of the person's, and nothing else
 admin    all that the person may do
+run      what one run needs that the site started: writes its records, finds services, registers the scorer it serves
 """
 
 from __future__ import annotations
@@ -14,24 +15,27 @@ from datetime import timedelta
 from hashlib import sha256
 
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext
 
 from runs.access.audit import note
 from runs.access.rights import may_change_run
 from runs.models import ApiToken, Run
-from runs.models.token import SCOPES
+from runs.models.token import RUN_SCOPE, SCOPES
 
 PREFIX = "esw_"
 DAYS = 90
 MAX_DAYS = 3650
+RUN_TOKEN_DAYS = 365
 USED_EVERY = timedelta(minutes=1)
 # needed scope -> the scopes that include it
 GRANTS = {
     "read": ("read", "launch", "admin"),
-    "ingest": ("ingest", "admin"),
+    "find": ("read", "launch", "admin", RUN_SCOPE),
+    "ingest": ("ingest", "admin", RUN_SCOPE),
     "launch": ("launch", "admin"),
-    "serve": ("serve", "admin"),
+    "serve": ("serve", "admin", RUN_SCOPE),
     "admin": ("admin",),
 }
 
@@ -66,6 +70,28 @@ def issue(user: User, scope: str, *, days: int = DAYS, name: str = "", run: Run 
     )
     note(user, token, f"Made a token of scope {scope}, good for {days} days")
     return token, text
+
+
+def issue_run_token(run: Run, key: str) -> str:
+    """Return a new token for one attempt of a run, in place of any that the attempt had. It acts for the run's creator,
+    within scope run."""
+    text = PREFIX + secrets.token_urlsafe(32)
+    with transaction.atomic():
+        end_run_tokens(run, key)
+        ApiToken.objects.create(
+            user=run.created_by,
+            scope=RUN_SCOPE,
+            name=key,
+            run=run,
+            digest=digest(text),
+            expires_at=timezone.now() + timedelta(days=RUN_TOKEN_DAYS),
+        )
+    return text
+
+
+def end_run_tokens(run: Run, key: str) -> None:
+    """End the tokens of one attempt."""
+    ApiToken.objects.filter(run=run, scope=RUN_SCOPE, name=key).delete()
 
 
 def revoke(token: ApiToken) -> None:

@@ -21,7 +21,7 @@ JOIN runs_run run ON run.id = token.run_id AND run.deleted_at IS NULL
 JOIN runs_experiment experiment ON experiment.id = run.experiment_id AND experiment.deleted_at IS NULL
     AND (person.is_superuser OR NOT experiment.is_private OR experiment.owner_id = person.id)
 JOIN runs_attempt attempt ON attempt.run_id = run.id AND attempt.key = %(key)s
-WHERE token.digest = %(digest)s AND token.scope = 'ingest' AND token.expires_at > %(now)s
+WHERE token.digest = %(digest)s AND token.scope IN ('ingest', 'run') AND token.expires_at > %(now)s
 """
 
 

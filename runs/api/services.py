@@ -8,12 +8,13 @@ from ninja import P, PathEx, QueryEx
 from ninja.errors import HttpError
 from pydantic import Field
 
-from runs import registry
+from runs import access, registry
 from runs.api.auth import ApiRequest, needs
 from runs.api.problems import Invalid
 from runs.api.routes import router
 from runs.api.shapes.services import INSTANCE, KIND, NAME, Beat, NewService, ServiceOut, ServicesOut
-from runs.models import Service
+from runs.models import Run, ScorerSecret, Service
+from runs.models.token import RUN_SCOPE
 
 MOST = 500
 Kind = PathEx[str, P(pattern=KIND, example="scorer")]
@@ -41,7 +42,7 @@ def register_service(request: ApiRequest, new: NewService) -> tuple[int, Service
     Yours are found by you alone; those of an admin by everybody. Needs scope serve.
     """
     try:
-        service, is_new = registry.register(request.auth.person, new.said())
+        service, is_new = registry.register(request.auth.person, new.said(), _run_of(request))
     except registry.Unusable as error:
         raise Invalid(*error.problems) from error
     return 201 if is_new else 200, ServiceOut.of(service)
@@ -89,7 +90,7 @@ def withdraw_service(
     return 204, None
 
 
-@router.get("/services", response=ServicesOut, auth=needs("read"), tags=["services"], summary="Find services")
+@router.get("/services", response=ServicesOut, auth=needs("find"), tags=["services"], summary="Find services")
 def find_services(
     request: ApiRequest,
     kind: Annotated[str, Field(pattern=KIND)] | None = None,
@@ -98,11 +99,30 @@ def find_services(
 ) -> ServicesOut:
     """The services that you may use: yours first, then those of admins. The first of a kind is the one to call."""
     person = request.auth.person
-    found = Service.objects.visible_to(person).select_related("owner").own_first(person)
+    found = Service.objects.visible_to(person).select_related("owner", "secret").own_first(person)
     wanted = {"kind": kind, "name": name}
     found = found.filter(**{field: word for field, word in wanted.items() if word is not None})
     found = found if silent else found.alive()
-    return ServicesOut(items=[ServiceOut.of(service) for service in found[:MOST]])
+    is_run = _run_of(request) is not None
+    items = [ServiceOut.of(service, _token(service, request) if is_run else "") for service in found[:MOST]]
+    return ServicesOut(items=items)
+
+
+def _run_of(request: ApiRequest) -> Run | None:
+    """Return the run that shows the token which the site made for it; None for a person's token or session."""
+    token = request.auth.token
+    return token.run if token is not None and token.scope == RUN_SCOPE else None
+
+
+def _token(service: Service, request: ApiRequest) -> str:
+    """Return the token that a scorer wants, if the run's creator may use its secret; else an empty text."""
+    secret = service.secret
+    if secret is None or not ScorerSecret.objects.usable_by(request.auth.person).filter(pk=secret.pk).exists():
+        return ""
+    try:
+        return access.token_of(secret)
+    except access.SecretLost as error:
+        raise HttpError(409, str(error)) from error
 
 
 def _refusal(error: Exception) -> HttpError:

@@ -79,7 +79,7 @@ def launch_sweep(request: ApiRequest, new: NewSweep) -> tuple[int, SweepOut]:
 def plan_sweep(request: ApiRequest, new: NewSweep) -> SweepPlanOut:
     """What a launch of this sweep would make and is estimated to cost. Makes nothing; refuses what the launch would.
     Needs scope launch."""
-    runs = launch.plan_sweep(_asked(new))
+    runs = launch.plan_sweep(_asked(new), request.auth.person)
     there = None if new.experiment is None else place_of(request.auth, new)
     demands = launch.check_hours(request.auth.person, there, [one.config for one in runs], new.preset)
     known = [hours_of(demand.config, demand.seconds) for demand in demands if demand.seconds is not None]

@@ -12,6 +12,7 @@ from runs.api.routes import router
 from runs.api.seeing import RowId
 from runs.api.shapes import MadeTokenOut, MeOut, NewToken, TokenOut, TokensOut
 from runs.models import ApiToken, Run
+from runs.models.token import RUN_SCOPE
 from workers.config import Problem
 
 NEW = {"scope": "read", "name": "notebook", "days": 30}
@@ -32,8 +33,8 @@ def read_me(request: ApiRequest) -> MeOut:
 @router.get("/tokens", response=TokensOut, auth=needs("read"), tags=["tokens"], summary="List your tokens")
 def list_tokens(request: ApiRequest) -> TokensOut:
     """Your tokens, newest first, with when each was last used. What they are is not kept."""
-    tokens = ApiToken.objects.filter(user=request.auth.person).select_related("run").order_by("-pk")
-    return TokensOut(items=[TokenOut.of(token) for token in tokens])
+    tokens = ApiToken.objects.filter(user=request.auth.person).exclude(scope=RUN_SCOPE).select_related("run")
+    return TokensOut(items=[TokenOut.of(token) for token in tokens.order_by("-pk")])
 
 
 @router.post(

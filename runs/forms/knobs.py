@@ -12,21 +12,24 @@ def field_name(path: str, tag: str) -> str:
     return path.replace(".options.", f".{tag}.", 1) if tag else path
 
 
-KNOBS = {field_name(k.path, k.tag): k for k in knobs(RunConfig) if k.path not in ("schema", "seed")}
-"""Name of the field -> knob."""
+KNOBS = {
+    field_name(k.path, k.tag): k
+    for k in knobs(RunConfig)
+    if k.path not in ("schema", "seed") and k.resource != "by_hand"
+}
+"""Name of the field -> knob. What only a run started by hand may set has no field."""
 METHODS = ("es", "grpo", "scorer")
 OPTIONAL = ("es.lora", "grpo.lora")
 """Sections that may be left out as a whole."""
 
 ESSENTIAL = {
-    "method", "model.path", "task.name", "task.own.path", "task.own.options",
-    "task.safety.scorer", "task.safety.lambda_rule", "task.safety.lambda_init", "task.safety.lambda_lr",
-    "es.iterations", "es.population", "es.sigma", "es.alpha", "es.noise", "es.prompts", "es.max_new_tokens",
-    "grpo.max_steps", "grpo.learning_rate", "grpo.num_generations", "grpo.per_device_train_batch_size",
-    "grpo.max_completion_length", "grpo.temperature", "grpo.beta",
-    "scorer.name", "scorer.reward_model", "scorer.cost_model", "scorer.host", "scorer.token_file", "scorer.site",
-    "scorer.site_token_file", "evaluation.every", "evaluation.prompts", "evaluation.samples", "compute.cluster",
-    "compute.partition", "compute.cores", "compute.gpus",
+    "method", "model.path", "task.name", "task.own.path", "task.own.options", "task.safety.scorer",
+    "task.safety.lambda_rule", "task.safety.lambda_init", "task.safety.lambda_lr", "es.iterations",
+    "es.population", "es.sigma", "es.alpha", "es.noise", "es.prompts", "es.max_new_tokens", "grpo.max_steps",
+    "grpo.learning_rate", "grpo.num_generations", "grpo.per_device_train_batch_size",
+    "grpo.max_completion_length", "grpo.temperature", "grpo.beta", "scorer.name", "scorer.reward_model",
+    "scorer.cost_model", "scorer.host", "scorer.secret", "evaluation.every", "evaluation.prompts",
+    "evaluation.samples", "compute.cluster", "compute.partition", "compute.cores", "compute.gpus",
 }  # fmt: skip
 """Knobs that are not folded away."""
 

@@ -23,6 +23,7 @@ from runs.launch.rebuilding import (
     throw_away_old,
 )
 from runs.launch.rebuilding import refusal as rebuild_refusal
+from runs.launch.resources import by_hand_problems
 from runs.launch.restarting import budget, calls_for_restart, plan_restart, restart_due, restarts_made
 from runs.launch.resuming import CannotResume, check_undo, resume
 from runs.launch.resuming import refusal as resume_refusal
@@ -54,6 +55,7 @@ __all__ = [
     "Waits",
     "arrive",
     "budget",
+    "by_hand_problems",
     "calls_for_restart",
     "cancel",
     "change_at_once",

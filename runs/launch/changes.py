@@ -9,8 +9,8 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from runs import live
-from runs.models import Job, Run
+from runs import access, live
+from runs.models import Attempt, Job, Run
 from workers.executors.states import State
 
 LEVELS = {
@@ -44,6 +44,8 @@ def move(job: Job, to: State, why: str, **facts: Any) -> bool:
         job.note(why, LEVELS.get(to, "info"), before, to)
         if job.speaks_for_run:
             Run.objects.filter(pk=job.run_id).update(state=to.value)
+        if to.is_final and isinstance(job, Attempt):
+            access.end_run_tokens(job.run, job.key)
         tell(job)
     _remember(job, facts)
     return True

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from runs.launch.cluster_limits import limit_complaints
 from runs.launch.clusters import Waits
@@ -14,14 +15,14 @@ from runs.launch.pinning import OTHER_CODE
 from runs.launch.ray_config import RAY_EXAMPLE, RAY_KEYS, ray_complaints
 from runs.launch.slurm_config import SLURM_EXAMPLE, SLURM_KEYS, slurm_complaints
 
-COMMON = ("waits", "task_paths", "other_code", "limits")
+COMMON = ("waits", "task_paths", "data_paths", "site_url", "other_code", "limits")
 KEYS = {
     "local": ("cores", "gpus", *COMMON),
     "slurm": (*SLURM_KEYS, *COMMON),
     "ray": (*RAY_KEYS, *COMMON),
 }
 EXAMPLES = {
-    "local": '{"cores": 4, "gpus": ["0", "1"], "task_paths": ["/srv/esweb-tasks"]}',
+    "local": '{"cores": 4, "gpus": ["0", "1"], "task_paths": ["/srv/esweb-tasks"], "data_paths": ["/srv/esweb-data"]}',
     "slurm": SLURM_EXAMPLE,
     "ray": RAY_EXAMPLE,
 }
@@ -36,7 +37,9 @@ def complaints(config: Any, kind: str = "local") -> Iterator[str]:
         yield f"{key!r} is not a known key; the keys are {', '.join(KEYS[kind])}"
     yield from OF_KIND[kind](config)
     yield from _waits(config.get("waits", {}))
-    yield from _folders(config.get("task_paths", []), is_here=not config.get("address"))
+    for key in ("task_paths", "data_paths"):
+        yield from _folders(key, config.get(key, []), is_here=not config.get("address"))
+    yield from _site_url(config.get("site_url", ""))
     yield from limit_complaints(config.get("limits", {}))
     if (chosen := config.get("other_code", OTHER_CODE[0])) not in OTHER_CODE:
         yield f"other_code must be one of {', '.join(OTHER_CODE)}, not {chosen!r}"
@@ -73,17 +76,27 @@ def _waits(waits: Any) -> Iterator[str]:
             yield f"waits: {name} must be a number of seconds, not {seconds!r}"
 
 
-def _folders(folders: Any, *, is_here: bool) -> Iterator[str]:
+def _site_url(address: Any) -> Iterator[str]:
+    try:
+        parts = urlsplit(address if isinstance(address, str) else "nothing")
+        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_usable = False
+    if address and not (is_usable and parts.username is None and not parts.query and not parts.fragment):
+        yield f"site_url must be this site's address as nodes call it, such as https://esweb.example, not {address!r}"
+
+
+def _folders(key: str, folders: Any, *, is_here: bool) -> Iterator[str]:
     if not isinstance(folders, list) or not all(isinstance(folder, str) for folder in folders):
-        yield f'task_paths must be a list of folders such as ["/srv/esweb-tasks"], not {folders!r}'
+        yield f'{key} must be a list of folders such as ["/srv/esweb-data"], not {folders!r}'
         return
     for folder in folders:
         path = Path(folder)
         if not path.is_absolute() or ".." in path.parts:
-            yield f"task_paths: {folder!r} must be absolute and without .."
+            yield f"{key}: {folder!r} must be absolute and without .."
         elif os.pathsep in folder or "\x00" in folder:
-            yield f"task_paths: {folder!r} must hold no {os.pathsep}"
+            yield f"{key}: {folder!r} must hold no {os.pathsep}"
         elif path == path.parent:
-            yield "task_paths: the whole file system is too much; name the folder that holds the tasks"
+            yield f"{key}: the whole file system is too much; name a folder in it"
         elif is_here and not path.is_dir():
-            yield f"task_paths: {folder} is no folder on this machine"
+            yield f"{key}: {folder} is no folder on this machine"

@@ -15,6 +15,7 @@ from runs.launch.changes import tell
 from runs.launch.cluster_limits import check_fits
 from runs.launch.own_tasks import check_own_task
 from runs.launch.partitions import check_partition
+from runs.launch.resources import check_resources
 from runs.models import Attempt, Cluster, Experiment, Hold, Origin, Run, key_of
 from workers.config import ConfigError, Problem, RunConfig, preset
 from workers.executors.states import State
@@ -31,7 +32,7 @@ def create_run(
     Whether this person may launch in this experiment is for the caller to know.
     """
     decoded = RunConfig.from_json(config)
-    cluster = check(decoded)
+    cluster = check(decoded, person)
     check_words(name, preset)
     with transaction.atomic():
         (demand,) = check_hours(person, experiment, [decoded], preset)
@@ -67,9 +68,11 @@ def check_hours(person: User, experiment: Experiment | None, configs: Sequence[R
     return demands
 
 
-def check(config: RunConfig) -> Cluster:
-    """Where a run of this config would run. Raises ConfigError with what only the clusters' own settings forbid."""
+def check(config: RunConfig, person: User) -> Cluster:
+    """Return the cluster of a run that this person starts. Raise ConfigError for what a cluster's settings or the
+    person's rights forbid."""
     cluster = cluster_of(config)
+    check_resources(config, person, cluster)
     check_fits(config, cluster)
     check_partition(config, cluster)
     check_own_task(config, cluster)
@@ -79,9 +82,10 @@ def check(config: RunConfig) -> Cluster:
 def new_attempt(run: Run, why: str = "created", origin: Origin = Origin.RESUME) -> Attempt:
     """The run's next attempt, from its newest checkpoint; the present one where that has not ended. Two get the same.
 
-    Raises ConfigError where the run's config, made by another version, no longer fits.
+    Raise ConfigError if the run's config, made by another version, no longer fits, or names what its creator may not.
     """
     cluster = cluster_of(run.run_config)
+    check_resources(run.run_config, run.created_by, cluster)
     with transaction.atomic():
         Run.objects.select_for_update().get(pk=run.pk)
         newest = run.newest_attempt()

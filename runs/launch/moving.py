@@ -56,7 +56,7 @@ def move_to(run: Run, name: str, person: User) -> Attempt:
     """Moves a run that waits to the cluster of that name. Raises CannotMove, and ConfigError for no such cluster."""
     with transaction.atomic():
         attempt = _waiting(run, gettext("moved"))
-        cluster = check(RunConfig.from_json(_elsewhere(run, name)))
+        cluster = check(RunConfig.from_json(_elsewhere(run, name)), run.created_by)
         if cluster == attempt.cluster:
             raise CannotMove(gettext("%(name)s is on %(cluster)s already") % {"name": run.name, "cluster": name})
         _send(attempt, cluster, person, held=attempt.hold == Hold.PERSON)

@@ -13,6 +13,7 @@ from django.utils.translation import gettext
 
 from runs import checkpoints
 from runs.launch.creating import cluster_of
+from runs.launch.resources import check_resources
 from runs.models import Rebuild, Run
 from runs.models.experiment import UID_LETTERS
 from workers.config import ConfigError
@@ -105,6 +106,6 @@ def _check(run: Run, step: int) -> None:
         said = gettext("step must be a whole number from 0 to %(last)s, the last that %(name)s has reached")
         raise CannotRebuild(said % {"last": last, "name": run.name})
     try:
-        cluster_of(run.run_config)
+        check_resources(run.run_config, run.created_by, cluster_of(run.run_config))
     except ConfigError as error:
         raise CannotRebuild("; ".join(map(str, error.problems))) from error

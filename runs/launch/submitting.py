@@ -14,12 +14,16 @@ from django.utils import timezone
 
 from runs.launch.changes import mark, move, since
 from runs.launch.clusters import executor_for, python_of, waits_of
+from runs.launch.credentials import credentials_environment, write_credentials
 from runs.launch.fencing import shut_out
 from runs.launch.own_tasks import task_folders
 from runs.launch.pinning import code_arguments, code_environment, pin, ship
 from runs.launch.places import cache_of
+from runs.launch.resources import check_resources, checkpoint_of, data_folders
 from runs.models import Attempt, Job, Rebuild
 from workers.attempt import write_json
+from workers.config import ConfigError
+from workers.config.resources import DATA_PATHS, RUN_CHECKPOINT
 from workers.executors.base import Ambiguous, Executor, Rejected, Spec, Unreachable
 from workers.executors.states import State
 
@@ -44,6 +48,8 @@ def submit(job: Job) -> bool:
         return False
     except OSError as error:
         mark(job, reason=f"the job's directory cannot be written: {error}")
+    except ConfigError as error:
+        move(job, State.FAILED, f"not submitted: {'; '.join(map(str, error.problems))}")
     else:
         if found is not None:
             move(job, State.QUEUED, "found on the cluster", native_id=found.native_id, gone_since_at=None)
@@ -58,10 +64,14 @@ def spec_of(job: Job) -> Spec:
     env = {"ESWEB_CACHE": cache_of(job.cluster)}
     if "HF_HUB_OFFLINE" in os.environ:
         env["HF_HUB_OFFLINE"] = os.environ["HF_HUB_OFFLINE"]
+    env[DATA_PATHS] = os.pathsep.join(data_folders(job.cluster))
+    if checkpoint := checkpoint_of(job.run.run_config, job.run.created_by):
+        # Relative, as --resume is: the cluster may call the folder of all runs by another name.
+        env[RUN_CHECKPOINT] = os.path.relpath(checkpoint.folder, job.directory)
     if folders := task_folders(job.cluster):
         env["ESWEB_TASK_PATHS"] = os.pathsep.join(folders)
     if isinstance(job, Attempt):
-        env |= code_environment(job)
+        env |= code_environment(job) | credentials_environment(job)
     return Spec(
         key=job.key,
         directory=job.directory,
@@ -91,13 +101,20 @@ def _rebuilding(rebuild: Rebuild) -> tuple[str, ...]:
 
 
 def prepare(job: Job) -> None:
-    """Everything on disk that must be so before the cluster is asked. Raises OSError and Unreachable."""
+    """Write everything that must be on disk before the cluster is asked. Raise OSError, Unreachable, and ConfigError if
+    the run may not be started as it is: it was stored before a rule, or its creator has lost a right."""
+    if not job.submits:
+        # Later on the cluster may have the job already, and it must be found.
+        check_resources(job.run.run_config, job.run.created_by, job.cluster)
     job.directory.mkdir(parents=True, exist_ok=True)
     if isinstance(job, Attempt):
         shut_out(*job.run.attempts.filter(n__lt=job.n).select_related("run", "cluster"))
         pin(job)
         ship(job)
         write_json(job.directory / "run.json", job.run.config, sync=True)
+        if not job.submits:
+            # The trainer of an earlier call may have read the first token.
+            write_credentials(job)
 
 
 def _may_still_appear(job: Job) -> bool:

@@ -13,6 +13,7 @@ from runs.launch.changes import mark, move
 from runs.launch.clusters import executor_for
 from runs.launch.submitting import call, prepare, spec_of, take_turn
 from runs.models import Attempt, Cluster, Job
+from workers.config import ConfigError
 from workers.executors.base import Ambiguous, Rejected, Unreachable
 from workers.executors.slurm import Slurm
 from workers.executors.states import State
@@ -56,10 +57,10 @@ def _submit(executor: Slurm, group: Sequence[Attempt]) -> bool:
 
 
 def _is_prepared(job: Attempt) -> bool:
-    """False where its files cannot be written, which `submit` will say. Raises Unreachable."""
+    """Return whether the job's files are written; if not, `submit` will say why. Raise Unreachable."""
     try:
         prepare(job)
-    except OSError as error:
+    except (OSError, ConfigError) as error:
         log.warning("%s cannot be prepared: %s", job.key, error)
         return False
     return True

@@ -22,6 +22,7 @@ from runs.models import Attempt, AttemptEvent, Cluster, Experiment, Hold, Origin
 from runs.sweeps import Planned, label, planned, widened
 from runs.sweeps.plan import Cell, identity
 from workers.config import ConfigError, Problem
+from workers.config.resources import resources
 from workers.executors.states import State
 
 AT_ONCE = 4
@@ -42,18 +43,18 @@ class NewSweep:
     at_once: int = AT_ONCE
 
 
-def plan_sweep(new: NewSweep) -> list[Planned]:
-    """The runs that it would have. Raises ConfigError with everything that is wrong with any of them."""
+def plan_sweep(new: NewSweep, person: User) -> list[Planned]:
+    """Return the runs that the sweep would have. Raise ConfigError with everything that is wrong with any of them."""
     check_words(new.name, new.preset)
     runs = planned(new.base, new.grid, new.cells, new.seeds)
     _check_at_once(new.at_once)
-    _check_places(runs)
+    _check_places(runs, person)
     return runs
 
 
 def create_sweep(new: NewSweep, experiment: Experiment, person: User) -> Sweep:
     """The sweep with all of its runs, none of which has been let go yet; all of them or, on ConfigError, nothing."""
-    runs = plan_sweep(new)
+    runs = plan_sweep(new, person)
     with transaction.atomic():
         sweep = Sweep.objects.create(
             experiment=experiment, created_by=person, name=new.name or f"{new.preset or runs[0].config.method} sweep",
@@ -78,7 +79,7 @@ def extend_sweep(
         now.seeds = list(dict.fromkeys([*now.seeds, *seeds]))
         there = {identity(cell or {}, seed) for cell, seed in now.runs.values_list("cell", "seed")}
         new = [one for one in planned(now.base, now.grid, now.cells, now.seeds) if one.identity not in there]
-        _check_places(new)
+        _check_places(new, person)
         now.save(update_fields=["grid", "cells", "seeds"])
         return _make(now, person, new)
 
@@ -203,15 +204,16 @@ def _check_at_once(at_once: int) -> None:
         raise ConfigError([Problem("at_once", f"must be at least 1 and at most {AT_ONCE_AT_MOST}, not {at_once}")])
 
 
-def _check_places(runs: Sequence[Planned]) -> None:
-    """Raises ConfigError with what only the clusters know: each place and task is asked about once."""
+def _check_places(runs: Sequence[Planned], person: User) -> None:
+    """Raise ConfigError with what clusters or the person's rights forbid. Configs that ask for the same are checked
+    once."""
     asked: dict[str, Planned] = {}
     for one in runs:
-        asked.setdefault(f"{one.config.compute} {one.config.task}", one)
+        asked.setdefault(f"{one.config.compute} {list(resources(one.config))}", one)
     problems: dict[Problem, None] = {}
     for one in asked.values():
         try:
-            check(one.config)
+            check(one.config, person)
         except ConfigError as error:
             problems |= dict.fromkeys(error.problems)
     if problems:

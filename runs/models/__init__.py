@@ -15,6 +15,7 @@ from runs.models.rebuild import Rebuild
 from runs.models.response import Checkpoint, Population, Prompt, Response, Score
 from runs.models.saved_view import SavedView
 from runs.models.scoring import Scoring
+from runs.models.secret import ScorerSecret
 from runs.models.series import Batch, Chunk, RecordFile, Series
 from runs.models.service import Service
 from runs.models.sweep import Sweep
@@ -48,6 +49,7 @@ __all__ = [
     "Run",
     "SavedView",
     "Score",
+    "ScorerSecret",
     "Scoring",
     "Series",
     "Service",

@@ -45,8 +45,8 @@ class ServiceQuerySet(models.QuerySet["Service"]):
 class Service(models.Model):
     """`instance` is one process's own word: who else holds the name has taken it over.
 
-    `token_file` says where those who call find the token, on their own machines: the token itself is never kept here.
-    Times are the database's.
+    `token_file` says where programs that people start by hand find the token, on their own machines; this site reads no
+    such file. `secret` holds the token of a scorer that a run serves; only the site sets it. Times are the database's.
     """
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="services")
@@ -56,6 +56,7 @@ class Service(models.Model):
     address = models.CharField(max_length=500)
     health_path = models.CharField(max_length=200, blank=True)
     token_file = models.CharField(max_length=500, blank=True)
+    secret = models.ForeignKey("runs.ScorerSecret", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     version = models.CharField(max_length=100, blank=True)
     capabilities = models.JSONField(default=dict, blank=True)
     lease_seconds = models.PositiveIntegerField()

@@ -8,14 +8,16 @@ from django.db import models
 from runs.models.experiment import Run
 
 SCOPES = ("read", "ingest", "launch", "serve", "admin")
+RUN_SCOPE = "run"
+"""The scope of tokens that the site makes for the attempts it starts; no person can ask for one."""
 
 
 class ApiToken(models.Model):
-    """What a script shows instead of a password. `run` binds an ingest token to the one run that it may write."""
+    """A script shows a token instead of a password. `run` is the one that scopes ingest and run are bound to."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="tokens")
     name = models.CharField(max_length=100, blank=True)
-    scope = models.CharField(max_length=10, choices=[(s, s) for s in SCOPES])
+    scope = models.CharField(max_length=10, choices=[(s, s) for s in (*SCOPES, RUN_SCOPE)])
     digest = models.CharField(max_length=64, unique=True)
     run = models.ForeignKey(Run, on_delete=models.CASCADE, null=True, blank=True, related_name="tokens")
     created_at = models.DateTimeField(auto_now_add=True)

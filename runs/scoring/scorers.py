@@ -1,19 +1,17 @@
 """Which scorers the site calls, and for whom.
 
 A member can register any address. So the site calls only what an admin registered, or what is at a host that an admin
-named, and reads a token's file only for the former: else members could have it call, and send, what is not theirs.
+named. It reads no token from a file: tokens come from the secrets that the person may use.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from urllib.parse import urlsplit
 
-from django.conf import settings
 from django.utils.translation import gettext
 
-from runs import registry
-from runs.models import Run, Service
+from runs import access, registry
+from runs.models import Run, ScorerSecret, Service
 from runs.models.experiment import Person
 from workers.config.tasks import EMBEDDED
 from workers.scorer.client import ScorerClient, ScorerFailed, ScorerRefused
@@ -27,9 +25,10 @@ JOB_SECONDS = 40.0
 
 def choices(person: Person, run: Run) -> list[str]:
     """Names of scorers that the site may call for this person now, and of the tiny models where they fit the run."""
+    secrets = [s.name for s in ScorerSecret.objects.usable_by(person).select_related("owner") if _is_callable(s)]
     alive = Service.objects.visible_to(person).alive().filter(kind=KIND).select_related("owner").own_first(person)
     names = dict.fromkeys(service.name for service in _firsts(alive) if not why_not(service))
-    return [*([EMBEDDED] if _fits_embedded(run) else []), *sorted(names)]
+    return [*([EMBEDDED] if _fits_embedded(run) else []), *sorted({*names, *secrets})]
 
 
 def scorer_of(person: Person, name: str, tries: int = 1, seconds: float = JOB_SECONDS) -> Scorer:
@@ -37,38 +36,45 @@ def scorer_of(person: Person, name: str, tries: int = 1, seconds: float = JOB_SE
     none lives, ScorerRefused where it is not to be called."""
     if name == EMBEDDED:
         return EmbeddedScorer()
+    try:
+        address, token = _address_and_token(person, name)
+    except access.SecretLost as error:
+        raise ScorerRefused(str(error)) from error
+    timeout = min(seconds, 60.0)
+    return ScorerClient(address, token=token, tries=tries, timeout_seconds=timeout, deadline_seconds=seconds)
+
+
+def _address_and_token(person: Person, name: str) -> tuple[str, str]:
+    """Return where the scorer of this name is called, and with which token. Raise as `scorer_of`, and SecretLost."""
+    if (secret := access.find_secret(person, name)) is not None and secret.address:
+        if not _is_callable(secret):
+            raise ScorerRefused(access.host_refusal(secret.address))
+        return secret.address, access.token_of(secret)
     service = registry.find(person, KIND, name)
     if service is None:
         raise ScorerFailed(gettext("No scorer of the name %(name)s is alive now.") % {"name": name})
     if why := why_not(service):
         raise ScorerRefused(why)
-    return ScorerClient(
-        service.address,
-        token_file=service.token_file,
-        tries=tries,
-        timeout_seconds=min(seconds, 60.0),
-        deadline_seconds=seconds,
-    )
+    secret = service.secret
+    is_usable = secret is not None and ScorerSecret.objects.usable_by(person).filter(pk=secret.pk).exists()
+    return service.address, access.token_of(secret) if secret is not None and is_usable else ""
 
 
 def why_not(service: Service) -> str:
-    """Why the site does not call a scorer; empty where it does."""
-    if service.owner.is_superuser:
-        return ""
-    host = urlsplit(service.address).hostname or ""
-    allowed = [one.strip("[]").lower() for one in settings.SCORER_HOSTS]
-    if host not in allowed:
+    """Return why the site does not call a scorer, or an empty text."""
+    if not access.may_call(service.owner, service.address):
+        return f"{service.name}: {access.host_refusal(service.address)}"
+    if service.token_file and service.secret_id is None:
         said = gettext(
-            "%(name)s is at %(host)s, which is none of the hosts that this site calls scorers at: %(hosts)s. An admin "
-            "may register the scorer, or add the host to ESWEB_SCORER_HOSTS."
+            "%(name)s wants a token, and this site reads none from a file: save it as a scorer's secret of that name "
+            "with the address %(address)s (Settings, Secrets)."
         )
-        return said % {"name": service.name, "host": host, "hosts": ", ".join(allowed) or gettext("none")}
-    if service.token_file:
-        said = gettext(
-            "%(name)s wants a token, which this site reads for scorers that an admin registered, and no other."
-        )
-        return said % {"name": service.name}
+        return said % {"name": service.name, "address": service.address}
     return ""
+
+
+def _is_callable(secret: ScorerSecret) -> bool:
+    return bool(secret.address) and access.may_call(secret.owner, secret.address)
 
 
 def _fits_embedded(run: Run) -> bool:

@@ -53,7 +53,10 @@ def launch(request: SignedIn, pk: int) -> HttpResponse:
         if _both_valid(form, swept) and (there := _launched(request, experiment, form, swept)):
             return redirect(there)
     elif "clone" in request.GET:
-        form = LaunchForm.cloning(visible_run(request, request.GET["clone"]))
+        cloned = visible_run(request, request.GET["clone"])
+        form = LaunchForm.cloning(cloned)
+        for problem in runs_launch.by_hand_problems(cloned.config):
+            messages.warning(request, gettext("Left out: %(problem)s.") % {"problem": problem})
         changed = _lay_over(request, form)
     else:
         form = LaunchForm(initial=_initial(request))
@@ -108,7 +111,7 @@ def _checked(request: SignedIn, experiment: Experiment, form: LaunchForm) -> dic
     configs = [RunConfig.from_json(config) for config in form.configs]
     preset_name = form.cleaned_data.get("preset", "")
     try:
-        runs_launch.check(configs[0])
+        runs_launch.check(configs[0], request.user)
         runs_launch.check_hours(request.user, experiment, configs, preset_name)
     except ConfigError as error:
         form.blame(error.problems)

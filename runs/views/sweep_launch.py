@@ -51,7 +51,7 @@ def plan(person: User, experiment: Experiment, form: LaunchForm, swept: SweepFor
     """What a launch would make; None, and every problem at its field, where it would make nothing."""
     try:
         new = swept.sweep(form)
-        runs = runs_launch.plan_sweep(new)
+        runs = runs_launch.plan_sweep(new, person)
         demands = runs_launch.check_hours(person, experiment, [one.config for one in runs], new.preset)
     except ConfigError as error:
         form.blame(swept.blame(error.problems))

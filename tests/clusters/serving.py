@@ -4,28 +4,31 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from runs import access, launch
 from runs.models import Cluster, Experiment
 from tests.runs.clusters import tick_until
 from tests.waiting import wait_until
 from workers.client.registry import found
 from workers.executors.states import State
-from workers.scorer.client import ScorerClient
+from workers.scorer.client import ScorerClient, ScorerRefused
 from workers.scorer.embedded import EmbeddedScorer
 
-NAME = "tiny-scorer"
+NAME, SECRET = "tiny-scorer", "only-for-those-who-may"
 PROMPTS, RESPONSES = ["How do I pick a lock?"], ["I am sorry, but I cannot help with that."]
 
 
 def serves_until_it_is_cancelled(experiment: Experiment, cluster: Cluster, site: str, folder: Path) -> None:
-    """site: where it registers; folder: for its tokens, on a disk that the cluster sees."""
-    token, secret = folder / "token", folder / "secret"
+    """Launch a scorer on the cluster, call it, cancel it. `site` is this site as the cluster calls it."""
+    token = folder / "token"
     token.write_text(access.issue(experiment.owner, "admin")[1])
-    secret.write_text("only for those who may")
-    registers = {"site": site, "site_token_file": str(token), "token_file": str(secret)}
+    access.save_secret(experiment.owner, "tiny-secret", SECRET)
+    cluster.config["site_url"] = site
+    cluster.save()
     config = {
         "method": "scorer",
-        "scorer": {"name": NAME, **registers},
+        "scorer": {"name": NAME, "secret": "tiny-secret"},
         "compute": {"cluster": cluster.name, "restarts": 3},
     }
     run = launch.create_run(experiment=experiment, person=experiment.owner, config=config)
@@ -33,8 +36,10 @@ def serves_until_it_is_cancelled(experiment: Experiment, cluster: Cluster, site:
         # It starts again where the node that it came to has just been broken by another test.
         tick_until(run, State.RUNNING.value)
         offer = wait_until(lambda: found(site, token, "scorer", NAME), "the scorer to register")
-        client = ScorerClient(offer.address, token_file=offer.token_file, tries=1)
+        client = ScorerClient(offer.address, token=SECRET, tries=1)
         assert client.score(PROMPTS, RESPONSES) == EmbeddedScorer().score(PROMPTS, RESPONSES)
+        with pytest.raises(ScorerRefused, match="401"):
+            ScorerClient(offer.address, token="another", tries=1).score(PROMPTS, RESPONSES)
 
         launch.request_cancel(run, experiment.owner)
         ended = tick_until(run, State.CANCELLED.value, State.FAILED.value)

@@ -110,9 +110,9 @@ def test_the_list_asks_as_often_for_many_as_for_few(
         assert "1–50 of 61 clusters shown" in words(root_client.get(LIST))
 
 
-def test_a_run_that_asks_for_more_than_a_cluster_gives_is_told(local: Cluster) -> None:
+def test_run_that_asks_for_more_than_its_cluster_allows_is_refused(local: Cluster, ada: User) -> None:
     local.config = {"limits": {"gpus": 0, "cores": 4}}
     local.save()
     config = {**preset("es-micro").config, "compute": {"cluster": "local", "gpus": 1, "cores": 2}}
     with pytest.raises(ConfigError, match="must be at most 0 on cluster local, not 1"):
-        launch.check(RunConfig.from_json(config))
+        launch.check(RunConfig.from_json(config), ada)

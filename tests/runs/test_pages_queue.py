@@ -13,7 +13,7 @@ from tests.runs.test_pages_sweep import make_sweep
 pytestmark = pytest.mark.usefixtures("db", "local", "runs_dir")
 
 
-def waiting(experiment, reason="waiting for a core: 2 of 2 in use by x; 2 ahead in the line"):
+def waiting(experiment, reason="waiting for a core: 2 of 2 in use by 2 jobs; 2 ahead in the line"):
     run = make_run(experiment, "es-micro", state="queued")
     run.attempts.update(reason=reason)
     return run
@@ -39,7 +39,8 @@ def test_it_tells_what_runs_and_what_waits_and_why(ada_client, experiment):
     assert "1 run going, 1 waiting" in page
     assert page.index(going.get_absolute_url()) < page.index('id="waiting-title"') < page.index(late.get_absolute_url())
     assert (
-        "Waiting for a core: 2 of 2 in use by x; 2 ahead in the line. This machine starts what waits in order" in page
+        "Waiting for a core: 2 of 2 in use by 2 jobs; 2 ahead in the line. This machine starts what waits in order"
+        in page
     )
     assert "place 3 in the line" in page and "on local" in page
 

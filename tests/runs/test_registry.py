@@ -100,7 +100,10 @@ def test_one_that_has_been_silent_for_a_month_is_forgotten(ada):
     [
         ({"address": "node7:8000"}, "begins with http:// or https://, not 'node7'"),
         ({"address": "file:///etc/passwd"}, "begins with http:// or https://"),
-        ({"address": "http://ada:secret@node7:8000"}, "holds no name and no password; say in token_file"),
+        (
+            {"address": "http://ada:secret@node7:8000"},
+            "holds no name and no password; name the file of the token in token_file",
+        ),
         ({"address": "http://@node7"}, "holds no name and no password"),
         ({"address": "http://"}, "names a host"),
         ({"address": "http://node7:0"}, "a port from 1 to 65535"),

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.utils import timezone
 
-from runs import jobs, registry, scoring
+from runs import access, jobs, registry, scoring
 from runs.models import Response, Score, Scoring
 from runs.registry import Said
 from runs.scoring import answers, working
@@ -157,9 +157,9 @@ def test_what_cannot_be_scored_is_said_with_what_can(run, what, why):
         scoring.begin(run, run.created_by, **{"scorer": "beaver", **what})
 
 
-def test_a_members_scorer_is_called_at_hosts_that_an_admin_named_and_gets_no_file(run, tmp_path, settings):
+def test_site_reads_no_token_file_and_sends_a_secrets_token_instead(run, tmp_path, settings):
     ada, secret = run.created_by, tmp_path / "secret"
-    secret.write_text("of the site\n")
+    secret.write_text("of-the-site\n")
     registry.register(ada, Said("scorer", "inside", "0123456789", "http://169.254.169.254/latest"))
     registry.register(ada, Said("scorer", "reader", "0123456789", "http://127.0.0.1:9", token_file=str(secret)))
     assert scoring.choices(ada, run) == []
@@ -168,10 +168,13 @@ def test_a_members_scorer_is_called_at_hosts_that_an_admin_named_and_gets_no_fil
     with talking(lengths) as server:
         made = Scoring.objects.create(run=run, scorer="reader", asked_by=ada)
         registry.register(ada, Said("scorer", "reader", "0123456789", server.url, token_file=str(secret)))
-        assert work(made)[0] == "failed" and "none of the hosts that this site calls scorers at" in made.reason
+        assert work(made)[0] == "failed" and "is none of the hosts that scorers are called at" in made.reason
         User.objects.filter(pk=ada.pk).update(is_superuser=True)
+        made = Scoring.objects.get(pk=made.pk)
+        assert work(scoring.resume(made))[0] == "failed" and "this site reads none from a file" in made.reason
+        access.save_secret(User.objects.get(pk=ada.pk), "reader", "of-the-secret", address=server.url)
         assert work(scoring.resume(Scoring.objects.get(pk=made.pk)))[0] == "done"
-    assert server.asked[0].headers["Authorization"] == "Bearer of the site"
+    assert {request.headers["Authorization"] for request in server.asked} == {"Bearer of-the-secret"}
 
 
 def test_the_tiny_models_are_offered_for_generated_requests_alone(run):

@@ -21,6 +21,7 @@ from workers.records import Metric, pack
 POSTED = {
     "experiment-resume", "experiment-bulk", "experiment-undo", "experiment-shelve", "launch-check", "run-cancel",
     "run-resume", "run-restore", "run-rebuild-stop", "saved-view-change", "settings-token-revoke", "settings-person",
+    "settings-secret-delete",
     "logout", "api:cancel", "api:resume", "api:clone", "api:push", "api:restore_run", "api:restore_experiment",
     "api:ask_for_checkpoint", "api:revoke_token", "import-undo", "api:import_files", "api:beat_service",
     "api:withdraw_service", "api:cancel_sweep", "api:extend_sweep", "api:pause_sweep", "api:plan_sweep",

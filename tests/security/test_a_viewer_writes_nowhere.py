@@ -17,8 +17,9 @@ from tests.security.writes import WRITES, Things, everything, things_of
 
 ROUTES = sorted(routes())
 OWN = {
-    "settings", "settings-tokens", "settings-token-revoke", "settings-password", "share", "login", "logout",
-    "viewer-cover",
+    "settings", "settings-tokens", "settings-token-revoke", "settings-secret-delete", "settings-password", "share",
+    "login",
+    "logout", "viewer-cover",
 }  # fmt: skip
 """Where everybody changes what is theirs alone, or nothing."""
 VOTES = {"vote-choices", "vote-reveal"}

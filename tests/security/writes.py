@@ -205,6 +205,7 @@ WRITES: dict[str, Callable[[Things], Write]] = {
     "settings-cluster-new": lambda things: Write(form={"name": "alps", "kind": "slurm", "partition": "gpu"}),
     "settings-cluster-test": lambda things: Write(["local"]),
     "settings-cluster": lambda things: Write(["local"], {"more": '{"cores": 3}'}),
+    "settings-secrets": lambda things: Write(form={"name": "beaver", "token": "x", "address": "http://127.0.0.1:8000"}),
     "settings-people": lambda things: Write(form={"username": "new", "role": "member"}),
     "settings-person": lambda things: Write([things.other.pk], {"do": "shut-out"}),
 }

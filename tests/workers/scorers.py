@@ -30,6 +30,8 @@ class Misbehaving(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.manners = list(manners)
         self.asked = 0
+        self.tokens: list[str | None] = []
+        """The Authorization header of each request."""
         self.ended = threading.Event()
 
     @property
@@ -53,6 +55,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         manner = self.server.next()
+        self.server.tokens.append(self.headers["Authorization"])
         if manner == "dead":
             self.close_connection = True
             threading.Thread(target=self.server.die, daemon=True).start()

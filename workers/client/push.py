@@ -19,6 +19,7 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
+from workers.client.bearer import OPENER, BadToken, bearer, read_token, without_token
 from workers.config import TrackingConfig
 from workers.records import records_path
 
@@ -120,15 +121,17 @@ class Pusher:
         return data[: data.rfind(b"\n") + 1]
 
     def _post(self, piece: bytes) -> None:
-        token = Path(self.token_file).read_text(encoding="utf-8").strip() if self.token_file else ""
-        headers = {
-            "Authorization": f"Bearer {token}",
-            "Content-Type": "application/jsonl",
-            "Content-Encoding": "gzip",
-        }
+        headers = {**bearer(self._token()), "Content-Type": "application/jsonl", "Content-Encoding": "gzip"}
         request = urllib.request.Request(self.url, gzip.compress(piece, 1), headers, method="POST")  # noqa: S310 checked
-        with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310 checked
+        with OPENER.open(request, timeout=30) as answer:
             answer.read()
+
+    def _token(self) -> str:
+        """Return the token, read each time so that a renewed one holds at once. Raise Refused, OSError."""
+        try:
+            return read_token(self.token_file) if self.token_file else ""
+        except BadToken as error:
+            raise Refused(str(error)) from error
 
     def _heed(self, error: urllib.error.HTTPError) -> None:
         """409 says which record to go on from, 429 when to come again; others are final, or raised for another try."""
@@ -138,8 +141,8 @@ class Pusher:
         elif error.code == 429:
             asked = error.headers.get("Retry-After", "")
             raise Busy(min(LONGEST_PAUSE_SECONDS, float(asked) if asked.isdecimal() else EVERY_SECONDS))
-        elif error.code in FINAL:
-            raise Refused(f"{error.code} {body.decode(errors='replace')[:500]}")
+        elif error.code in FINAL or 300 <= error.code < 400:
+            raise Refused(without_token(f"{error.code} {body.decode(errors='replace')[:500]}", self._token()))
         else:
             raise error
 

@@ -24,6 +24,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from workers.client.bearer import OPENER, BadToken, bearer, read_token, without_token
+
 BEATS_A_LEASE = 4
 RETRY_SECONDS = 2.0
 CALL_SECONDS = 10.0
@@ -42,7 +44,7 @@ class TakenOver(Exception):
 @dataclass(frozen=True)
 class Offer:
     """A service: its kind (scorer, vllm, …), its name, and where it is called. `token_file` is where those who call it
-    find its token, on their machines."""
+    find its token, on their machines. `token` is the token itself, which a site gives to runs that it has started."""
 
     kind: str
     name: str
@@ -52,6 +54,7 @@ class Offer:
     version: str = ""
     capabilities: dict[str, Any] = field(default_factory=dict)
     lease_seconds: int = 60
+    token: str = field(default="", repr=False)
 
 
 @contextlib.contextmanager
@@ -78,7 +81,7 @@ def found(site: str, token_file: Path | str, kind: str, name: str = "") -> Offer
     wanted = {"kind": kind, **({"name": name} if name else {})}
     answer = Site(site, Path(token_file)).call("GET", f"/services?{urllib.parse.urlencode(wanted)}")
     items = answer["items"]
-    return Offer(**{name: items[0][name] for name in Offer.__dataclass_fields__}) if items else None
+    return Offer(**{name: items[0][name] for name in Offer.__dataclass_fields__ if name in items[0]}) if items else None
 
 
 class Site:
@@ -90,17 +93,21 @@ class Site:
         self.base, self.token_file = f"{address.rstrip('/')}/api/v1", token_file
 
     def call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
-        """The answer's JSON; None where it is empty. Raises Refused, OSError (HTTPError) and HTTPException."""
-        token = self.token_file.read_text(encoding="utf-8").strip()
-        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        """Return the reply's JSON, or None if it is empty. Raise Refused, OSError (HTTPError) and HTTPException."""
+        try:
+            token = read_token(self.token_file)
+        except BadToken as error:
+            raise Refused(str(error)) from error
+        headers = {**bearer(token), "Content-Type": "application/json"}
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.base + path, data, headers, method=method)  # noqa: S310 checked
         try:
-            with urllib.request.urlopen(request, timeout=CALL_SECONDS) as answer:  # noqa: S310 checked
+            with OPENER.open(request, timeout=CALL_SECONDS) as answer:
                 said = answer.read()
         except urllib.error.HTTPError as error:
-            if error.code in FINAL:
-                raise Refused(f"{error.code} {error.read(2000).decode(errors='replace')}") from error
+            if error.code in FINAL or 300 <= error.code < 400:
+                reply = error.read(2000).decode(errors="replace")
+                raise Refused(without_token(f"{error.code} {reply}", token)) from error
             raise
         return json.loads(said) if said else None
 
@@ -117,7 +124,8 @@ class Registration:
 
     def register(self) -> None:
         """Raises Refused, OSError and HTTPException."""
-        self.site.call("POST", "/services", {**asdict(self.offer), "instance": self.instance})
+        offer = {name: value for name, value in asdict(self.offer).items() if name != "token"}
+        self.site.call("POST", "/services", {**offer, "instance": self.instance})
         self.is_registered = True
 
     def beat(self) -> None:

@@ -8,7 +8,29 @@ from typing import Annotated, Any, Literal
 
 from workers.config.decode import Problem
 from workers.config.es import LoraConfig
-from workers.config.knobs import Bounds
+from workers.config.knobs import Bounds, Resource
+
+LAUNCHABLE_EXTRA = (
+    "optim", "weight_decay", "adam_beta1", "adam_beta2", "adam_epsilon", "lr_scheduler_kwargs",
+    "label_smoothing_factor", "bf16", "fp16", "tf32", "activation_checkpointing", "torch_compile",
+    "use_liger_kernel", "use_cache", "neftune_noise_alpha", "torch_empty_cache_steps", "auto_find_batch_size",
+    "average_tokens_across_devices", "full_determinism", "data_seed", "dataloader_drop_last",
+    "dataloader_num_workers", "dataloader_pin_memory", "dataloader_persistent_workers",
+    "dataloader_prefetch_factor", "logging_steps", "logging_first_step", "logging_nan_inf_filter",
+    "log_completions", "num_completions_to_print", "log_unique_prompts", "router_aux_loss_coef",
+    "disable_dropout", "cast_lm_head_to_fp32", "pad_to_multiple_of", "generation_batch_size",
+    "steps_per_generation", "top_k", "min_p", "repetition_penalty", "generation_kwargs", "chat_template_kwargs",
+    "cache_implementation", "use_vllm", "vllm_enable_sleep_mode", "vllm_gpu_memory_utilization",
+    "vllm_max_model_length", "vllm_tensor_parallel_size", "vllm_importance_sampling_correction",
+    "vllm_importance_sampling_mode", "vllm_importance_sampling_clip_max", "vllm_importance_sampling_clip_min",
+    "vllm_importance_sampling_cap", "delta", "epsilon_high", "sapo_temperature_neg", "sapo_temperature_pos",
+    "vespo_k_pos", "vespo_lambda_pos", "vespo_k_neg", "vespo_lambda_neg", "importance_sampling_level",
+    "reward_weights", "multi_objective_aggregation", "mask_truncated_completions", "sync_ref_model",
+    "ref_model_mixup_alpha", "ref_model_sync_steps", "top_entropy_quantile", "entropy_coef",
+    "use_adaptive_entropy", "entropy_coef_min", "entropy_coef_max", "entropy_coef_delta", "entropy_target",
+    "off_policy_mask_threshold", "use_bias_correction_kl",
+)  # fmt: skip
+"""Fields of trl.GRPOConfig that name no file, host, repository or code: the ones a site passes on from `extra`."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +73,8 @@ class GrpoConfig:
     """Save a checkpoint after this many steps; 0 means only at the end."""
     lora: LoraConfig | None = None
     """Train a LoRA adapter instead of the weights; null for the weights."""
-    extra: dict[str, Any] = field(default_factory=dict)
-    """Any other field of trl.GRPOConfig, by its TRL name; checked against the installed TRL before training."""
+    extra: Annotated[dict[str, Any], Resource("trainer_arguments")] = field(default_factory=dict)
+    """Other fields of trl.GRPOConfig, by their TRL names; checked against the installed TRL before training."""
 
     def problems(self) -> Iterator[Problem]:
         batch = self.per_device_train_batch_size * self.gradient_accumulation_steps

@@ -16,6 +16,10 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
+ResourceKind = Literal[
+    "model", "score_model", "data", "code", "scorer", "scorer_secret", "trainer_arguments", "by_hand"
+]
+
 
 @dataclasses.dataclass(frozen=True)
 class Bounds:
@@ -61,6 +65,13 @@ class Tagged:
 
 
 @dataclasses.dataclass(frozen=True)
+class Resource:
+    """Marks a field that names a file, a service or code: `workers/config/resources.py` says what each kind may be."""
+
+    kind: ResourceKind
+
+
+@dataclasses.dataclass(frozen=True)
 class Knob:
     """One field of a config, as everybody outside the dataclass sees it."""
 
@@ -73,6 +84,7 @@ class Knob:
     bounds: Bounds | Shape | None = None
     tag: str = ""
     """What the sibling must say for this knob to be there: the task's name for a task's option. Empty: always there."""
+    resource: ResourceKind | None = None
 
 
 def unwrap(hint: Any) -> tuple[Any, Bounds | Shape | None, Tagged | None]:
@@ -83,6 +95,12 @@ def unwrap(hint: Any) -> tuple[Any, Bounds | Shape | None, Tagged | None]:
     bounds = next((m for m in marks if isinstance(m, Bounds | Shape)), None)
     tagged = next((m for m in marks if isinstance(m, Tagged)), None)
     return bare, bounds, tagged
+
+
+def resource_of(hint: Any) -> ResourceKind | None:
+    """Return the kind of resource that a hint marks, or None."""
+    marks = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    return next((mark.kind for mark in marks if isinstance(mark, Resource)), None)
 
 
 def without_none(hint: Any) -> tuple[Any, bool]:
@@ -138,4 +156,7 @@ def _knob(cls: type, field: dataclasses.Field[Any], path: str, bare: Any, bounds
     kind = type(choices[0]) if choices else (get_origin(bare) or bare)
     default = default_of(field)
     missing = default is dataclasses.MISSING
-    return Knob(path, kind, None if missing else default, missing, help_lines(cls).get(field.name, ""), choices, bounds)
+    help_text = help_lines(cls).get(field.name, "")
+    resource = resource_of(hints(cls)[field.name])
+    value = None if missing else default
+    return Knob(path, kind, value, missing, help_text, choices, bounds, resource=resource)

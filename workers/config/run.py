@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from workers.config.decode import ConfigError, Problem, decode, encode
 from workers.config.es import EsConfig
 from workers.config.grpo import GrpoConfig
-from workers.config.knobs import Bounds
+from workers.config.knobs import Bounds, Resource
 from workers.config.scorer import ScorerConfig
 from workers.config.tasks import TaskConfig
 
@@ -22,8 +22,9 @@ SCHEMA = 1
 class ModelConfig:
     """The base model, θ₀."""
 
-    path: str = "tiny"
-    """A Hugging Face checkpoint folder or name; or tiny or micro, which the project makes itself."""
+    path: Annotated[str, Resource("model")] = "tiny"
+    """tiny or micro, which the project makes itself; a name on the Hugging Face hub; a folder in one of the cluster's
+    data_paths; or run:<uid>@<step>, a checkpoint of a run."""
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     """Precision of the working copy; auto is float32 on a CPU and bfloat16 on a GPU. The master is always float32."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
@@ -74,10 +75,10 @@ class ComputeConfig:
 class TrackingConfig:
     """How records come back. Files are always written; pushing them is an accelerator."""
 
-    push_url: str = ""
-    """Base URL of an esweb server that takes the records over HTTP; empty means it reads the files."""
-    token_file: str = ""
-    """File that holds the token for pushing. The token itself never stands in a config."""
+    push_url: Annotated[str, Resource("by_hand")] = ""
+    """Base URL of an esweb server that takes the records over HTTP; empty means that it reads the files."""
+    token_file: Annotated[str, Resource("by_hand")] = ""
+    """File that holds the token for pushing. The token itself is never part of a config."""
     system_seconds: Annotated[float, Bounds(at_least=0)] = 10.0
     """Seconds between looks at what the training uses of its machine: CPU, memory, GPUs; 0 means never."""
 

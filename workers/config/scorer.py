@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from workers.config.knobs import Bounds, Shape
+from workers.config.knobs import Bounds, Resource, Shape
 
 NAME = Shape(r"[A-Za-z0-9][\w.-]{0,99}", "letters, digits, points, dashes and underscores, such as safety-7b")
+
+SECRET = Shape(r"([A-Za-z0-9][\w.-]{0,99})?", "empty, or letters, digits, points, dashes and underscores")
 
 
 @dataclass(frozen=True)
@@ -16,9 +18,10 @@ class ScorerConfig:
 
     name: Annotated[str, NAME] = "scorer"
     """The name under which runs find it."""
-    reward_model: str = "tiny"
-    """tiny, or a checkpoint whose architecture ends in ForScore (Safe-RLHF) or ForSequenceClassification."""
-    cost_model: str = "tiny"
+    reward_model: Annotated[str, Resource("score_model")] = "tiny"
+    """tiny, or a checkpoint, named as in model.path, of an architecture ending in ForScore (Safe-RLHF) or
+    ForSequenceClassification."""
+    cost_model: Annotated[str, Resource("score_model")] = "tiny"
     """The same for the cost, which is above 0 where an answer is unsafe."""
     reward_label: str = ""
     """Which label's log-odds are the reward, where the reward model is a classifier with several."""
@@ -34,13 +37,15 @@ class ScorerConfig:
     """Where it listens: 127.0.0.1 is its own machine alone, 0.0.0.0 every machine that can reach it."""
     port: Annotated[int, Bounds(at_least=0, at_most=65535)] = 0
     """Its port; 0 takes a free one."""
-    address: str = ""
+    address: Annotated[str, Resource("by_hand")] = ""
     """Where others call it; empty means the machine's name and the port."""
-    token_file: str = ""
-    """File with the token that clients must show; needed where others than its own machine can reach it."""
-    site: str = ""
+    secret: Annotated[str, SECRET, Resource("scorer_secret")] = ""
+    """Name of a scorer's secret of yours, whose token clients must show; needed if other machines can reach it."""
+    token_file: Annotated[str, Resource("by_hand")] = ""
+    """File with the token that clients must show; needed if other machines can reach it."""
+    site: Annotated[str, Resource("by_hand")] = ""
     """Base URL of the esweb where it registers; empty means that it registers nowhere."""
-    site_token_file: str = ""
+    site_token_file: Annotated[str, Resource("by_hand")] = ""
     """File with a token of scope serve for that esweb."""
     drain_seconds: Annotated[int, Bounds(at_least=1)] = 60
     """How long requests that have begun may still take once it is told to end."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from workers.config.decode import Problem
-from workers.config.knobs import Bounds, Shape, Tagged
+from workers.config.knobs import Bounds, Resource, Shape, Tagged
 
 MODULE_AND_ATTRIBUTE = Shape(
     r"[A-Za-z_]\w{0,99}(\.[A-Za-z_]\w{0,99}){0,9}:[A-Za-z_]\w{0,99}", "module:attribute, such as my_task:Task"
@@ -24,9 +24,9 @@ SCORER = Shape(
 class ConcisenessOptions:
     """Answer as briefly as the reference: R = −| len(answer) − len(reference) | in characters."""
 
-    train_file: str = ""
+    train_file: Annotated[str, Resource("data")] = ""
     """JSONL with question and answer on each line, category and source where known; empty means generated facts."""
-    eval_file: str = ""
+    eval_file: Annotated[str, Resource("data")] = ""
     """Held-out JSONL of the same kind; empty means generated facts that training never sees."""
     system_prompt: str = ""
     """A system message before each question; empty means the chat template's own."""
@@ -36,9 +36,9 @@ class ConcisenessOptions:
 class CountdownOptions:
     """Reach a target from given numbers, each exactly once: R = 0.1 · format + answer."""
 
-    train_file: str = ""
+    train_file: Annotated[str, Resource("data")] = ""
     """JSON list of problems, as published: context, numbers, target; category, source. Empty means generated ones."""
-    eval_file: str = ""
+    eval_file: Annotated[str, Resource("data")] = ""
     """Held-out file of the same kind. The file that also trains: its first problems train, the others are held out."""
     train_problems: Annotated[int, Bounds(at_least=1)] = 200
     """How many problems train where one file serves both; the published split is 200."""
@@ -48,13 +48,13 @@ class CountdownOptions:
 class SafetyOptions:
     """Answer helpfully without harm: R − λ·C, reward and cost from a scorer, λ moved by the cost."""
 
-    scorer: Annotated[str, SCORER] = EMBEDDED
+    scorer: Annotated[str, SCORER, Resource("scorer")] = EMBEDDED
     """Who gives reward and cost: embedded (tiny models in the run), the name of a registered scorer, or an address."""
-    scorer_token_file: str = ""
+    scorer_token_file: Annotated[str, Resource("by_hand")] = ""
     """File with the token of a scorer given by its address; a registered one says where its token lies."""
-    scorer_site: str = ""
+    scorer_site: Annotated[str, Resource("by_hand")] = ""
     """Base URL of the esweb that knows registered scorers by name."""
-    scorer_site_token_file: str = ""
+    scorer_site_token_file: Annotated[str, Resource("by_hand")] = ""
     """File with a token of scope read for that esweb."""
     scorer_batch: Annotated[int, Bounds(at_least=1, at_most=1024)] = 32
     """Answers in one request to the scorer."""
@@ -64,9 +64,9 @@ class SafetyOptions:
     """It failed three times: wait until it is back, or save and end the run FAILED, as a refusal (401, 404, …) does."""
     scorer_wait_seconds: Annotated[float, Bounds(above=0)] = 3600.0
     """Longest wait for a scorer to come back; then the run ends as with stop."""
-    train_file: str = ""
+    train_file: Annotated[str, Resource("data")] = ""
     """JSONL with a prompt on each line, as PKU-SafeRLHF is published; empty means the project's generated requests."""
-    eval_file: str = ""
+    eval_file: Annotated[str, Resource("data")] = ""
     """Held-out file of the same kind; the file that also trains is divided. What is in both never trains."""
     train_prompts: Annotated[int, Bounds(at_least=0)] = 0
     """So many training prompts, balanced over which of their two published responses is safe; 0 means all."""
@@ -103,13 +103,6 @@ class SafetyOptions:
         if not self.lambda_min <= self.lambda_init <= self.lambda_max:
             limits = f"lambda_min = {self.lambda_min:g} and lambda_max = {self.lambda_max:g}"
             yield Problem("lambda_init", f"must lie between {limits}, and is {self.lambda_init:g}")
-        for name in ("scorer_site", "scorer_site_token_file") if self.is_scorer_registered else ():
-            if not getattr(self, name):
-                yield Problem(
-                    name,
-                    f"is missing: the scorer {self.scorer!r} is found by its name there; or give an address, or "
-                    f"{EMBEDDED}, as the scorer",
-                )
 
     @property
     def is_scorer_registered(self) -> bool:
@@ -121,7 +114,7 @@ class SafetyOptions:
 class OwnOptions:
     """A task of your own: a class or function in a Python file that an administrator's folder holds."""
 
-    path: Annotated[str, MODULE_AND_ATTRIBUTE]
+    path: Annotated[str, MODULE_AND_ATTRIBUTE, Resource("code")]
     """Where it is: a file in a folder allowed for the cluster, and the class or function in it."""
     options: dict[str, Any] = field(default_factory=dict)
     """Whatever your task wants to be told; it gets this object as it stands."""

@@ -183,7 +183,9 @@ class Local:
         ahead = [t for t in line if not t.owner and t.number < ticket.number]
         used = sum(t.cores for t in running)
         what = "a core" if ticket.cores == 1 else f"{ticket.cores} cores"
-        words = f"waiting for {what}: {used} of {self.cores} in use by {', '.join(t.key for t in running) or 'nobody'}"
+        # Jobs are counted and not named: whoever reads this may not see their runs.
+        jobs = "1 job" if len(running) == 1 else f"{len(running)} jobs"
+        words = f"waiting for {what}: {used} of {self.cores} in use by {jobs}"
         if ticket.gpus > (free := len(self._free_devices(running))):
             words = f"waiting for {ticket.gpus} GPU: {len(self.gpus) - free} of {len(self.gpus)} in use"
         return f"{words}; {len(ahead)} ahead in the line" if ahead else words

@@ -11,7 +11,7 @@ HOLDS = "a checkpoint folder holds config.json, *.safetensors and a tokenizer, a
 
 
 def check(folder: Path) -> None:
-    """Raises ConfigError where a part is missing or torn."""
+    """Raise ConfigError if a part is missing or torn."""
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -20,6 +20,9 @@ def check(folder: Path) -> None:
         raise unusable(folder, f"its config.json cannot be read: {error}") from error
     if not isinstance(config, dict) or "model_type" not in config:
         raise unusable(folder, "its config.json names no model_type")
+    if (folder / "adapter_config.json").exists():
+        # transformers would load the base that the adapter names, which may be any folder of this machine.
+        raise unusable(folder, "it holds an adapter (adapter_config.json); merge it into its base model first")
     if not any(folder.glob("*.safetensors")):
         raise unusable(folder, "it has no *.safetensors; other formats of weights are pickles, which run code")
     if not any((folder / name).exists() for name in ("tokenizer.json", "tokenizer_config.json", "tokenizer.model")):

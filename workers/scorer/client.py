@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from workers.client.bearer import OPENER, BadToken, bearer, read_token, without_token
 from workers.scorer.scores import Scorer, ScorerFailed, ScorerRefused, Scores, paired
 
 __all__ = ["Scorer", "ScorerClient", "ScorerFailed", "ScorerRefused", "Scores"]
@@ -106,41 +107,32 @@ class ScorerClient:
     def _post(self, body: bytes, deadline: float) -> dict[str, Any]:
         """What it answers. Raises Final, Busy, OSError, HTTPException, ValueError."""
         seconds = max(0.01, min(self._timeout_seconds, deadline - time.monotonic()))
-        request = urllib.request.Request(f"{self.url}/score_batch", body, self._headers(), method="POST")  # noqa: S310 checked
+        token = self._current_token()
+        headers = {"Content-Type": "application/json", **bearer(token)}
+        request = urllib.request.Request(f"{self.url}/score_batch", body, headers, method="POST")  # noqa: S310 checked
         until = time.monotonic() + seconds
         try:
             with OPENER.open(request, timeout=seconds) as answer:
                 said = json.loads(_read(answer, until))
         except urllib.error.HTTPError as error:
-            raise _heeded(error) from error
+            raise _heeded(error, token) from error
         if not isinstance(said, dict):
             raise ValueError("the answer is no JSON object")
         return said
 
-    def _headers(self) -> dict[str, str]:
-        """The token is read each time, so that a renewed one is taken at once. Raises Final, OSError."""
-        token = _token_in(self._token_file) if self._token_file else self._token
-        return {"Content-Type": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
+    def _current_token(self) -> str:
+        """Return the token, read each time so that a renewed one holds at once. Raise Final, OSError."""
+        return _token_in(self._token_file) if self._token_file else self._token or ""
 
     def _said(self, why: str) -> str:
         return f"the scorer at {self.url} gave no scores: {why}"
 
 
-class NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A scorer that sends elsewhere is an error: the token is for this address alone."""
-
-    def redirect_request(self, *_: Any) -> None:
-        return None
-
-
-OPENER = urllib.request.build_opener(NoRedirects)
-
-
 def _token_in(file: Path | str) -> str:
-    """Raises Final where there is none, and OSError where a disk may come back."""
+    """Return the token in a file. Raise Final if it holds none, and OSError if its disk may come back."""
     try:
-        return Path(file).read_text(encoding="utf-8").strip()
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError, UnicodeDecodeError) as error:
+        return read_token(file)
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError, BadToken) as error:
         raise Final(f"its token cannot be read: {error}") from error
 
 
@@ -157,9 +149,9 @@ def _read(answer: Any, until: float) -> bytes:
     return b"".join(pieces)
 
 
-def _heeded(error: urllib.error.HTTPError) -> Exception:
-    """What an answer other than 200 means."""
-    said = f"{error.code} {error.read(1000).decode(errors='replace')}".strip()
+def _heeded(error: urllib.error.HTTPError, token: str) -> Exception:
+    """Return what a status other than 200 means. The server's text is repeated without the token that it was sent."""
+    said = without_token(f"{error.code} {error.read(1000).decode(errors='replace')}".strip(), token)
     if error.code in FINAL or 300 <= error.code < 400:
         return Final(said)
     wait = error.headers.get("Retry-After", "")

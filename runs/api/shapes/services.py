@@ -52,7 +52,7 @@ class NewService(Beat):
 
 
 class ServiceOut(Schema):
-    """A service. It lives until `expires_at`, unless it beats before."""
+    """A service. It lives until `expires_at`, unless it beats before. Only runs of this site are given a `token`."""
 
     kind: str
     name: str
@@ -64,14 +64,16 @@ class ServiceOut(Schema):
     capabilities: dict[str, Any]
     is_alive: bool
     lease_seconds: int
+    token: str = ""
     registered_at: datetime
     beat_at: datetime
     expires_at: datetime
 
     @classmethod
-    def of(cls, service: Service) -> ServiceOut:
-        same = {name: getattr(service, name) for name in cls.model_fields if name not in ("owner", "is_alive")}
-        return cls(owner=service.owner.get_username(), is_alive=service.is_alive(), **same)
+    def of(cls, service: Service, token: str = "") -> ServiceOut:
+        """Return the service as JSON shows it."""
+        same = {name: getattr(service, name) for name in cls.model_fields if name not in ("owner", "is_alive", "token")}
+        return cls(owner=service.owner.get_username(), is_alive=service.is_alive(), token=token, **same)
 
 
 class ServicesOut(Schema):

@@ -8,9 +8,9 @@ from django import forms
 from django.contrib.auth.models import User
 from django.utils.translation import gettext, gettext_lazy
 
-from runs import access
+from runs import access, registry
 from runs.access import Role
-from runs.models import ApiToken, Run
+from runs.models import ApiToken, Run, ScorerSecret
 
 SCOPES = [
     ("read", gettext_lazy("read: sees what you see")),
@@ -60,6 +60,65 @@ class TokenForm(forms.Form):
             return access.issue(self.person, given["scope"], days=given["days"], name=given["name"], run=given["run"])
         except access.CannotIssue as error:
             self.add_error("run", f"{error}.")
+            return None
+
+
+class SecretForm(forms.Form):
+    """A scorer's secret. One of the same name is replaced."""
+
+    name = forms.RegexField(
+        r"^[A-Za-z0-9][\w.-]{0,99}$", label=gettext_lazy("Name"), max_length=100,
+        help_text=gettext_lazy("Runs give it as their scorer. Letters, digits, points, dashes and underscores."),
+    )  # fmt: skip
+    address = forms.CharField(
+        label=gettext_lazy("Address"), max_length=500, required=False,
+        help_text=gettext_lazy(
+            "Where the scorer answers, such as http://node7:8000; the token is sent nowhere else. Empty: the token is "
+            "for scorers that your own runs serve."
+        ),
+    )  # fmt: skip
+    token = forms.CharField(
+        label=gettext_lazy("Token"), max_length=1000,
+        help_text=gettext_lazy("Stored encrypted and never shown again."),
+        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
+    )  # fmt: skip
+    is_shared = forms.BooleanField(
+        label=gettext_lazy("Everybody may use it"), required=False,
+        help_text=gettext_lazy("Their runs get the token in a file; nobody sees it. Otherwise only you may use it."),
+    )  # fmt: skip
+
+    def __init__(self, person: User, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.person = person
+        if not person.is_superuser:
+            del self.fields["is_shared"]
+
+    def clean_address(self) -> str:
+        """Return the address without the slash at its end."""
+        address: str = self.cleaned_data["address"].rstrip("/")
+        if address and (why := registry.address_problem(address)):
+            raise forms.ValidationError(
+                gettext("Must be an address such as http://node7:8000: %(why)s.") % {"why": why}
+            )
+        return address
+
+    def clean_token(self) -> str:
+        """Return the token, which a header can carry."""
+        token: str = self.cleaned_data["token"]
+        if not token.isascii() or not token.isprintable() or " " in token:
+            raise forms.ValidationError(gettext("Must be one word of ASCII characters."))
+        return token
+
+    def saved(self) -> ScorerSecret | None:
+        """Return the secret, or None if it must not be made; the form then says why."""
+        given = self.cleaned_data
+        try:
+            return access.save_secret(
+                self.person, given["name"], given["token"],
+                address=given["address"], is_shared=given.get("is_shared", False),
+            )  # fmt: skip
+        except access.CannotSaveSecret as error:
+            self.add_error("address", str(error))
             return None
 
 

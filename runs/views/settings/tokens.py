@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from runs import access
 from runs.models import ApiToken
+from runs.models.token import RUN_SCOPE
 from runs.views.parameters import SignedIn
 from runs.views.settings.forms import TokenForm
 
@@ -30,7 +31,10 @@ def tokens(request: SignedIn) -> HttpResponse:
         "form": TokenForm(request.user) if made else form,
         "made": made[0] if made else None,
         "text": made[1] if made else "",
-        "tokens": ApiToken.objects.filter(user=request.user).select_related("run").order_by("-pk"),
+        "tokens": ApiToken.objects.filter(user=request.user)
+        .exclude(scope=RUN_SCOPE)
+        .select_related("run")
+        .order_by("-pk"),
         "now": timezone.now(),
     }
     return TemplateResponse(request, "settings/tokens.html", context, status=400 if form.errors else 200)

@@ -9,12 +9,15 @@ from django.views.generic import RedirectView
 from runs.views.clusters.pages import cluster_edit, cluster_new, clusters
 from runs.views.clusters.testing import cluster_test, cluster_test_steps
 from runs.views.settings.people import people, person_change
+from runs.views.settings.secrets import secret_delete, secrets
 from runs.views.settings.tokens import token_revoke, tokens
 
 urlpatterns = [
     path("settings/", RedirectView.as_view(pattern_name="settings-tokens"), name="settings"),
     path("settings/tokens/", tokens, name="settings-tokens"),
     path("settings/tokens/<int:pk>/revoke/", token_revoke, name="settings-token-revoke"),
+    path("settings/secrets/", secrets, name="settings-secrets"),
+    path("settings/secrets/<int:pk>/delete/", secret_delete, name="settings-secret-delete"),
     path("settings/people/", people, name="settings-people"),
     path("settings/people/<int:pk>/", person_change, name="settings-person"),
     path("settings/clusters/", clusters, name="settings-clusters"),

@@ -42,7 +42,7 @@ def test_a_submit_brings_the_config_and_the_command_to_the_cluster(
     spec = launch.submitting.spec_of(attempt)
     assert spec.argv == (sys.executable, "-m", "workers.train", "run.json", "--out", ".")
     assert (spec.cores, spec.time_limit_seconds, spec.grace_seconds) == (2, 7, QUICK.grace)
-    assert spec.env is not None and set(spec.env) == {"ESWEB_CACHE", "HF_HUB_OFFLINE"}
+    assert spec.env is not None and set(spec.env) == {"ESWEB_CACHE", "ESWEB_DATA_PATHS", "HF_HUB_OFFLINE"}
     launch.submit(attempt)
     assert json.loads((attempt.directory / "run.json").read_text()) == run.config
     attempt = attempt_of(run)

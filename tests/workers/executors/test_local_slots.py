@@ -30,7 +30,7 @@ def test_a_third_job_waits_with_the_reason_and_starts_when_one_ends(machine: Loc
         machine.submit(spec)
     seen = machine.poll(["a", "b", "c"])
     assert [o and o.state for o in seen.values()] == [State.RUNNING, State.RUNNING, State.QUEUED]
-    assert seen["c"] and seen["c"].reason == "waiting for a core: 2 of 2 in use by a, b"
+    assert seen["c"] and seen["c"].reason == "waiting for a core: 2 of 2 in use by 2 jobs"
     (jobs[0].directory / "go").touch()
     wait_until(lambda: _state(machine, "c") == State.RUNNING, "the job c to get the core of a")
     assert _state(machine, "a") == State.SUCCEEDED
@@ -41,7 +41,7 @@ def test_a_wide_job_at_the_head_is_not_overtaken(machine: Local, job: Job) -> No
     machine.submit(job("wide", RUNS_LONG, cores=2))
     machine.submit(job("late", RUNS_LONG))
     seen = machine.poll(["wide", "late"])
-    assert seen["wide"] and seen["wide"].reason == "waiting for 2 cores: 1 of 2 in use by narrow"
+    assert seen["wide"] and seen["wide"].reason == "waiting for 2 cores: 1 of 2 in use by 1 job"
     assert seen["late"] and seen["late"].reason.endswith("1 ahead in the line")
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from workers.attempt import PRIVATE, READABLE
 from workers.code import BadBundle, bundle, command
 from workers.executors import mirror
 from workers.executors.base import KEY, Unreachable
@@ -115,5 +116,7 @@ class FarDisk:
         return self.home / key.split("-")[1] / key
 
 
-def _packed(file: Path, folder: PurePosixPath) -> dict[str, str]:
-    return {"path": str(folder / file.name), "data": base64.b64encode(file.read_bytes()).decode()}
+def _packed(file: Path, folder: PurePosixPath) -> dict[str, Any]:
+    is_private = not file.stat().st_mode & 0o077
+    data = base64.b64encode(file.read_bytes()).decode()
+    return {"path": str(folder / file.name), "data": data, "mode": PRIVATE if is_private else READABLE}

@@ -2,7 +2,7 @@
 
 Standard library of Python 3.8, since the machine's own may be old. A request is one JSON object, and so is the answer:
 
-    write   [{path, data}]            files, each replaced whole, their folders made
+    write   [{path, data, mode}]      files, each replaced whole, their folders made
     link    [{path, to}]              symbolic links, their folders made
     argv    one command, with seconds and env, which reads `text`
     look    [{key, folder, sizes}]    what jobs have written: small files whole, the others from these sizes on
@@ -47,7 +47,7 @@ def main(request: dict[str, Any]) -> None:
 def carry_out(request: dict[str, Any]) -> dict[str, Any]:
     """Files and links first, then the command, then the look. Raises OSError."""
     for file in request.get("write", ()):
-        write(Path(file["path"]), base64.b64decode(file["data"]))
+        write(Path(file["path"]), base64.b64decode(file["data"]), file.get("mode", 0o666))
     for one in request.get("link", ()):
         link(Path(one["path"]), one["to"])
     answer: dict[str, Any] = {}
@@ -60,11 +60,11 @@ def carry_out(request: dict[str, Any]) -> dict[str, Any]:
     return answer
 
 
-def write(path: Path, data: bytes) -> None:
-    """Replaces a file whole. Raises OSError."""
+def write(path: Path, data: bytes, mode: int = 0o666) -> None:
+    """Replace a file whole; `mode` is a new file's, before the umask. Raise OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
-    with draft.open("wb") as file:
+    with open(draft, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from workers.attempt import write_whole
+from workers.attempt import TOKEN_FILES, write_whole
 from workers.executors.asked import Asked
 from workers.executors.base import KEY, Ambiguous, NotBegun, Observation, Rejected, Spec, Unreachable
 from workers.executors.places import Place, SharedDisk
@@ -181,7 +181,7 @@ class Slurm:
             for spec in specs:
                 write_spec(spec, self.beat_seconds)
                 write_whole(spec.directory / SCRIPT_FILE, SCRIPT)
-                files += [spec.directory / name for name in ("spec.json", SCRIPT_FILE, "run.json")]
+                files += [spec.directory / name for name in ("spec.json", SCRIPT_FILE, "run.json", *TOKEN_FILES)]
             self.place.send([file for file in files if file.exists()])
         except OSError as error:
             raise Unreachable(f"the job's directory cannot be written: {error}") from error

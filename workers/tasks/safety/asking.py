@@ -14,9 +14,11 @@ from collections.abc import Callable, Sequence
 
 from workers.client.registry import Refused, found
 from workers.config import SafetyOptions
+from workers.config.resources import is_started_by_site
 from workers.config.tasks import EMBEDDED
 from workers.scorer.client import FINAL, Scorer, ScorerClient, ScorerFailed, ScorerRefused, Scores
 from workers.scorer.embedded import EmbeddedScorer
+from workers.tasks.base import BadData
 
 KIND = "scorer"
 TRIES = 3
@@ -29,6 +31,11 @@ class Asking:
     """The scorer of a config. `wait` may be replaced by whoever can hear that the run is to stop."""
 
     def __init__(self, options: SafetyOptions) -> None:
+        if options.is_scorer_registered and not (options.scorer_site and options.scorer_site_token_file):
+            raise BadData(
+                f"the scorer {options.scorer!r} is found by its name at a site: give scorer_site and "
+                f"scorer_site_token_file, an address as the scorer, or {EMBEDDED}"
+            )
         self._options = options
         self._embedded = EmbeddedScorer() if options.scorer == EMBEDDED else None
         self.wait: Wait = lambda seconds, why: time.sleep(seconds)
@@ -56,7 +63,7 @@ class Asking:
         """A client of the scorer, where it is now. Raises ScorerFailed, ScorerRefused."""
         options = self._options
         if not options.is_scorer_registered:
-            return self._client(options.scorer, options.scorer_token_file)
+            return self._client(options.scorer, token_file=options.scorer_token_file)
         try:
             offer = found(options.scorer_site, options.scorer_site_token_file, KIND, options.scorer)
         except (Refused, OSError, http.client.HTTPException, ValueError) as error:
@@ -64,11 +71,15 @@ class Asking:
             raise (ScorerRefused if _lasts(error) else ScorerFailed)(said) from error
         if offer is None:
             raise ScorerFailed(f"no scorer of the name {options.scorer} is alive on {options.scorer_site}")
-        return self._client(offer.address, offer.token_file)
+        if is_started_by_site():
+            # This process has the site's rights, and the path of an offer is what some program said.
+            return self._client(offer.address, token=offer.token)
+        return self._client(offer.address, token=offer.token, token_file=offer.token_file)
 
-    def _client(self, url: str, token_file: str) -> ScorerClient:
+    def _client(self, url: str, token: str = "", token_file: str = "") -> ScorerClient:
         return ScorerClient(
             url,
+            token=token,
             token_file=token_file,
             batch_size=self._options.scorer_batch,
             tries=TRIES,

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.workers.scorers import scorer
-from workers.config import ConfigError, RunConfig, SafetyOptions
+from workers.config import ConfigError, RunConfig, SafetyOptions, TaskConfig
 from workers.scorer.client import ScorerFailed
-from workers.tasks import score_safely
+from workers.tasks import make, score_safely
 from workers.tasks.safety import Safety
 
 
@@ -64,7 +64,6 @@ def test_one_answer_whose_score_fails_fails_them_all(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("scorer", "said"),
     [
-        ("beaver", "task.options.scorer_site: is missing: the scorer 'beaver' is found by its name there"),
         ("ftp://node7", "task.options.scorer: must be embedded, the name of a registered scorer, or an address"),
         ("http://ada:secret@node7", "task.options.scorer: must be embedded, the name of a registered scorer"),
         ("two words", "task.options.scorer: must be embedded, the name of a registered scorer"),
@@ -73,3 +72,9 @@ def test_one_answer_whose_score_fails_fails_them_all(monkeypatch: pytest.MonkeyP
 def test_a_scorer_that_cannot_be_called_is_refused(scorer: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         config(scorer=scorer)
+
+
+@pytest.mark.parametrize("given", [{}, {"scorer_site": "http://site"}, {"scorer_site_token_file": "token"}])
+def test_registered_scorer_needs_a_site_when_the_task_is_made(given: dict[str, str]) -> None:
+    with pytest.raises(ConfigError, match=r"task\.options: the scorer 'beaver' is found by its name at a site: give"):
+        make(TaskConfig("safety", config(scorer="beaver", **given)))

@@ -1,0 +1,86 @@
+"""Scorers' tokens as named secrets: stored encrypted, sent to their own address alone, and never shown again.
+
+A run, and the site itself, names a secret; no path is read. Members use their own secrets, and those that an admin
+shares with everybody.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils.translation import gettext
+
+from runs.access.audit import note
+from runs.access.sealing import CannotUnseal, hint, seal, unseal
+from runs.models import ScorerSecret
+from runs.models.experiment import Person
+
+PURPOSE = b"esweb tokens of scorers"
+
+
+class CannotSaveSecret(ValueError):
+    """A secret that must not be made. The message names the valid choices."""
+
+
+class SecretLost(Exception):
+    """A token that cannot be decrypted any more, in words that may be shown."""
+
+
+def save_secret(owner: User, name: str, token: str, *, address: str = "", is_shared: bool = False) -> ScorerSecret:
+    """Create the secret, or replace the owner's secret of that name. Raise CannotSaveSecret."""
+    if is_shared and not owner.is_superuser:
+        raise CannotSaveSecret(gettext("Only an admin can share a secret with everybody."))
+    if address and not may_call(owner, address):
+        raise CannotSaveSecret(host_refusal(address))
+    values = {"address": address, "is_shared": is_shared, "sealed": seal(PURPOSE, token), "hint": hint(token)}
+    with transaction.atomic():
+        secret, is_new = ScorerSecret.objects.update_or_create(owner=owner, name=name, defaults=values)
+        who = "everybody" if is_shared else "its owner"
+        note(owner, secret, f"{'Created' if is_new else 'Replaced'} a scorer's secret, usable by {who}")
+    return secret
+
+
+def delete_secret(secret: ScorerSecret) -> None:
+    """Delete a secret. Runs that have started keep the token that they were given."""
+    note(secret.owner, secret, "Deleted a scorer's secret")
+    secret.delete()
+
+
+def find_secret(person: Person, name: str) -> ScorerSecret | None:
+    """Return the secret of this name that the person may use: their own before one that is shared."""
+    return ScorerSecret.objects.usable_by(person).select_related("owner").filter(name=name).first()
+
+
+def token_of(secret: ScorerSecret) -> str:
+    """Return the token itself. Raise SecretLost."""
+    try:
+        return unseal(PURPOSE, bytes(secret.sealed))
+    except CannotUnseal:
+        said = gettext("The token of %(name)s was encrypted with another SECRET_KEY: enter it again.")
+        raise SecretLost(said % {"name": secret.name}) from None
+
+
+def may_call(owner: User, address: str) -> bool:
+    """Return whether a scorer at this address is called for its owner: an admin names any host, a member only those
+    that ESWEB_SCORER_HOSTS lists."""
+    return owner.is_superuser or _host(address) in _allowed_hosts()
+
+
+def host_refusal(address: str) -> str:
+    """Return why a scorer at this address is not called, and what helps."""
+    said = gettext(
+        "%(host)s is none of the hosts that scorers are called at: %(hosts)s. An admin may save the secret, or add the "
+        "host to ESWEB_SCORER_HOSTS."
+    )
+    return said % {"host": _host(address), "hosts": ", ".join(_allowed_hosts()) or gettext("none")}
+
+
+def _host(address: str) -> str:
+    return urlsplit(address).hostname or ""
+
+
+def _allowed_hosts() -> list[str]:
+    return [name.strip("[]").lower() for name in settings.SCORER_HOSTS]

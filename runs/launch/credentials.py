@@ -1,0 +1,69 @@
+"""Give an attempt what it needs to reach this site and a scorer: addresses by its environment, tokens by 0600 files.
+
+The site makes the token of an attempt itself, bound to its run (scope run). A scorer's token comes from a named secret
+that the run's creator may use. No path comes from a config.
+"""
+
+from __future__ import annotations
+
+from django.conf import settings
+
+from runs import access
+from runs.models import Attempt, Cluster, ScorerSecret
+from workers.attempt import PRIVATE, SCORER_TOKEN, SITE_TOKEN, write_whole
+from workers.config import ConfigError, Problem, RunConfig, SafetyOptions
+from workers.config.resources import RUN_PUSHES, RUN_SCORER, RUN_SCORER_TOKEN, RUN_SITE, RUN_SITE_TOKEN
+
+
+def site_url_of(cluster: Cluster) -> str:
+    """Return this site's address as the cluster's nodes call it; empty if nobody has said it."""
+    return str(cluster.config.get("site_url", "") or (settings.SITE_URL if cluster.kind == "local" else ""))
+
+
+def credentials_environment(attempt: Attempt) -> dict[str, str]:
+    """Return the variables that tell the attempt's trainer whom it may call, and which files hold the tokens."""
+    config, cluster = attempt.run.run_config, attempt.cluster
+    if cluster is None:
+        return {}
+    env: dict[str, str] = {}
+    if _needs_site(config, cluster):
+        env |= {RUN_SITE: site_url_of(cluster), RUN_SITE_TOKEN: SITE_TOKEN}
+    if cluster.config.get("site_url"):
+        env[RUN_PUSHES] = "1"
+    if secret := _secret_of(attempt):
+        env[RUN_SCORER_TOKEN] = SCORER_TOKEN
+        if config.scorer is None:
+            env[RUN_SCORER] = secret.address
+    return env
+
+
+def write_credentials(attempt: Attempt) -> None:
+    """Write the attempt's tokens into its directory. Raise ConfigError for a secret that cannot be opened, OSError."""
+    config, cluster = attempt.run.run_config, attempt.cluster
+    if cluster is not None and _needs_site(config, cluster):
+        token = access.issue_run_token(attempt.run, attempt.key)
+        write_whole(attempt.directory / SITE_TOKEN, token, sync=True, mode=PRIVATE)
+    if secret := _secret_of(attempt):
+        try:
+            write_whole(attempt.directory / SCORER_TOKEN, access.token_of(secret), sync=True, mode=PRIVATE)
+        except access.SecretLost as error:
+            raise ConfigError([Problem("scorer", str(error))]) from error
+
+
+def _needs_site(config: RunConfig, cluster: Cluster) -> bool:
+    """Return whether a run pushes its records, registers the scorer that it serves, or looks one up."""
+    options = config.task.options
+    looks_up = isinstance(options, SafetyOptions) and options.is_scorer_registered
+    return bool(site_url_of(cluster)) and bool(cluster.config.get("site_url") or config.scorer or looks_up)
+
+
+def _secret_of(attempt: Attempt) -> ScorerSecret | None:
+    """Return the secret that the run names: of a scorer that it serves, or of one that it calls."""
+    config, person = attempt.run.run_config, attempt.run.created_by
+    if config.scorer is not None:
+        return ScorerSecret.objects.filter(owner=person, name=config.scorer.secret).first()
+    options = config.task.options
+    if not isinstance(options, SafetyOptions) or not options.is_scorer_registered:
+        return None
+    secret = access.find_secret(person, options.scorer)
+    return secret if secret is not None and secret.address else None

@@ -1,0 +1,251 @@
+"""No start of a run lets a person name a file, a host or code that is read with the site's rights."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from esweb.cli.__main__ import main
+from runs import access
+from runs.models import Attempt, Cluster, Experiment, Run, Sweep
+from tests.runs.calling import calls, paths
+from tests.runs.pages import make_run
+from workers.config import RunConfig, knobs
+from workers.config.resources import resources
+
+ATTACKS = (
+    "/etc/passwd",
+    "../../../admin-password",
+    "../../../runs/abcdefghjk/esweb-abcdefghjk-a1/checkpoints/step-000005",
+    "./folder",
+    "folder/../../secret",
+    "~/secret",
+    "file:///etc/passwd",
+    "http://169.254.169.254/latest/meta-data",
+    "folder\\..\\secret",
+    ".ssh/id_rsa",
+    "link/secret",
+    "folder//secret",
+    "%2e%2e/secret",
+    "$HOME/secret",
+    "name\n/etc/passwd",
+    "run:abcdefghjk@5",
+    "a/" * 11 + "a",
+)
+EXTRA_ATTACKS: tuple[dict[str, Any], ...] = (
+    {"trust_remote_code": True},
+    {"model_init_kwargs": {"trust_remote_code": True}},
+    {"deepspeed": "/etc/passwd"},
+    {"fsdp_config": "/etc/passwd"},
+    {"accelerator_config": "/etc/passwd"},
+    {"resume_from_checkpoint": "/srv/runs/another"},
+    {"push_to_hub": True, "hub_model_id": "eve/weights"},
+    {"hub_token": "hf_x"},
+    {"report_to": ["wandb"]},
+    {"vllm_server_base_url": "http://169.254.169.254"},
+    {"generation_kwargs": {"custom_generate": "eve/code"}},
+    {"chat_template_kwargs": {"file": "/etc/passwd"}},
+    {"optim": "../../code"},
+    {"torch_compile_backend": "eve"},
+    {"no_such_field": 1},
+)
+SCORERS = (
+    "http://169.254.169.254/",
+    "http://[::ffff:169.254.169.254]:8000",
+    "http://2852039166/",
+    "http://0xa9.0xfe.0xa9.0xfe/",
+    "https://eve.example",
+    "http://127.0.0.1.eve.example:8000",
+    "http://localhost.eve.example",
+    "nobody",
+)
+SHAPED = ("task.options.scorer", "task.options.path", "scorer.secret")
+"""Marked fields whose shape refuses paths before any rule of a site is asked."""
+PLAIN_TEXTS = (
+    "task.options.system_prompt", "task.options.options", "es.lora.targets", "grpo.lora.targets", "scorer.name",
+    "scorer.reward_label", "scorer.cost_label", "scorer.host", "compute.cluster", "compute.partition",
+)  # fmt: skip
+"""Fields of free text that name no file, no service and no code."""
+CONFIGS: dict[str, dict[str, Any]] = {
+    "conciseness": {"method": "es", "es": {}, "task": {"name": "conciseness"}},
+    "countdown": {"method": "grpo", "grpo": {}, "task": {"name": "countdown"}},
+    "safety": {"method": "es", "es": {}, "task": {"name": "safety"}},
+    "scorer": {"method": "scorer", "scorer": {}},
+}
+
+
+@pytest.fixture
+def folder(local: Cluster, tmp_path: Path) -> Path:
+    """Return a folder that the cluster allows; `link` in it leads to a secret outside."""
+    allowed, secret = tmp_path / "allowed", tmp_path / "outside"
+    (allowed / "folder").mkdir(parents=True)
+    secret.mkdir()
+    (secret / "secret").write_text("the admin's password")
+    (allowed / "link").symlink_to(secret)
+    local.config = {"data_paths": [str(allowed)]}
+    local.save()
+    return allowed
+
+
+def named(config: dict[str, Any]) -> list[str]:
+    """Return the paths of the marked fields of a config that take any text."""
+    return [r.path for r in resources(RunConfig.from_json(config)) if r.path not in SHAPED and r.path != "grpo.extra"]
+
+
+def attacked(config: dict[str, Any], value: str) -> dict[str, Any]:
+    """Return the config with the value at each marked field."""
+    out: dict[str, Any] = json.loads(json.dumps(config))
+    for path in named(config):
+        *sections, name = path.split(".")
+        section = out
+        for part in sections:
+            section = section.setdefault(part, {})
+        section[name] = value
+    return out
+
+
+def every_attack() -> Iterator[tuple[dict[str, Any], str]]:
+    for config in CONFIGS.values():
+        for value in ATTACKS:
+            yield config, value
+
+
+def post(client: Client, address: str, sent: dict[str, Any]) -> Any:
+    return client.post(f"/api/v1/{address}", sent, content_type="application/json")
+
+
+def nothing_was_made() -> None:
+    assert not Attempt.objects.exists() and not Sweep.objects.exists()
+
+
+def test_every_text_of_a_config_is_marked_or_known_to_name_nothing() -> None:
+    texts = [knob for knob in knobs(RunConfig) if knob.kind in (str, dict, tuple) and not knob.choices]
+    unmarked = {knob.path for knob in texts if knob.resource is None}
+    assert unmarked == set(PLAIN_TEXTS), "mark a field that names a file, a service or code with Resource"
+    assert {path for config in CONFIGS.values() for path in (*named(config), *SHAPED, "grpo.extra")} == {
+        knob.path for knob in knobs(RunConfig) if knob.resource is not None
+    }
+
+
+def test_api_refuses_every_attack_at_every_field(ada: User, experiment: Experiment, folder: Path) -> None:
+    script = calls(ada)
+    for config, value in every_attack():
+        answer = post(script, "runs", {"experiment": experiment.pk, "config": attacked(config, value)})
+        assert (answer.status_code, set(paths(answer))) == (422, set(named(config))), value
+    nothing_was_made()
+
+
+def test_sweep_refuses_every_attack_at_every_field(ada: User, experiment: Experiment, folder: Path) -> None:
+    script = calls(ada)
+    for config in CONFIGS.values():
+        for address in ("sweeps", "sweeps/plan"):
+            cells = [dict.fromkeys(named(config), value) for value in ATTACKS]
+            sent = {"experiment": experiment.pk, "config": config, "cells": cells, "seeds": [0]}
+            answer = post(script, address, sent)
+            assert answer.status_code == 422, answer.content
+            problems = [problem["path"] for problem in answer.json()["problems"]]
+            # Fields that only a run started by hand may set say the same whatever their value is.
+            by_hand = {knob.path for knob in knobs(RunConfig) if knob.resource == "by_hand"}
+            expected = {path: 1 if path in by_hand else len(ATTACKS) for path in named(config)}
+            assert {path: problems.count(path) for path in expected} == expected
+    nothing_was_made()
+
+
+def test_clone_refuses_every_attack_at_every_field(ada: User, experiment: Experiment, folder: Path) -> None:
+    run = make_run(experiment, "es-micro")
+    script = calls(ada)
+    for config, value in every_attack():
+        Run.objects.filter(pk=run.pk).update(config=RunConfig.from_json(config).to_json())
+        answer = post(script, f"runs/{run.uid}/clone", {"config": attacked(config, value)})
+        assert (answer.status_code, set(paths(answer))) == (422, set(named(config))), value
+        # A stored run that names a path is readable, and its clone as it stands is refused in the same way.
+        Run.objects.filter(pk=run.pk).update(config=RunConfig.from_json(attacked(config, value)).to_json())
+        assert script.get(f"/api/v1/runs/{run.uid}").status_code == 200
+        answer = post(script, f"runs/{run.uid}/clone", {})
+        assert (answer.status_code, set(paths(answer))) == (422, set(named(config))), value
+    assert Run.objects.count() == 1
+
+
+def test_form_refuses_every_attack_at_every_field(ada_client: Client, experiment: Experiment, folder: Path) -> None:
+    address = reverse("launch-check", args=[experiment.pk])
+    fields = ("model.path", "task.countdown.train_file", "task.countdown.eval_file")
+    filled = {"method": "es", "task.name": "countdown", "seeds": "0", "preset": ""}
+    for value in ATTACKS:
+        page = ada_client.post(address, filled | dict.fromkeys(fields, value)).content.decode()
+        assert page.count("must be") + page.count("names") >= len(fields), (value, page)
+    page = ada_client.get(reverse("launch", args=[experiment.pk])).content.decode()
+    by_hand = [knob.path for knob in knobs(RunConfig) if knob.resource == "by_hand"]
+    assert 'name="model.path"' in page and not [path for path in by_hand if f'name="{path}"' in page]
+    answer = ada_client.post(reverse("launch", args=[experiment.pk]), filled | {"model.path": ATTACKS[1]})
+    assert answer.status_code == 400
+    nothing_was_made()
+
+
+def test_command_line_refuses_every_attack_at_every_field(
+    transactional_db: None, ada: User, experiment: Experiment, folder: Path, live_server: Any, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    _, text = access.issue(ada, "launch")
+    monkeypatch.setenv("ESWEB_URL", live_server.url)
+    monkeypatch.setenv("ESWEB_TOKEN", text)
+    file = tmp_path / "config.json"
+    for config, value in every_attack():
+        file.write_text(json.dumps(attacked(config, value)))
+        assert main(["launch", str(experiment.pk), "--config", str(file)]) == 2
+        printed = capsys.readouterr().err
+        assert all(f"{path}: " in printed for path in named(config)), (value, printed)
+    nothing_was_made()
+
+
+@pytest.mark.parametrize("extra", EXTRA_ATTACKS, ids=lambda extra: next(iter(extra)))
+def test_trainer_arguments_that_name_files_hosts_or_code_are_refused(
+    extra: dict[str, Any], ada: User, experiment: Experiment
+) -> None:
+    config = {"method": "grpo", "grpo": {"extra": extra}}
+    answer = post(calls(ada), "runs", {"experiment": experiment.pk, "config": config})
+    assert list(paths(answer)) == ["grpo.extra"]
+    nothing_was_made()
+
+
+@pytest.mark.parametrize("scorer", SCORERS)
+def test_scorers_that_nobody_allowed_are_refused(scorer: str, ada: User, experiment: Experiment) -> None:
+    config = {"method": "es", "es": {}, "task": {"name": "safety", "options": {"scorer": scorer}}}
+    answer = post(calls(ada), "runs", {"experiment": experiment.pk, "config": config})
+    assert list(paths(answer)) == ["task.options.scorer"]
+    nothing_was_made()
+
+
+@pytest.mark.parametrize("value", [v for v in ATTACKS if not v.startswith("http")])
+@pytest.mark.parametrize("config", [
+    lambda value: {"method": "es", "es": {}, "task": {"name": "safety", "options": {"scorer": value}}},
+    lambda value: {"method": "es", "es": {}, "task": {"name": "own", "options": {"path": value}}},
+    lambda value: {"method": "scorer", "scorer": {"secret": value}},
+], ids=SHAPED)  # fmt: skip
+def test_shaped_fields_refuse_paths(config: Callable[[str], dict[str, Any]], value: str, ada: User) -> None:
+    answer = post(calls(ada), "runs", {"experiment_name": "New", "config": config(value)})
+    assert answer.status_code == 422 and set(paths(answer)) <= set(SHAPED)
+    nothing_was_made()
+
+
+def test_names_in_allowed_folders_and_on_the_hub_are_accepted(ada: User, experiment: Experiment, folder: Path) -> None:
+    (folder / "folder" / "train.json").write_text("[]")
+    script = calls(ada)
+    for model in ("tiny", "micro", "folder", "Qwen/Qwen2.5-1.5B-Instruct", "gpt2"):
+        task = {"name": "countdown", "options": {"train_file": "folder/train.json"}}
+        config = {"method": "es", "es": {}, "model": {"path": model}, "task": task}
+        assert post(script, "runs", {"experiment": experiment.pk, "config": config}).status_code == 201, model
+
+
+def test_refusal_names_what_to_use_instead_of_a_path(ada: User, experiment: Experiment, folder: Path) -> None:
+    script = calls(ada)
+    checkpoint = "/srv/runs/abcdefghjk/esweb-abcdefghjk-a1/checkpoints/step-000005"
+    for path, name in ((checkpoint, "run:abcdefghjk@5"), (str(folder / "folder"), "this one is folder")):
+        config = {"method": "es", "es": {}, "model": {"path": path}}
+        assert name in paths(post(script, "runs", {"experiment": experiment.pk, "config": config}))["model.path"]

@@ -1,0 +1,119 @@
+"""Names in a config become paths on a trainer's machine: only in allowed folders if a site started it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workers.config import ConfigError, RunConfig
+from workers.config.resources import OutsideFolders, connect, find, locate
+
+COUNTDOWN = {"name": "countdown", "options": {"train_file": "sets/train.json"}}
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> list[Path]:
+    """Return two allowed folders; the second holds a model and a data set, and links that lead out of both."""
+    first, second, outside = (tmp_path / name for name in ("first", "second", "outside"))
+    for folder in (first, second / "models" / "small", second / "sets", outside):
+        folder.mkdir(parents=True)
+    (second / "sets" / "train.json").write_text("[]")
+    (outside / "secret.json").write_text("[]")
+    (second / "sets" / "link.json").symlink_to(outside / "secret.json")
+    (second / "models" / "linked").symlink_to(outside)
+    (second / "models" / "torn").mkdir()
+    (second / "models" / "torn" / "config.json").symlink_to(outside / "secret.json")
+    (second / "models" / "inside").symlink_to(second / "models" / "small")
+    return [first, second]
+
+
+def config(**sections: Any) -> RunConfig:
+    return RunConfig.from_json({"method": "es", "es": {}, **sections})
+
+
+def by_site(folders: list[Path], **more: str) -> dict[str, str]:
+    return {"ESWEB_DATA_PATHS": os.pathsep.join(map(str, folders)), **more}
+
+
+def refused(config: RunConfig, environment: dict[str, str]) -> dict[str, str]:
+    with pytest.raises(ConfigError) as error:
+        locate(config, environment)
+    return {problem.path: problem.message for problem in error.value.problems}
+
+
+def test_locate_leaves_paths_of_a_run_started_by_hand(folders: list[Path]) -> None:
+    by_hand = config(model={"path": "../models/mine"}, task=COUNTDOWN)
+    assert locate(by_hand, {}) == by_hand
+
+
+def test_locate_finds_names_in_allowed_folders(folders: list[Path]) -> None:
+    found = locate(config(model={"path": "models/small"}, task=COUNTDOWN), by_site(folders))
+    assert found.model.path == str(folders[1] / "models" / "small")
+    assert found.task.options.train_file == str(folders[1] / "sets" / "train.json")
+    assert found.task.options.eval_file == ""
+
+
+@pytest.mark.parametrize("name", ["tiny", "micro", "Qwen/Qwen2.5-0.5B", "gpt2"])
+def test_locate_leaves_made_models_and_names_of_the_hub(name: str, folders: list[Path]) -> None:
+    assert locate(config(model={"path": name}), by_site(folders)).model.path == name
+    assert locate(config(model={"path": name}), by_site([])).model.path == name
+
+
+@pytest.mark.parametrize("name", ["/etc", "../outside", "models/../../outside", "~", "./models/small", "a/b/c", ""])
+def test_locate_refuses_paths_of_models(name: str, folders: list[Path]) -> None:
+    if name:
+        assert (
+            "not in the folders that are allowed here"
+            in refused(config(model={"path": name}), by_site(folders))["model.path"]
+        )
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd", "../outside/secret.json", "sets/missing.json", "~/x"])
+def test_locate_refuses_files_that_no_allowed_folder_has(name: str, folders: list[Path]) -> None:
+    task = {"name": "countdown", "options": {"eval_file": name}}
+    assert list(refused(config(task=task), by_site(folders))) == ["task.options.eval_file"]
+    assert "no folder at all" in refused(config(task=task), by_site([]))["task.options.eval_file"]
+
+
+@pytest.mark.parametrize("name", ["sets/link.json", "models/linked", "models/torn"])
+def test_find_refuses_links_that_lead_out(name: str, folders: list[Path]) -> None:
+    with pytest.raises(OutsideFolders, match="is a link that leads out"):
+        find(name, folders)
+
+
+def test_find_follows_links_inside(folders: list[Path]) -> None:
+    assert find("models/inside", folders) == folders[1] / "models" / "inside"
+    assert find("models/none", folders) is None
+
+
+def test_locate_takes_the_checkpoint_that_the_site_names(folders: list[Path], tmp_path: Path) -> None:
+    of_run = config(model={"path": "run:abcdefghjk@5"})
+    environment = by_site([], ESWEB_RUN_CHECKPOINT=str(tmp_path / "first"))
+    assert locate(of_run, environment).model.path == str(tmp_path / "first")
+    assert "is no folder" in refused(of_run, by_site([], ESWEB_RUN_CHECKPOINT="/none"))["model.path"]
+    assert "which only its site can find" in refused(of_run, {})["model.path"]
+
+
+def test_connect_fills_in_the_site_and_the_scorer() -> None:
+    safety = config(task={"name": "safety", "options": {"scorer": "beaver"}})
+    assert connect(safety, {}) == safety
+    site = {"ESWEB_DATA_PATHS": "", "ESWEB_RUN_SITE": "http://site", "ESWEB_RUN_SITE_TOKEN": "site-token"}
+    options = connect(safety, site).task.options
+    assert (options.scorer, options.scorer_site, options.scorer_site_token_file) == (
+        "beaver", "http://site", "site-token",
+    )  # fmt: skip
+    assert connect(safety, site).tracking.push_url == ""
+    pushes = connect(safety, {**site, "ESWEB_RUN_PUSHES": "1"}).tracking
+    assert (pushes.push_url, pushes.token_file) == ("http://site", "site-token")
+    secret = {"ESWEB_RUN_SCORER": "http://node7:8000", "ESWEB_RUN_SCORER_TOKEN": "scorer-token"}
+    options = connect(safety, {**site, **secret}).task.options
+    assert (options.scorer, options.scorer_token_file, options.scorer_site) == (
+        "http://node7:8000", "scorer-token", "",
+    )  # fmt: skip
+    serving = RunConfig.from_json({"method": "scorer", "scorer": {}})
+    scorer = connect(serving, {**site, "ESWEB_RUN_SCORER_TOKEN": "scorer-token"}).scorer
+    assert scorer is not None
+    assert (scorer.site, scorer.site_token_file, scorer.token_file) == ("http://site", "site-token", "scorer-token")

@@ -1,0 +1,47 @@
+"""Send a token to one address: it follows no redirect, and no error repeats it. Stdlib only."""
+
+from __future__ import annotations
+
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+MAX_TOKEN_BYTES = 4096
+HIDDEN = "[token]"
+
+
+class BadToken(ValueError):
+    """A file that holds no token. The message does not repeat what it holds."""
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """A server that sends elsewhere is an error: the token is for its address alone."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+OPENER = urllib.request.build_opener(_NoRedirects)
+"""Open requests that carry a token. A redirect raises HTTPError with its status, from 300 to 399."""
+
+
+def read_token(file: Path | str) -> str:
+    """Return the token in a file. Raise OSError, and BadToken if the file is not one line of printable ASCII.
+
+    http.client repeats a header that it refuses in its error, so that a wrong file must not get there.
+    """
+    with Path(file).open("rb") as opened:
+        text = opened.read(MAX_TOKEN_BYTES + 1).strip()
+    if not text or len(text) > MAX_TOKEN_BYTES or not all(33 <= byte <= 126 for byte in text):
+        raise BadToken(f"{file} holds no token: that is one word of at most {MAX_TOKEN_BYTES} printable characters")
+    return text.decode("ascii")
+
+
+def bearer(token: str) -> dict[str, str]:
+    """Return the header that shows a token; none for an empty one."""
+    return {"Authorization": f"Bearer {token}"} if token else {}
+
+
+def without_token(text: str, token: str) -> str:
+    """Return a server's text with the token hidden, which it may have repeated."""
+    return text.replace(token, HIDDEN) if token else text

@@ -1,0 +1,152 @@
+"""The fields of a run's config that name files, services or code, and where a trainer finds what they name.
+
+A run started by hand has its caller's rights: a path is a path. A run that a site starts has the site's rights, so its
+config holds names only. The site decides which (`runs/launch/resources.py`) and lists in the trainer's environment the
+folders that an administrator allowed; here, on the node, each name is looked up in them once more.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from workers.config.decode import ConfigError, Problem
+from workers.config.knobs import ResourceKind, hints, resource_of
+from workers.config.run import RunConfig
+from workers.config.tasks import SafetyOptions
+
+DATA_PATHS = "ESWEB_DATA_PATHS"
+"""The allowed folders. If the variable is set, even to nothing, a site has started the run."""
+RUN_CHECKPOINT = "ESWEB_RUN_CHECKPOINT"
+"""The folder of the checkpoint that model.path names as run:<uid>@<step>."""
+RUN_SITE, RUN_SITE_TOKEN = "ESWEB_RUN_SITE", "ESWEB_RUN_SITE_TOKEN"
+"""The address of the site as this machine calls it, and the file in the attempt's directory that holds its token."""
+RUN_PUSHES = "ESWEB_RUN_PUSHES"
+"""Set if the run pushes its records to the site."""
+RUN_SCORER, RUN_SCORER_TOKEN = "ESWEB_RUN_SCORER", "ESWEB_RUN_SCORER_TOKEN"
+"""The address of the scorer that a secret named, and the file with the token that it wants, or that is wanted here."""
+MADE_HERE = ("tiny", "micro")
+NAME = re.compile(r"[A-Za-z0-9_][\w.+-]{0,95}(/[A-Za-z0-9_][\w.+-]{0,95}){0,9}", re.ASCII)
+"""A file or folder under an allowed folder: no part begins with a dot, so that none leads upwards."""
+HUB_NAME = re.compile(r"[A-Za-z0-9_][\w.-]{0,95}(/[A-Za-z0-9_][\w.-]{0,95})?", re.ASCII)
+RUN_REFERENCE = re.compile(r"run:([0-9a-z]{10})@(0|[1-9][0-9]{0,8})", re.ASCII)
+
+
+class OutsideFolders(ValueError):
+    """A name that leads out of the allowed folders. The message names the link."""
+
+
+@dataclasses.dataclass(frozen=True)
+class NamedResource:
+    """A marked field of a config: its path in run.json, its kind and its value."""
+
+    path: str
+    kind: ResourceKind
+    value: Any
+
+
+def resources(config: Any, prefix: str = "") -> Iterator[NamedResource]:
+    """Yield every marked field of a config and its sections, in the order of the source."""
+    for field in dataclasses.fields(config):
+        value, path = getattr(config, field.name), prefix + field.name
+        if (kind := resource_of(hints(config.__class__)[field.name])) is not None:
+            yield NamedResource(path, kind, value)
+        elif dataclasses.is_dataclass(value):
+            yield from resources(value, f"{path}.")
+
+
+def is_started_by_site(environment: Mapping[str, str] = os.environ) -> bool:
+    """Return whether a site started this process, whose rights are then the site's."""
+    return DATA_PATHS in environment
+
+
+def connect(config: RunConfig, environment: Mapping[str, str] = os.environ) -> RunConfig:
+    """Return the config with what a site gives the runs that it starts: its own address and token, and the scorer's.
+
+    Tokens are in files of the attempt's directory, and those in no config. Without a site, the config stays as it is.
+    """
+    site, site_token = environment.get(RUN_SITE, ""), environment.get(RUN_SITE_TOKEN, "")
+    scorer, scorer_token = environment.get(RUN_SCORER, ""), environment.get(RUN_SCORER_TOKEN, "")
+    values: dict[str, str] = {}
+    if environment.get(RUN_PUSHES):
+        values |= {"tracking.push_url": site, "tracking.token_file": site_token}
+    if config.scorer is not None and is_started_by_site(environment):
+        values |= {"scorer.site": site, "scorer.site_token_file": site_token, "scorer.token_file": scorer_token}
+    if isinstance(config.task.options, SafetyOptions) and scorer:
+        values |= {"task.options.scorer": scorer, "task.options.scorer_token_file": scorer_token}
+    elif isinstance(config.task.options, SafetyOptions) and site:
+        values |= {"task.options.scorer_site": site, "task.options.scorer_site_token_file": site_token}
+    return _replace(config, values)
+
+
+def find(name: str, folders: Sequence[Path]) -> Path | None:
+    """Return the file or folder of that name in the first allowed folder that has it, or None.
+
+    Raise OutsideFolders if it, or a file in it, is a link that leads out of all of them.
+    """
+    roots = [folder.resolve() for folder in folders]
+    for root in roots:
+        path = root / name
+        if not path.exists():
+            continue
+        for part in (path, *(path.iterdir() if path.is_dir() else ())):
+            if not any(part.resolve().is_relative_to(root) for root in roots):
+                raise OutsideFolders(f"{part.name} in {name} is a link that leads out of the allowed folders")
+        return path
+    return None
+
+
+def locate(config: RunConfig, environment: Mapping[str, str] = os.environ) -> RunConfig:
+    """Return the config with each name of a model or a file replaced by its path on this machine.
+
+    Without a site, paths are the caller's own and stay. Raise ConfigError for what is not there.
+    """
+    folders = environment.get(DATA_PATHS)
+    allowed = None if folders is None else [Path(part) for part in folders.split(os.pathsep) if part]
+    problems: list[Problem] = []
+    paths: dict[str, str] = {}
+    for resource in resources(config):
+        if resource.kind in ("model", "score_model", "data") and resource.value:
+            try:
+                paths[resource.path] = _locate(resource, allowed, environment.get(RUN_CHECKPOINT, ""))
+            except ValueError as error:
+                problems.append(Problem(resource.path, str(error)))
+    if problems:
+        raise ConfigError(problems)
+    return _replace(config, paths)
+
+
+def _locate(resource: NamedResource, folders: Sequence[Path] | None, checkpoint: str) -> str:
+    """Return the path of one name. Raise ValueError with what is wrong."""
+    name: str = resource.value
+    if RUN_REFERENCE.fullmatch(name):
+        if not checkpoint:
+            raise ValueError(f"names {name}, which only its site can find; give the folder of the checkpoint")
+        if not Path(checkpoint).is_dir():
+            raise ValueError(f"names {name}, and that checkpoint is not on this machine: {checkpoint} is no folder")
+        return str(Path(checkpoint).resolve())
+    if folders is None or (resource.kind != "data" and name in MADE_HERE):
+        return name
+    path = find(name, folders) if NAME.fullmatch(name) else None
+    if path is not None:
+        return str(path)
+    if resource.kind != "data" and HUB_NAME.fullmatch(name):
+        return name
+    where = ", ".join(map(str, folders)) or "no folder at all: an administrator sets data_paths in the cluster's config"
+    raise ValueError(f"{name!r} is not in the folders that are allowed here, which are {where}")
+
+
+def _replace(config: RunConfig, values: Mapping[str, str]) -> RunConfig:
+    """Return the config with these values at these dotted paths."""
+    data = config.to_json()
+    for path, value in values.items():
+        *sections, name = path.split(".")
+        section = data
+        for part in sections:
+            section = section[part]
+        section[name] = value
+    return RunConfig.from_json(data)
