@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import httpx2
@@ -21,6 +22,11 @@ LONGEST_WAIT_SECONDS = 3600.0
 SHOWN = 300
 NAME_AT_MOST = 200
 WORD_AT_MOST = 40
+HIDDEN = "•••"
+KEY_RULE = "one line of printable ASCII characters"
+LEAST_SECRET = 8
+"""Characters of a key that is searched for in replies."""
+TEXTS = ("text", "finish_reason", "refusal", "model")
 
 
 class Client:
@@ -43,7 +49,10 @@ class Client:
         self._http.close()
 
     def ask(self, request: Request) -> Reply:
-        """The reply. Raises Denied, Busy, Unwell, Rejected and NotAllowed; no message of theirs holds the key."""
+        """Return the reply. Raise Denied, Busy, Unwell, Rejected or NotAllowed. Neither the reply nor a message holds
+        the key."""
+        if not can_be_sent(self._server.key):
+            raise Denied(f"the key was not sent: it must be {KEY_RULE}")
         try:
             answer = self._openai.post("/chat/completions", body=request.body, cast_to=object)
         except openai.APIStatusError as error:
@@ -52,7 +61,16 @@ class Client:
             raise self._of_connection(error) from None
         except ValueError as error:
             raise Unwell(f"the answer is not JSON: {self._shown(error)}") from None
-        return _reply(answer)
+        return self._without_key(_reply(answer))
+
+    def _without_key(self, reply: Reply) -> Reply:
+        """Return the reply without the key: it is stored and shown to others than the key's owner. A short key stays,
+        as it may be a word of any reply."""
+        key = self._server.key
+        if len(key) < LEAST_SECRET:
+            return reply
+        named = {name: getattr(reply, name).replace(key, HIDDEN) for name in TEXTS}
+        return replace(reply, **named)
 
     def _of_status(self, error: openai.APIStatusError) -> Exception:
         status, words = error.status_code, f"{error.status_code}: {self._shown(error)}"
@@ -73,7 +91,12 @@ class Client:
     def _shown(self, error: BaseException) -> str:
         """A server may say back what it was sent."""
         words = " ".join(storable(error).split()) or type(error).__name__
-        return (words.replace(self._server.key, "•••") if self._server.key else words)[:SHOWN]
+        return (words.replace(self._server.key, HIDDEN) if self._server.key else words)[:SHOWN]
+
+
+def can_be_sent(key: str) -> bool:
+    """Return whether a key can stand in a header. httpx and openai would quote another one in their error."""
+    return key.isascii() and key.isprintable()
 
 
 def _reply(answer: Any) -> Reply:

@@ -88,6 +88,13 @@ class JudgeForm(forms.ModelForm):  # type: ignore[type-arg]
         for name in ("price_in", "price_out"):
             self.fields[name].validators.append(MinValueValidator(Decimal(0)))
 
+    def clean_secret(self) -> str:
+        """Return the typed key. Raise ValidationError if it could not be sent."""
+        secret: str = self.cleaned_data["secret"].strip()
+        if not (secret.isascii() and secret.isprintable()):
+            raise forms.ValidationError(gettext_lazy("Must be one line of printable ASCII characters."))
+        return secret
+
     def clean_sampling(self) -> dict[str, Any]:
         """An object of fields."""
         said = self.cleaned_data["sampling"] or {}
@@ -99,7 +106,7 @@ class JudgeForm(forms.ModelForm):  # type: ignore[type-arg]
     def draft(self) -> Draft:
         """The judge to be; a typed key is kept first."""
         said = {name: value for name, value in self.cleaned_data.items() if name != "secret"}
-        if secret := self.cleaned_data["secret"].strip():
+        if secret := self.cleaned_data["secret"]:
             said["key"] = keep_key(self.person, said["name"], secret)
         return Draft(**said)
 

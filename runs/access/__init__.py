@@ -25,6 +25,7 @@ from runs.access.scorer_secrets import (
     find_secret,
     host_refusal,
     may_call,
+    resolver_for,
     save_secret,
     token_of,
 )
@@ -77,6 +78,7 @@ __all__ = [
     "may_resume",
     "note",
     "refuse_last_admin",
+    "resolver_for",
     "revoke",
     "role_of",
     "save_secret",

@@ -14,9 +14,11 @@ from django.db import transaction
 from django.utils.translation import gettext
 
 from runs.access.audit import note
+from runs.access.scorer_hosts import allowed_host, resolver_of
 from runs.access.sealing import CannotUnseal, hint, seal, unseal
 from runs.models import ScorerSecret
 from runs.models.experiment import Person
+from workers.scorer.connections import Resolve
 
 PURPOSE = b"esweb tokens of scorers"
 
@@ -66,7 +68,13 @@ def token_of(secret: ScorerSecret) -> str:
 def may_call(owner: User, address: str) -> bool:
     """Return whether a scorer at this address is called for its owner: an admin names any host, a member only those
     that ESWEB_SCORER_HOSTS lists."""
-    return owner.is_superuser or _host(address) in _allowed_hosts()
+    return owner.is_superuser or allowed_host(address, settings.SCORER_HOSTS) is not None
+
+
+def resolver_for(owner: User, address: str) -> Resolve | None:
+    """Return what looks up and checks the host's address at each connection; None for an admin's, which may be any."""
+    host = None if owner.is_superuser else allowed_host(address, settings.SCORER_HOSTS)
+    return resolver_of(host) if host else None
 
 
 def host_refusal(address: str) -> str:
@@ -75,12 +83,4 @@ def host_refusal(address: str) -> str:
         "%(host)s is none of the hosts that scorers are called at: %(hosts)s. An admin may save the secret, or add the "
         "host to ESWEB_SCORER_HOSTS."
     )
-    return said % {"host": _host(address), "hosts": ", ".join(_allowed_hosts()) or gettext("none")}
-
-
-def _host(address: str) -> str:
-    return urlsplit(address).hostname or ""
-
-
-def _allowed_hosts() -> list[str]:
-    return [name.strip("[]").lower() for name in settings.SCORER_HOSTS]
+    return said % {"host": urlsplit(address).netloc, "hosts": ", ".join(settings.SCORER_HOSTS) or gettext("none")}

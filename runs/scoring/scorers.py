@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from django.contrib.auth.models import User
 from django.utils.translation import gettext
 
 from runs import access, registry
@@ -37,19 +38,23 @@ def scorer_of(person: Person, name: str, tries: int = 1, seconds: float = JOB_SE
     if name == EMBEDDED:
         return EmbeddedScorer()
     try:
-        address, token = _address_and_token(person, name)
+        owner, address, token = _address_and_token(person, name)
     except access.SecretLost as error:
         raise ScorerRefused(str(error)) from error
     timeout = min(seconds, 60.0)
-    return ScorerClient(address, token=token, tries=tries, timeout_seconds=timeout, deadline_seconds=seconds)
+    # An admin's word is enough for any address; a member's scorer is called where its host may be, and nowhere else.
+    resolve = access.resolver_for(owner, address)
+    return ScorerClient(
+        address, token=token, resolve=resolve, tries=tries, timeout_seconds=timeout, deadline_seconds=seconds
+    )
 
 
-def _address_and_token(person: Person, name: str) -> tuple[str, str]:
-    """Return where the scorer of this name is called, and with which token. Raise as `scorer_of`, and SecretLost."""
+def _address_and_token(person: Person, name: str) -> tuple[User, str, str]:
+    """Return whose scorer it is, where it is called and with which token. Raise as `scorer_of`, and SecretLost."""
     if (secret := access.find_secret(person, name)) is not None and secret.address:
         if not _is_callable(secret):
             raise ScorerRefused(access.host_refusal(secret.address))
-        return secret.address, access.token_of(secret)
+        return secret.owner, secret.address, access.token_of(secret)
     service = registry.find(person, KIND, name)
     if service is None:
         raise ScorerFailed(gettext("No scorer of the name %(name)s is alive now.") % {"name": name})
@@ -57,7 +62,7 @@ def _address_and_token(person: Person, name: str) -> tuple[str, str]:
         raise ScorerRefused(why)
     secret = service.secret
     is_usable = secret is not None and ScorerSecret.objects.usable_by(person).filter(pk=secret.pk).exists()
-    return service.address, access.token_of(secret) if secret is not None and is_usable else ""
+    return service.owner, service.address, access.token_of(secret) if secret is not None and is_usable else ""
 
 
 def why_not(service: Service) -> str:

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import json
+import urllib.parse
 import urllib.request
 from pathlib import Path
 from typing import Any
 
 MAX_TOKEN_BYTES = 4096
-HIDDEN = "[token]"
+HIDDEN = "•••"
+SHORTEST = 4
+"""Characters of a token, or of its beginning, that are looked for; fewer would be found in any word."""
 
 
 class BadToken(ValueError):
     """A file that holds no token. The message does not repeat what it holds."""
 
 
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
+class NoRedirects(urllib.request.HTTPRedirectHandler):
     """A server that sends elsewhere is an error: the token is for its address alone."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
 
 
-OPENER = urllib.request.build_opener(_NoRedirects)
+OPENER = urllib.request.build_opener(NoRedirects)
 """Open requests that carry a token. A redirect raises HTTPError with its status, from 300 to 399."""
 
 
@@ -42,6 +46,18 @@ def bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"} if token else {}
 
 
-def without_token(text: str, token: str) -> str:
-    """Return a server's text with the token hidden, which it may have repeated."""
-    return text.replace(token, HIDDEN) if token else text
+def redacted(text: str, token: str) -> str:
+    """Return the text without the token as it is and as JSON, Python or a URL writes it. Where the text was cut within
+    the token, the beginning of the token is removed as well."""
+    for spelling in dict.fromkeys(_spellings(token)):
+        text = text.replace(spelling, HIDDEN)
+        lengths = range(len(spelling) - 1, SHORTEST - 1, -1)
+        cut = next((n for n in lengths if text.endswith(spelling[:n])), 0)
+        text = f"{text[:-cut]}{HIDDEN}" if cut else text
+    return text
+
+
+def _spellings(token: str) -> list[str]:
+    if len(token) < SHORTEST:
+        return []
+    return [token, json.dumps(token)[1:-1], repr(token)[1:-1], urllib.parse.quote(token, safe="")]

@@ -19,7 +19,7 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
-from workers.client.bearer import OPENER, BadToken, bearer, read_token, without_token
+from workers.client.bearer import OPENER, BadToken, bearer, read_token, redacted
 from workers.config import TrackingConfig
 from workers.records import records_path
 
@@ -142,7 +142,7 @@ class Pusher:
             asked = error.headers.get("Retry-After", "")
             raise Busy(min(LONGEST_PAUSE_SECONDS, float(asked) if asked.isdecimal() else EVERY_SECONDS))
         elif error.code in FINAL or 300 <= error.code < 400:
-            raise Refused(without_token(f"{error.code} {body.decode(errors='replace')[:500]}", self._token()))
+            raise Refused(redacted(f"{error.code} {body.decode(errors='replace')[:500]}", self._token()))
         else:
             raise error
 

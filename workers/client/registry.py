@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from workers.client.bearer import OPENER, BadToken, bearer, read_token, without_token
+from workers.client.bearer import OPENER, BadToken, bearer, read_token, redacted
 
 BEATS_A_LEASE = 4
 RETRY_SECONDS = 2.0
@@ -107,7 +107,7 @@ class Site:
         except urllib.error.HTTPError as error:
             if error.code in FINAL or 300 <= error.code < 400:
                 reply = error.read(2000).decode(errors="replace")
-                raise Refused(without_token(f"{error.code} {reply}", token)) from error
+                raise Refused(redacted(f"{error.code} {reply}", token)) from error
             raise
         return json.loads(said) if said else None
 

@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from workers.client.bearer import OPENER, BadToken, bearer, read_token, without_token
+from workers.client.bearer import BadToken, bearer, read_token, redacted
+from workers.scorer.connections import Resolve, opener
 from workers.scorer.scores import Scorer, ScorerFailed, ScorerRefused, Scores, paired
 
 __all__ = ["Scorer", "ScorerClient", "ScorerFailed", "ScorerRefused", "Scores"]
@@ -48,6 +49,7 @@ class ScorerClient:
     `tries` of one batch are made before it fails; 0 means as many as the deadline allows, for a training that is to
     wait while its scorer comes back. A scorer that is busy is waited for in either case. `deadline_seconds` holds for
     a whole call, `timeout_seconds` for one try. `pause` sleeps between tries: give one that a request to stop ends.
+    `resolve` returns the address to connect to for a host's name and port, or raises; without it any address is good.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class ScorerClient:
         timeout_seconds: float = 60.0,
         deadline_seconds: float = 300.0,
         pause: Callable[[float], None] = time.sleep,
+        resolve: Resolve | None = None,
     ) -> None:
         if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
             raise ValueError(f"the scorer's address must begin with http:// or https://, not {url!r}")
@@ -71,6 +74,7 @@ class ScorerClient:
         self._batch_size, self._tries = batch_size, tries
         self._timeout_seconds, self._deadline_seconds = timeout_seconds, deadline_seconds
         self._pause = pause
+        self._opener = opener(resolve)
 
     def score(self, prompts: Sequence[str], responses: Sequence[str]) -> list[Scores]:
         """One for each pair, in order. Raises ScorerFailed, ScorerRefused where asking again is of no use, and
@@ -89,40 +93,46 @@ class ScorerClient:
         body = json.dumps({"prompts": prompts, "responses": responses}).encode()
         failures, why = 0, "the deadline was over before it was asked"
         while time.monotonic() < deadline:
+            token = ""
             try:
-                said = self._post(body, deadline)
+                token = self._read_token()
+                said = self._post(body, token, deadline)
                 return paired(said.get("rewards"), said.get("costs"), len(prompts))
+            # What a scorer says may repeat what it was sent: no message holds the token, and none names its cause.
             except Final as error:
-                raise ScorerRefused(self._said(str(error))) from error
+                raise ScorerRefused(self._said(redacted(str(error), token))) from None
             except Busy as error:
                 why, seconds = str(error), error.seconds
             except (OSError, http.client.HTTPException, ValueError) as error:
                 failures += 1
-                why, seconds = f"{_words(error)} ({_times(failures)})", _pause_after(failures)
+                why, seconds = f"{redacted(_words(error), token)} ({_times(failures)})", _pause_after(failures)
                 if failures == self._tries:
-                    raise ScorerFailed(self._said(why)) from error
+                    raise ScorerFailed(self._said(why)) from None
             self._pause(max(0.0, min(seconds, deadline - time.monotonic())))
         raise ScorerFailed(self._said(f"no scores within {self._deadline_seconds:g} s: {why}"))
 
-    def _post(self, body: bytes, deadline: float) -> dict[str, Any]:
+    def _post(self, body: bytes, token: str, deadline: float) -> dict[str, Any]:
         """What it answers. Raises Final, Busy, OSError, HTTPException, ValueError."""
         seconds = max(0.01, min(self._timeout_seconds, deadline - time.monotonic()))
-        token = self._current_token()
         headers = {"Content-Type": "application/json", **bearer(token)}
         request = urllib.request.Request(f"{self.url}/score_batch", body, headers, method="POST")  # noqa: S310 checked
         until = time.monotonic() + seconds
         try:
-            with OPENER.open(request, timeout=seconds) as answer:
+            with self._opener.open(request, timeout=seconds) as answer:
                 said = json.loads(_read(answer, until))
         except urllib.error.HTTPError as error:
-            raise _heeded(error, token) from error
+            raise _heeded(error) from error
         if not isinstance(said, dict):
             raise ValueError("the answer is no JSON object")
         return said
 
-    def _current_token(self) -> str:
-        """Return the token, read each time so that a renewed one holds at once. Raise Final, OSError."""
-        return _token_in(self._token_file) if self._token_file else self._token or ""
+    def _read_token(self) -> str:
+        """Return the token, empty for none. It is read each time, so that a renewed one is sent at once. Raise Final if
+        it cannot be read or sent, and OSError if a disk may come back."""
+        token = (_token_in(self._token_file) if self._token_file else self._token) or ""
+        if not (token.isascii() and token.isprintable()):
+            raise Final("its token must be one line of printable ASCII characters")
+        return token
 
     def _said(self, why: str) -> str:
         return f"the scorer at {self.url} gave no scores: {why}"
@@ -149,9 +159,9 @@ def _read(answer: Any, until: float) -> bytes:
     return b"".join(pieces)
 
 
-def _heeded(error: urllib.error.HTTPError, token: str) -> Exception:
-    """Return what a status other than 200 means. The server's text is repeated without the token that it was sent."""
-    said = without_token(f"{error.code} {error.read(1000).decode(errors='replace')}".strip(), token)
+def _heeded(error: urllib.error.HTTPError) -> Exception:
+    """Return what a status other than 200 means."""
+    said = f"{error.code} {error.read(1000).decode(errors='replace')}".strip()
     if error.code in FINAL or 300 <= error.code < 400:
         return Final(said)
     wait = error.headers.get("Retry-After", "")
