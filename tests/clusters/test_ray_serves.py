@@ -15,6 +15,12 @@ from tests.clusters.serving import serves_until_it_is_cancelled
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+def test_ray_folder_is_closed_to_other_users(ray: RayHead) -> None:
+    """Ray gives mode 777 to its own folder, which holds code and logs of jobs."""
+    assert any(path.stat().st_mode & 0o002 for path in ray.root.iterdir()), "Ray opens its folder no more: simplify"
+    assert ray.root.stat().st_mode & 0o777 == 0o700
+
+
 def test_a_scorer_serves_on_ray_until_it_is_cancelled(
     experiment: Experiment, ray: RayHead, live_server: Any, our_disk: Path
 ) -> None:

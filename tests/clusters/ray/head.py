@@ -27,6 +27,8 @@ STORE_BYTES = 80 * 2**20
 """Of shared memory, the least that Ray takes."""
 ENDED = ("SUCCEEDED", "FAILED", "STOPPED")
 MARK = "ESWEB_RAY_HEAD"
+TEMP = "t"
+"""Ray's folder below `root`. Short, because the addresses of its sockets have at most 107 bytes."""
 
 
 class CannotStart(Exception):
@@ -34,7 +36,10 @@ class CannotStart(Exception):
 
 
 class RayHead:
-    """A head that is the only node, on loopback, asked with a token. All that it writes lies under `root`."""
+    """A head that is the only node, on loopback, asked with a token. All that it writes lies under `root`.
+
+    Ray makes its temp_dir writable for everybody, so `root` is the owner's alone and temp_dir is a folder in it.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root, self.token_file = root, root / "token"
@@ -47,7 +52,8 @@ class RayHead:
 
     def up(self) -> None:
         """Starts it and waits until it answers. Raises CannotStart."""
-        self.root.mkdir(parents=True, exist_ok=True)
+        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.root.chmod(0o700)
         self._keep_token()
         for name, pid in self._begun().items():
             self.daemons.adopt(name, pid)
@@ -141,7 +147,7 @@ class RayHead:
         wait_until(
             self._answers,
             "the Ray dashboard to answer",
-            details=lambda: self.daemons.last_words("session_latest/logs/dashboard"),
+            details=lambda: self.daemons.last_words(f"{TEMP}/session_latest/logs/dashboard"),
         )
 
     def _answers(self) -> bool:
@@ -166,7 +172,7 @@ class RayHead:
             "num_cpus": CPUS,
             "num_gpus": GPUS,
             "object_store_memory": STORE_BYTES,
-            "temp_dir": str(self.root),
+            "temp_dir": str(self.root / TEMP),
             # Any that are free, so that two heads do not meet.
             "min_worker_port": 0,
             "max_worker_port": 0,
