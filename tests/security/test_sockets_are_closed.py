@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import httpx
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from pytest_django.fixtures import Settings
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
@@ -18,6 +20,8 @@ from tests.runs.pages import make_run
 from tests.waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.django_db(transaction=True)
+UPGRADE = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
+           "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="}  # fmt: skip
 ADDRESSES = [str(pattern.pattern) for pattern in websocket_urlpatterns]
 
 
@@ -65,6 +69,70 @@ def test_another_sites_page_cannot_use_the_session(port: int, address: str, orig
     with pytest.raises(InvalidStatus) as refused, opened(port, address, origin, Cookie=cookie(ada)):
         pass
     assert refused.value.response.status_code == 403
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+@pytest.mark.parametrize(
+    "origin",
+    ["http://127.0.0.1:{other}", "http://127.0.0.1", "https://127.0.0.1:{port}", "http://localhost:{port}",
+     "http://127.0.0.1:{port}/", "http://127.0.0.1:{port}@evil.example", "http://[", ""],
+)  # fmt: skip
+def test_socket_is_refused_when_scheme_host_or_port_differ(port: int, address: str, origin: str, ada: User) -> None:
+    """Another program on this host, on another port, has pages of its own, and cookies know no ports."""
+    origin = origin.format(port=port, other=port + 1 if port < 65535 else port - 1)
+    with pytest.raises(InvalidStatus) as refused:
+        connect(
+            f"ws://127.0.0.1:{port}/{address}",
+            additional_headers={"Origin": origin, "Cookie": cookie(ada)},
+            compression=None,
+            **PATIENT,
+        )
+    assert refused.value.response.status_code == 403
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_socket_is_refused_without_an_origin(port: int, address: str, ada: User) -> None:
+    with pytest.raises(InvalidStatus) as refused:
+        connect(f"ws://127.0.0.1:{port}/{address}", additional_headers={"Cookie": cookie(ada)}, **PATIENT)
+    assert refused.value.response.status_code == 403
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:8000", ""])
+def test_socket_is_refused_when_the_host_is_not_allowed(port: int, host: str, ada: User) -> None:
+    """Page and request agree where a foreign name leads to this address: ALLOWED_HOSTS decides."""
+    answer = httpx.get(
+        f"http://127.0.0.1:{port}/ws/live",
+        headers={**UPGRADE, "Host": host, "Origin": f"http://{host}", "Cookie": cookie(ada)},
+        timeout=PATIENCE_SECONDS,
+    )
+    assert answer.status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("trusted", "origin"),
+    [
+        ("https://esweb.example.org", "https://esweb.example.org"),
+        ("https://esweb.example.org:8443", "https://esweb.example.org:8443"),
+        ("https://*.example.org", "https://lab.example.org"),
+    ],
+)
+def test_socket_opens_for_a_trusted_origin(port: int, trusted: str, origin: str, ada: User, settings: Settings) -> None:
+    settings.CSRF_TRUSTED_ORIGINS = [trusted]
+    with opened(port, "ws/live", origin, Cookie=cookie(ada)) as socket:
+        socket.send('{"watch": {}}')
+        assert "watching" in socket.recv(timeout=PATIENCE_SECONDS)
+    with pytest.raises(InvalidStatus), opened(port, "ws/live", f"{origin}1", Cookie=cookie(ada)):
+        pass
+
+
+def test_socket_opens_behind_a_proxy_that_speaks_https(port: int, ada: User, settings: Settings) -> None:
+    settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    secure = {"Cookie": cookie(ada), "X-Forwarded-Proto": "https"}
+    with opened(port, "ws/live", f"https://127.0.0.1:{port}", **secure) as socket:
+        socket.send('{"watch": {}}')
+        assert "watching" in socket.recv(timeout=PATIENCE_SECONDS)
+    with pytest.raises(InvalidStatus), opened(port, "ws/live", f"http://127.0.0.1:{port}", **secure):
+        pass
 
 
 @pytest.mark.parametrize("address", ["", "ws", "ws/live/", "ws/other", "runs/", "api/v1/runs"])
