@@ -41,21 +41,21 @@ def release_database() -> None:
 
 
 def password_file() -> Path:
-    """Where the generated password of `admin` lies."""
+    """Return the path of the file that holds the generated password of `admin`."""
     return Path(settings.DATA_DIR) / "admin-password"
 
 
-def first_user() -> tuple[User, str]:
-    """Whoever may sign in by the link, and their password if it was made just now, else nothing."""
+def first_user() -> User:
+    """Return the oldest active superuser. Create `admin` if there is none, with its password in `password_file()`."""
     user = User.objects.filter(is_superuser=True, is_active=True).order_by("pk").first()
     if user:
-        return user, ""
+        return user
     password = secrets.token_urlsafe(12)
     with told_in_words(settings.DATA_DIR):
         descriptor = os.open(password_file(), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "w", encoding="ascii") as stream:
             stream.write(f"{password}\n")
-    return User.objects.create_superuser(ADMIN, password=password), password
+    return User.objects.create_superuser(ADMIN, password=password)
 
 
 def _check_servers() -> None:

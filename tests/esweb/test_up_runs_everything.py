@@ -105,6 +105,15 @@ def get(address: str) -> int:
         return 0
 
 
+def _signs_in(site: str, name: str, password: str) -> bool:
+    """Return whether the form at /login/ takes this name and password."""
+    with httpx.Client(base_url=site, timeout=PATIENCE_SECONDS) as browser:
+        browser.get("/login/")
+        form = {"username": name, "password": password, "csrfmiddlewaretoken": browser.cookies["csrftoken"]}
+        browser.post("/login/", data=form)
+        return "sessionid" in browser.cookies
+
+
 @pytest.fixture(scope="module")
 def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
     """A first start: only the files of pages are there, whose collecting test_files_of_pages_are_collected tries."""
@@ -119,11 +128,16 @@ def test_it_says_where_the_site_is_and_the_site_is_well(up: Up) -> None:
     assert get(f"{up.address}/healthz") == 200
 
 
-def test_the_password_it_prints_lies_in_a_file_for_its_owner_alone(up: Up) -> None:
-    password = up.wait_for(r"sign in as admin, password (\S+)")
-    file = up.data / "admin-password"
-    assert file.read_text().strip() == password
+def test_up_prints_the_file_of_the_password_and_not_the_password(up: Up) -> None:
+    file = Path(up.wait_for(r"the password of admin lies in (\S+)"))
+    up.wait_for(r"open this once.*: (http\S+)")
+    assert file == up.data / "admin-password"
     assert file.stat().st_mode & 0o777 == 0o600
+    password = file.read_text().strip()
+    assert len(password) >= 10
+    logs = [log.read_text(errors="replace") for log in (up.data / "logs").glob("*.log")]
+    assert all(password not in text for text in [up.said(), *logs])
+    assert _signs_in(up.address, "admin", password)
     assert (up.data / "secret-key").stat().st_mode & 0o777 == 0o600
 
 

@@ -46,7 +46,7 @@ class Command(BaseCommand):
                 self.judge(found)
             return
         give_up_at = time.monotonic() + 60 * deadline
-        launched = self.launch(experiment.PLANS[preset], first_user()[0])
+        launched = self.launch(experiment.PLANS[preset], first_user())
         ended = self.wait(launched, give_up_at)
         self.say("", table(ended), "")
         self.judge(launched[0])

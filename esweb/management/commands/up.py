@@ -59,21 +59,19 @@ class Command(BaseCommand):
         return 0
 
     def start(self, tree: Tree, listening: socket.socket) -> None:
-        """Prepares, starts the parts, and says where the site is once it answers."""
+        """Prepare, start the parts, and print where the site is and how to sign in once it answers."""
         part = collecting_static(settings.DATA_DIR, MANAGE_PY)
         preparation.prepare(Collecting(static_folder(settings.DATA_DIR), part))
-        user, password = preparation.first_user()
-        link = sign_in.link_for(user)
+        link = sign_in.link_for(preparation.first_user())
         preparation.release_database()
         for part in parts_of_esweb(settings.DATA_DIR, listening, MANAGE_PY):
             tree.start_part(part)
         self.await_web(tree, listening)
         address = address_of(listening)
         self.tell("esweb", f"ready at {address}/")
-        if password:
-            self.tell("esweb", f"sign in as {user.username}, password {password}")
         if preparation.password_file().exists():
-            self.tell("esweb", f"the password lies in {preparation.password_file()}")
+            # Consoles are logged and shared on screens, so the password itself is never printed.
+            self.tell("esweb", f"the password of {preparation.ADMIN} lies in {preparation.password_file()}")
         self.tell("esweb", f"or open this once, within the hour: {address}{link}")
 
     def await_web(self, tree: Tree, listening: socket.socket) -> None:
