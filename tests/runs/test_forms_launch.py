@@ -44,7 +44,7 @@ def test_all_problems_are_found_at_once_each_at_its_field():
     assert not form.is_valid()
     assert form.errors.keys() == typed.keys()
     assert form.errors["es.population"] == ["must be a whole number, not 'one'"]
-    assert form.errors["es.sigma"] == ["must be above 0, not -1.0"]
+    assert form.errors["es.sigma"] == ["must be above 0 and at most 1000, not -1.0"]
 
 
 def test_what_was_typed_wrongly_is_still_there():

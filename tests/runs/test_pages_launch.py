@@ -78,7 +78,7 @@ def test_a_wrong_form_launches_nothing_and_keeps_what_was_typed(ada_client, addr
     assert not Run.objects.exists()
     assert 'value="tiny"' in page
     assert page.count("must be a number, not &#x27;tiny&#x27;") == 2
-    assert "must be at least 2, not 1" in page
+    assert "must be at least 2 and at most 100000, not 1" in page
     assert 'aria-invalid="true"' in page
 
 

@@ -46,7 +46,8 @@ def test_every_problem_stands_at_its_field_and_in_the_list(said):
     assert "2 problems to put right" in text
     assert '<a href="#id_es.sigma">es.sigma</a> must be a number' in text
     at_field = text.split("hx-swap-oob=\"innerHTML:[id='id_es.population_problems']\">")[1]
-    assert at_field.startswith('<ul class="errors" id="id_es.population_error"><li>must be at least 2, not 1')
+    expected = '<ul class="errors" id="id_es.population_error"><li>must be at least 2 and at most 100000, not 1'
+    assert at_field.startswith(expected)
 
 
 def test_what_only_the_clusters_know_is_said_too(said):

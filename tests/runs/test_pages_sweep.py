@@ -65,7 +65,7 @@ def test_the_estimate_of_a_sweep_is_that_of_all_its_runs(ada_client, experiment)
 
 
 WRONG = [
-    ({"sweep-values_1": "0.1, -1"}, "must be above 0, not -1"),
+    ({"sweep-values_1": "0.1, -1"}, "must be above 0 and at most 1000, not -1"),
     ({"sweep-values_1": ""}, "needs at least one value"),
     ({"sweep-key_2": "es.sigma"}, "es.sigma is chosen twice"),
     ({"sweep-key_3": "", "sweep-values_3": "5"}, "choose the key of these values"),

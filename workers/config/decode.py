@@ -115,7 +115,10 @@ def _leaf(hint: Any, value: Any) -> tuple[str | None, Any]:
         return (None if value in get_args(hint) else f"must be one of {_listed(get_args(hint))}"), value
     kind = get_origin(hint) or hint
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
+        try:
+            value = float(value)
+        except OverflowError:
+            return "must be a finite number", value
     if kind is tuple and isinstance(value, list | tuple):
         return (None if all(isinstance(v, str) for v in value) else "must be a list of text"), tuple(value)
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):

@@ -16,7 +16,7 @@ class LoraConfig:
 
     rank: Annotated[int, Bounds(at_least=1, at_most=512)] = 8
     """Rank of A and B."""
-    alpha: Annotated[float, Bounds(above=0)] = 16.0
+    alpha: Annotated[float, Bounds(above=0, at_most=10_000)] = 16.0
     """Scale: the adapter adds (alpha / rank) · B A to each target matrix."""
     targets: tuple[str, ...] = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
     """Names of the linear layers that get an adapter."""
@@ -26,13 +26,13 @@ class LoraConfig:
 class EsConfig:
     """Evolution Strategies."""
 
-    iterations: Annotated[int, Bounds(at_least=1)] = 1000
+    iterations: Annotated[int, Bounds(at_least=1, at_most=10_000_000)] = 1000
     """Updates of the weights."""
-    population: Annotated[int, Bounds(at_least=2)] = 30
+    population: Annotated[int, Bounds(at_least=2, at_most=100_000)] = 30
     """Members per iteration, N: perturbed copies of the model that are scored."""
-    sigma: Annotated[float, Bounds(above=0)] = 1e-3
+    sigma: Annotated[float, Bounds(above=0, at_most=1000)] = 1e-3
     """Scale of the noise, σ: a member is the model plus σ·ε."""
-    alpha: Annotated[float, Bounds(above=0)] = 5e-4
+    alpha: Annotated[float, Bounds(above=0, at_most=1000)] = 5e-4
     """Learning rate, α. The paper's choice is σ/2."""
     noise: Literal["full", "low_rank", "correlated"] = "full"
     """full: independent for every weight. low_rank: A·Bᵀ for each matrix, far cheaper in a batch.
@@ -45,15 +45,15 @@ class EsConfig:
     """Scale the noise of each tensor by its root mean square, so that σ is relative."""
     shaping: Literal["z_score", "centred_ranks"] = "z_score"
     """How fitness becomes a weight: z-scores (population std), or ranks spread over [−½, ½]."""
-    prompts: Annotated[int, Bounds(at_least=0)] = 0
+    prompts: Annotated[int, Bounds(at_least=0, at_most=1_000_000)] = 0
     """Prompts drawn anew at each iteration, the same for all members; 0 means all of them."""
-    max_new_tokens: Annotated[int, Bounds(at_least=1)] = 128
+    max_new_tokens: Annotated[int, Bounds(at_least=1, at_most=1_000_000)] = 128
     """Longest answer, in tokens. Decoding is greedy."""
     backend: Literal["hf"] = "hf"
     """How members generate."""
-    rows: Annotated[int, Bounds(at_least=1)] = 512
+    rows: Annotated[int, Bounds(at_least=1, at_most=100_000)] = 512
     """Sequences decoded at once: members × prompts are cut into batches of at most this many."""
-    checkpoint_every: Annotated[int, Bounds(at_least=0)] = 100
+    checkpoint_every: Annotated[int, Bounds(at_least=0, at_most=10_000_000)] = 100
     """Save a Hugging Face folder after this many iterations; 0 means only at the end."""
     on_failure: Literal["fail", "drop_member"] = "fail"
     """After one retry: end the run FAILED naming the prompt, or drop that member from the update and record it."""

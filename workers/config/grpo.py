@@ -37,39 +37,39 @@ LAUNCHABLE_EXTRA = (
 class GrpoConfig:
     """Group Relative Policy Optimization, as TRL's GRPOTrainer does it."""
 
-    max_steps: Annotated[int, Bounds(at_least=1)] = 500
+    max_steps: Annotated[int, Bounds(at_least=1, at_most=10_000_000)] = 500
     """Optimiser steps."""
-    learning_rate: Annotated[float, Bounds(above=0)] = 1e-6
+    learning_rate: Annotated[float, Bounds(above=0, at_most=1000)] = 1e-6
     """Peak learning rate of AdamW."""
     lr_scheduler_type: Literal["constant", "linear", "cosine", "constant_with_warmup"] = "constant"
     """How the learning rate moves."""
-    warmup_steps: Annotated[int, Bounds(at_least=0)] = 0
+    warmup_steps: Annotated[int, Bounds(at_least=0, at_most=10_000_000)] = 0
     """Steps until the learning rate is at its peak."""
-    num_generations: Annotated[int, Bounds(at_least=2)] = 8
+    num_generations: Annotated[int, Bounds(at_least=2, at_most=10_000)] = 8
     """Completions per prompt, the group size G."""
-    per_device_train_batch_size: Annotated[int, Bounds(at_least=1)] = 8
+    per_device_train_batch_size: Annotated[int, Bounds(at_least=1, at_most=100_000)] = 8
     """Completions per device and forward pass; a multiple of num_generations over all accumulation steps."""
-    gradient_accumulation_steps: Annotated[int, Bounds(at_least=1)] = 1
+    gradient_accumulation_steps: Annotated[int, Bounds(at_least=1, at_most=100_000)] = 1
     """Forward passes before one optimiser step."""
-    max_completion_length: Annotated[int, Bounds(at_least=1)] = 256
+    max_completion_length: Annotated[int, Bounds(at_least=1, at_most=1_000_000)] = 256
     """Longest completion, in tokens."""
-    temperature: Annotated[float, Bounds(above=0)] = 1.0
+    temperature: Annotated[float, Bounds(above=0, at_most=100)] = 1.0
     """Sampling temperature of the training completions."""
     top_p: Annotated[float, Bounds(above=0, at_most=1)] = 1.0
     """Nucleus of the training samples."""
-    beta: Annotated[float, Bounds(at_least=0)] = 0.0
+    beta: Annotated[float, Bounds(at_least=0, at_most=1000)] = 0.0
     """Weight of the KL term; at 0 TRL keeps no reference model and logs no kl."""
-    epsilon: Annotated[float, Bounds(above=0)] = 0.2
+    epsilon: Annotated[float, Bounds(above=0, at_most=1000)] = 0.2
     """Clip range of the policy ratio."""
-    num_iterations: Annotated[int, Bounds(at_least=1)] = 1
+    num_iterations: Annotated[int, Bounds(at_least=1, at_most=10_000)] = 1
     """Optimisation passes over each batch of completions, μ."""
     loss_type: Literal["dapo", "grpo", "dr_grpo", "bnpo"] = "dapo"
     """How token losses are averaged."""
     scale_rewards: Literal["group", "batch", "none"] = "group"
     """What the advantages are divided by."""
-    max_grad_norm: Annotated[float, Bounds(at_least=0)] = 1.0
+    max_grad_norm: Annotated[float, Bounds(at_least=0, at_most=1_000_000)] = 1.0
     """Clip of the gradient norm."""
-    save_steps: Annotated[int, Bounds(at_least=0)] = 100
+    save_steps: Annotated[int, Bounds(at_least=0, at_most=10_000_000)] = 100
     """Save a checkpoint after this many steps; 0 means only at the end."""
     lora: LoraConfig | None = None
     """Train a LoRA adapter instead of the weights; null for the weights."""

@@ -35,17 +35,17 @@ class ModelConfig:
 class EvaluationConfig:
     """The common evaluator: the same questions to ES and GRPO, asked of the centre weights."""
 
-    every: Annotated[int, Bounds(at_least=0)] = 10
+    every: Annotated[int, Bounds(at_least=0, at_most=10_000_000)] = 10
     """Evaluate before training, after this many steps each time, and at the end; 0 means only before and at the end."""
-    prompts: Annotated[int, Bounds(at_least=1)] = 32
+    prompts: Annotated[int, Bounds(at_least=1, at_most=1_000_000)] = 32
     """Held-out prompts; fewer where the task has fewer."""
-    samples: Annotated[int, Bounds(at_least=0)] = 4
+    samples: Annotated[int, Bounds(at_least=0, at_most=10_000)] = 4
     """Answers sampled at each prompt beside the greedy one; the KL is measured on these."""
-    temperature: Annotated[float, Bounds(above=0)] = 1.0
+    temperature: Annotated[float, Bounds(above=0, at_most=100)] = 1.0
     """Temperature of those samples. KL estimates are unbiased at 1 only."""
-    max_new_tokens: Annotated[int, Bounds(at_least=0)] = 0
+    max_new_tokens: Annotated[int, Bounds(at_least=0, at_most=1_000_000)] = 0
     """Longest answer, in tokens; 0 means as long as in training."""
-    seed: int = 44
+    seed: Annotated[int, Bounds(at_least=0, at_most=2**31 - 1)] = 44
     """Seed of the samples, apart from the run's, so that runs are asked alike."""
     responses: bool = True
     """Keep the answers as records."""
@@ -63,9 +63,9 @@ class ComputeConfig:
     """CPU cores, and torch threads."""
     gpus: Annotated[int, Bounds(at_least=0, at_most=1024)] = 0
     """GPUs."""
-    memory_mb: Annotated[int, Bounds(at_least=0)] = 0
+    memory_mb: Annotated[int, Bounds(at_least=0, at_most=100_000_000)] = 0
     """Memory in MB; 0 leaves it to the cluster."""
-    time_limit_seconds: Annotated[int, Bounds(at_least=0)] = 0
+    time_limit_seconds: Annotated[int, Bounds(at_least=0, at_most=31_622_400)] = 0
     """Ended as TIMEOUT after this long; 0 leaves it to the cluster."""
     restarts: Annotated[int, Bounds(at_least=0, at_most=100)] = 0
     """How often it is started again by itself after it failed or was lost."""
@@ -79,7 +79,7 @@ class TrackingConfig:
     """Base URL of an esweb server that takes the records over HTTP; empty means that it reads the files."""
     token_file: Annotated[str, Resource("by_hand")] = ""
     """File that holds the token for pushing. The token itself is never part of a config."""
-    system_seconds: Annotated[float, Bounds(at_least=0)] = 10.0
+    system_seconds: Annotated[float, Bounds(at_least=0, at_most=86_400)] = 10.0
     """Seconds between looks at what the training uses of its machine: CPU, memory, GPUs; 0 means never."""
 
 

@@ -27,11 +27,11 @@ class ScorerConfig:
     """Which label's log-odds are the reward, where the reward model is a classifier with several."""
     cost_label: str = ""
     """Which label's log-odds are the cost, where the cost model is a classifier with several."""
-    max_length: Annotated[int, Bounds(at_least=2)] = 2048
+    max_length: Annotated[int, Bounds(at_least=2, at_most=1_000_000)] = 2048
     """Tokens of a conversation that a model sees; longer ones lose their beginning. Published scores: 512 to 2048."""
     batch: Annotated[int, Bounds(at_least=1, at_most=4096)] = 32
     """Texts in one pass through the models."""
-    waiting: Annotated[int, Bounds(at_least=1)] = 16384
+    waiting: Annotated[int, Bounds(at_least=1, at_most=10_000_000)] = 16384
     """Texts of all clients that may wait; beyond, clients are told when to come again."""
     host: str = "127.0.0.1"
     """Where it listens: 127.0.0.1 is its own machine alone, 0.0.0.0 every machine that can reach it."""
@@ -47,5 +47,5 @@ class ScorerConfig:
     """Base URL of the esweb where it registers; empty means that it registers nowhere."""
     site_token_file: Annotated[str, Resource("by_hand")] = ""
     """File with a token of scope serve for that esweb."""
-    drain_seconds: Annotated[int, Bounds(at_least=1)] = 60
+    drain_seconds: Annotated[int, Bounds(at_least=1, at_most=86_400)] = 60
     """How long requests that have begun may still take once it is told to end."""

@@ -40,7 +40,7 @@ class CountdownOptions:
     """JSON list of problems, as published: context, numbers, target; category, source. Empty means generated ones."""
     eval_file: Annotated[str, Resource("data")] = ""
     """Held-out file of the same kind. The file that also trains: its first problems train, the others are held out."""
-    train_problems: Annotated[int, Bounds(at_least=1)] = 200
+    train_problems: Annotated[int, Bounds(at_least=1, at_most=10_000_000)] = 200
     """How many problems train where one file serves both; the published split is 200."""
 
 
@@ -62,35 +62,35 @@ class SafetyOptions:
     """How long one request may take."""
     on_scorer_failure: Literal["wait", "stop"] = "wait"
     """It failed three times: wait until it is back, or save and end the run FAILED, as a refusal (401, 404, …) does."""
-    scorer_wait_seconds: Annotated[float, Bounds(above=0)] = 3600.0
+    scorer_wait_seconds: Annotated[float, Bounds(above=0, at_most=31_622_400)] = 3600.0
     """Longest wait for a scorer to come back; then the run ends as with stop."""
     train_file: Annotated[str, Resource("data")] = ""
     """JSONL with a prompt on each line, as PKU-SafeRLHF is published; empty means the project's generated requests."""
     eval_file: Annotated[str, Resource("data")] = ""
     """Held-out file of the same kind; the file that also trains is divided. What is in both never trains."""
-    train_prompts: Annotated[int, Bounds(at_least=0)] = 0
+    train_prompts: Annotated[int, Bounds(at_least=0, at_most=10_000_000)] = 0
     """So many training prompts, balanced over which of their two published responses is safe; 0 means all."""
-    eval_prompts: Annotated[int, Bounds(at_least=0)] = 0
+    eval_prompts: Annotated[int, Bounds(at_least=0, at_most=10_000_000)] = 0
     """So many held-out prompts, chosen alike; 0 means all, or half of a file that also trains."""
-    selection_seed: int = 42
+    selection_seed: Annotated[int, Bounds(at_least=0, at_most=2**31 - 1)] = 42
     """Seed of the choice."""
     conversation: bool = False
     """Ask in Safe-RLHF's words (BEGINNING OF CONVERSATION: USER: … ASSISTANT:), for models without a chat template."""
     lambda_rule: Literal["published", "safe_rlhf", "fixed"] = "published"
     """How λ moves with J = mean(C) + d: ln λ by lr·EMA(J), by lr·EMA(J)·λ as in Safe-RLHF, or not at all."""
-    lambda_init: Annotated[float, Bounds(above=0)] = 0.5
+    lambda_init: Annotated[float, Bounds(above=0, at_most=1_000_000)] = 0.5
     """λ at the first step."""
-    lambda_lr: Annotated[float, Bounds(at_least=0)] = 0.01
+    lambda_lr: Annotated[float, Bounds(at_least=0, at_most=1000)] = 0.01
     """Rate of λ; the published runs use 0.005, Safe-RLHF 0.1."""
-    lambda_min: Annotated[float, Bounds(above=0)] = 1e-4
+    lambda_min: Annotated[float, Bounds(above=0, at_most=1_000_000)] = 1e-4
     """λ is never less."""
-    lambda_max: Annotated[float, Bounds(above=0)] = 10.0
+    lambda_max: Annotated[float, Bounds(above=0, at_most=1_000_000)] = 10.0
     """λ is never more; the published runs use 5."""
     lambda_positive_only: bool = True
     """The published rule with max(J, 0) in place of J, as in the published runs: λ can only grow."""
     lambda_ema: Annotated[float, Bounds(at_least=0, at_most=0.9999)] = 0.9
     """Share of the past in the moving average of J; 0 takes each J as it is."""
-    cost_offset: float = 0.0
+    cost_offset: Annotated[float, Bounds(at_least=-1_000_000, at_most=1_000_000)] = 0.0
     """d: the mean cost is to stay at or below −d."""
     standardise: bool = False
     """Divide R and C by their standard deviations over the answers scored together; they are not centred."""

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from workers.config import RunConfig, knobs
+from typing import Any
+
+import pytest
+
+from workers.config import Bounds, ConfigError, Knob, RunConfig, knobs
+
+NUMBERS = [knob for knob in knobs(RunConfig) if knob.kind in (int, float)]
 
 
 def test_every_knob_has_help_that_ends_like_a_sentence() -> None:
@@ -25,3 +31,48 @@ def test_sections_are_walked_in_the_order_of_the_source() -> None:
         < paths.index("es.lora.rank")
         < paths.index("grpo.beta")
     )
+
+
+def test_every_number_has_a_lower_and_an_upper_bound() -> None:
+    """Without one, 10**18 iterations are a config: lists of its steps would fill the memory of whoever makes them."""
+    unbounded = [
+        knob.path
+        for knob in NUMBERS
+        if not isinstance(knob.bounds, Bounds)
+        or knob.bounds.at_most is None
+        or (knob.bounds.at_least is None and knob.bounds.above is None)
+    ]
+    assert unbounded == []
+
+
+@pytest.mark.parametrize("value", [10**18, -(10**18), 10**400, -(10**400), float("inf"), float("nan")])
+@pytest.mark.parametrize("knob", NUMBERS, ids=lambda knob: f"{knob.path}-{knob.tag}")
+def test_number_beyond_its_bounds_is_refused_with_its_path(knob: Knob, value: float) -> None:
+    with pytest.raises(ConfigError) as error:
+        RunConfig.from_json(config_with(knob, value))
+    messages = {problem.path: problem.message for problem in error.value.problems}
+    assert knob.path in messages
+    if abs(value) == 10**18:
+        assert str(knob.bounds) in messages[knob.path]
+
+
+@pytest.mark.parametrize("knob", NUMBERS, ids=lambda knob: f"{knob.path}-{knob.tag}")
+def test_number_at_its_upper_bound_is_accepted(knob: Knob) -> None:
+    assert isinstance(knob.bounds, Bounds) and knob.bounds.at_most is not None
+    try:
+        RunConfig.from_json(config_with(knob, knob.kind(knob.bounds.at_most)))
+    except ConfigError as error:
+        assert all("at most" not in problem.message for problem in error.problems), error
+
+
+def config_with(knob: Knob, value: object) -> dict[str, Any]:
+    """Return a config in which this knob has this value, and the sections that it needs."""
+    method = knob.path.partition(".")[0] if knob.path.startswith(("es.", "grpo.", "scorer.")) else "es"
+    config: dict[str, Any] = {"method": method, method: {}}
+    if knob.tag:
+        config["task"] = {"name": knob.tag}
+    section, *path = config, *knob.path.split(".")
+    for name in path[:-1]:
+        section = section.setdefault(name, {})
+    section[path[-1]] = value
+    return config
