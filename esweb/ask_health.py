@@ -1,4 +1,4 @@
-"""Asks the web of this machine whether it is well, for health checks: `python -m esweb.ask_health PORT`."""
+"""Ask the web of this machine whether it is well, for health checks: `python -m esweb.ask_health PORT`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ SECONDS = 4.0
 
 
 def ask(port: int) -> str:
-    """Empty where it is well, else why not."""
+    """Return why the web at this port is not well; empty if it is."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
     try:
         connection.request("GET", "/healthz", headers={"Host": "localhost"})
@@ -19,8 +19,7 @@ def ask(port: int) -> str:
         return f"no answer: {error}"
     finally:
         connection.close()
-    # A site that only outsiders may call by its name answers 400, one behind HTTPS 301: it is up all the same.
-    return f"{answer.status} {said}" if answer.status >= 500 else ""
+    return "" if answer.status == 200 else f"{answer.status} {said}"
 
 
 if __name__ == "__main__":

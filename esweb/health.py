@@ -1,39 +1,107 @@
-"""Whether the site can do its work: asked by `up`, by a load balancer, by a person."""
+"""Whether the site can do its work: asked by `up`, by a load balancer, by a person.
+
+A server that has frozen neither answers nor refuses, so each is asked in a thread, and the answer is awaited for a
+limited time.
+"""
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Callable
+
+import psycopg
+import redis
+from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
-from django.core.cache import cache
-from django.db import DatabaseError, connection
-from django.http import HttpRequest, JsonResponse
+from django.db import connection
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http.request import split_domain_port
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
-from redis.exceptions import RedisError
 
-OK = "ok"
-
-
-def _database() -> str:
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-    except DatabaseError:
-        return "does not answer"
-    return OK
+ADDRESS = "/healthz"
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+OK, SILENT = "ok", "does not answer"
+ANSWER_SECONDS = 1.5
+"""Both servers are asked at once and have this long together."""
 
 
-def _redis() -> str:
-    try:
-        cache.get("health")
-    except RedisError:
-        return "does not answer"
-    return OK
+class Probe:
+    """Ask a server whether it answers, in one thread at most: a question that hangs is awaited, not asked again."""
+
+    def __init__(self, ask: Callable[[], None], errors: type[Exception]) -> None:
+        self._ask, self._errors = ask, errors
+        self._lock = threading.Lock()
+        self._question: _Question | None = None
+
+    def start(self) -> _Question:
+        """Return the question under way, or a new one."""
+        with self._lock:
+            if self._question is None or self._question.is_over.is_set():
+                self._question = _Question(self._ask, self._errors)
+            return self._question
+
+
+class _Question:
+    def __init__(self, ask: Callable[[], None], errors: type[Exception]) -> None:
+        self.answer, self.is_over = SILENT, threading.Event()
+        self._ask, self._errors = ask, errors
+        # A daemon, so that a frozen server does not keep the web process from ending.
+        threading.Thread(target=self._run, name="health", daemon=True).start()
+
+    def _run(self) -> None:
+        try:
+            self._ask()
+            self.answer = OK
+        except self._errors:
+            pass
+        finally:
+            self.is_over.set()
+
+    def answer_by(self, deadline: float) -> str:
+        """Return the answer, or that there is none at this reading of the monotonic clock."""
+        self.is_over.wait(max(0.0, deadline - time.monotonic()))
+        return self.answer
+
+
+def _ask_database() -> None:
+    # A connection of its own: those of the pool may all be waiting for the server.
+    params = {**connection.get_connection_params(), "connect_timeout": 2}
+    with psycopg.connect(**params, autocommit=True) as own:
+        own.execute("SELECT 1")
+
+
+def _ask_redis() -> None:
+    limits = {"socket_timeout": ANSWER_SECONDS, "socket_connect_timeout": ANSWER_SECONDS}
+    with redis.from_url(settings.CACHES["default"]["LOCATION"], **limits) as client:
+        client.ping()
+
+
+PROBES = {"database": Probe(_ask_database, psycopg.Error), "redis": Probe(_ask_redis, redis.RedisError)}
 
 
 @never_cache
 @login_not_required
 @require_safe
 def health(request: HttpRequest) -> JsonResponse:
-    """200 where the database and Redis answer, else 503; says which, and nothing more to a stranger."""
-    parts = {"database": _database(), "redis": _redis()}
+    """Answer 200 if the database and Redis answer, else 503; say which, and nothing more to a stranger."""
+    deadline = time.monotonic() + ANSWER_SECONDS
+    questions = {name: probe.start() for name, probe in PROBES.items()}
+    parts = {name: question.answer_by(deadline) for name, question in questions.items()}
     return JsonResponse(parts, status=200 if set(parts.values()) == {OK} else 503)
+
+
+class LocalHealth:
+    """The middleware that answers `/healthz` to this machine by its loopback names, whatever ALLOWED_HOSTS says.
+
+    Health checks run beside the web and do not know by which name others reach it. Nothing in the answer depends on
+    the Host header.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        is_local = split_domain_port(request.META.get("HTTP_HOST", ""))[0] in LOOPBACK
+        return health(request) if is_local and request.path == ADDRESS else self.get_response(request)

@@ -51,6 +51,8 @@ SITE_URL = env.text("ESWEB_SITE_URL")
 HTTPS = env.flag("ESWEB_HTTPS")
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_SSL_REDIRECT = HTTPS
+# Health checks of this machine speak plain HTTP to the web itself, not to the proxy before it.
+SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
 SECURE_HSTS_SECONDS = 30 * 24 * 3600 if HTTPS else 0
 SECURE_REFERRER_POLICY = "same-origin"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
@@ -104,6 +106,8 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    # Before everything that looks at the Host header.
+    "esweb.health.LocalHealth",
     "esweb.static_files.StaticFiles",
     "esweb.compression.Compression",
     "django.contrib.sessions.middleware.SessionMiddleware",

@@ -8,7 +8,7 @@ from django.urls import include, path
 
 from esweb.api import api
 from esweb.api_docs import api_docs
-from esweb.health import health
+from esweb.health import ADDRESS, health
 from esweb.script_words import script_words
 from esweb.sign_in import sign_in
 
@@ -22,5 +22,5 @@ urlpatterns = [
     path("logout/", LogoutView.as_view(), name="logout"),
     path("sign-in/<str:token>/", sign_in, name="sign-in"),
     path("words.js", script_words, name="script-words"),
-    path("healthz", health, name="health"),
+    path(ADDRESS.removeprefix("/"), health, name="health"),
 ]

@@ -79,8 +79,7 @@ class Wellness:
 
     @staticmethod
     def _is_good(answer: bytes) -> bool:
-        # A host that only outsiders may call us by is answered 400, and HTTPS alone 301: it is up all the same.
-        return answer[:9] == b"HTTP/1.1 " and answer[9:10] in {b"2", b"3", b"4"}
+        return answer[:12] == b"HTTP/1.1 200"
 
 
 def _reachable(listening: socket.socket) -> tuple[str, int]:

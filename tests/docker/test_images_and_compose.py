@@ -145,11 +145,14 @@ def test_one_port_is_served_exposed_checked_and_published() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_health_check_tells_a_site_that_is_well_from_one_that_is_not(live_server: object, monkeypatch) -> None:
+def test_the_health_check_tells_a_site_that_is_well_from_one_that_is_not(
+    live_server: object, monkeypatch, settings, tmp_path
+) -> None:
     port = int(live_server.url.rpartition(":")[2])  # type: ignore[attr-defined]
     monkeypatch.setattr("esweb.ask_health.SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr("esweb.health.ANSWER_SECONDS", PATIENCE_SECONDS)
     assert ask(port) == ""
-    monkeypatch.setattr("esweb.health._redis", lambda: "does not answer")
+    settings.CACHES = {"default": {**settings.CACHES["default"], "LOCATION": f"unix://{tmp_path}/no"}}
     assert ask(port).startswith("503") and "does not answer" in ask(port)
     assert ask(unused_port()).startswith("no answer")
 

@@ -125,7 +125,7 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
 
 
 def test_it_says_where_the_site_is_and_the_site_is_well(up: Up) -> None:
-    assert get(f"{up.address}/healthz") == 200
+    wait_until(lambda: get(f"{up.address}/healthz") == 200, "the site to be well", details=up.said)
 
 
 def test_up_prints_the_file_of_the_password_and_not_the_password(up: Up) -> None:
@@ -166,7 +166,7 @@ def test_all_parts_run(up: Up) -> None:
 
 @pytest.mark.parametrize("part", ["esweb.web", " beat ", "valkey-server"])
 def test_a_part_that_dies_is_started_again(up: Up, part: str) -> None:
-    assert get(f"{up.address}/healthz") == 200
+    wait_until(lambda: get(f"{up.address}/healthz") == 200, "the site to be well", details=up.said)
     killed = up.pid_of(part)
     os.kill(killed, signal.SIGKILL)
     wait_until(
@@ -197,7 +197,7 @@ def second(up: Up) -> Iterator[Up]:
 
 
 def test_killed_outright_it_takes_its_children_along_and_starts_again(second: Up) -> None:
-    assert get(f"{second.address}/healthz") == 200
+    wait_until(lambda: get(f"{second.address}/healthz") == 200, "the site to be well", details=second.said)
     assert not re.search(r"password \S+$", second.said()), "a password is printed once"
 
 
