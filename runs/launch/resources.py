@@ -98,8 +98,9 @@ class _Launch:
         if site_url_of(self.cluster):
             return ""
         return (
-            f"names {name!r}, and you have no secret of that name; a registered scorer is found only where this site "
-            f"can be called: cluster {self.cluster.name} has no site_url in its config"
+            f"must be {EMBEDDED}, an address, the name of a scorer's secret of yours (Settings, Secrets), or of a "
+            f"registered scorer, not {name!r}: you have no such secret, and cluster {self.cluster.name} has no "
+            "site_url by which its nodes could find registered scorers"
         )
 
     def scorer_secret(self, resource: NamedResource) -> str:
@@ -151,12 +152,12 @@ class _Launch:
     def _places(self) -> str:
         if not self.folders:
             return f"a folder that an administrator allows (cluster {self.cluster.name} has no data_paths)"
-        return f"the folders of cluster {self.cluster.name}: {', '.join(map(str, self.folders))}"
+        return f"a folder that cluster {self.cluster.name} allows ({', '.join(map(str, self.folders))})"
 
     def _model_choices(self, resource: NamedResource) -> str:
         own = ", run:<uid>@<step> for a checkpoint of a run" if resource.kind == "model" else ""
         made = "tiny or micro" if resource.kind == "model" else "tiny"
-        return f"must be {made}, a name on the Hugging Face hub{own}, or the name of a folder in {self._places()}"
+        return f"must be {made}, a name on the Hugging Face hub{own}, or the name of a model in {self._places()}"
 
     def _same(self, path: str) -> str:
         """Return a hint with the name of what this path leads to, if it has one."""

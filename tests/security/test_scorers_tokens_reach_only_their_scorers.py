@@ -111,6 +111,14 @@ def test_secrets_page_shows_no_token(ada: User, ada_client: Client, bo_client: C
     assert not ScorerSecret.objects.filter(owner=ada).exists()
 
 
+def test_secrets_page_shows_fifty_at_a_time(ada: User, ada_client: Client) -> None:
+    ScorerSecret.objects.bulk_create(ScorerSecret(owner=ada, name=f"n{n:03}", sealed=b"x") for n in range(101))
+    address = reverse("settings-secrets")
+    first, last = (ada_client.get(f"{address}?page={n}").content.decode() for n in (1, 3))
+    assert "1–50 of 101 secrets shown" in first and "n050" not in first
+    assert "101–101 of 101 secrets shown" in last and "n100" in last
+
+
 def test_site_shows_a_secrets_token_to_an_allowed_host_only(ada: User, settings: Any) -> None:
     run = run_of(ada, {"method": "es", "es": {}})
     with scorer("fine") as server:

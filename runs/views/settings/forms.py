@@ -69,6 +69,7 @@ class SecretForm(forms.Form):
     name = forms.RegexField(
         r"^[A-Za-z0-9][\w.-]{0,99}$", label=gettext_lazy("Name"), max_length=100,
         help_text=gettext_lazy("Runs give it as their scorer. Letters, digits, points, dashes and underscores."),
+        error_messages={"invalid": gettext_lazy("Must be letters, digits, points, dashes and underscores.")},
     )  # fmt: skip
     address = forms.CharField(
         label=gettext_lazy("Address"), max_length=500, required=False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -17,6 +18,8 @@ from runs.models import ScorerSecret
 from runs.views.parameters import SignedIn
 from runs.views.settings.forms import SecretForm
 
+ROWS = 50
+
 
 @never_cache
 @sensitive_post_parameters("token")
@@ -29,10 +32,11 @@ def secrets(request: SignedIn) -> HttpResponse:
     if request.method == "POST" and form.is_valid() and (secret := form.saved()):
         messages.success(request, gettext("Saved %(secret)s.") % {"secret": secret})
         return redirect("settings-secrets")
+    usable = ScorerSecret.objects.usable_by(request.user)
     context = {
         "tab": "secrets",
         "form": form if access.may_make(request.user) else None,
-        "secrets": ScorerSecret.objects.usable_by(request.user).select_related("owner"),
+        "page": Paginator(usable.select_related("owner"), ROWS).get_page(request.GET.get("page")),
     }
     return TemplateResponse(request, "settings/secrets.html", context, status=400 if form.errors else 200)
 
