@@ -14,6 +14,7 @@ from typing import Any, TextIO
 from esweb.cli.account import account
 from esweb.cli.errors import BAD_INPUT, Failure
 from esweb.cli.server import Server
+from workers.csv_cells import inert
 
 AXES = ("step", "wall", "relative", "tokens", "samples", "gpu_seconds")
 HIDDEN = "axes/"
@@ -90,7 +91,8 @@ def _writer(how: str, stream: TextIO, first: Row) -> Write:
 
 
 def _cell(value: Any) -> Any:
-    return json.dumps(value) if isinstance(value, dict | bool) else value
+    """Return the value as a cell: what people and models wrote is no formula."""
+    return json.dumps(value) if isinstance(value, dict | bool) else inert(value)
 
 
 @contextlib.contextmanager

@@ -18,7 +18,7 @@ from judging.exchange.prompts import called
 from judging.exchange.speakers import Speakers, speakers
 from judging.models import Assignment, Judge, Tournament, Turn, Verdict
 from judging.votes import COUNTED, FORMATS
-from runs.charts.chart import inert
+from workers.csv_cells import inert
 
 JSONL = "application/x-ndjson"
 FORMS = {

@@ -15,6 +15,8 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 from numpy.typing import NDArray
 
+from workers.csv_cells import inert
+
 Floats: TypeAlias = NDArray[np.float64]
 Cell: TypeAlias = str | float | int | None
 HEADS = (
@@ -47,7 +49,8 @@ class Table:
         """The table as CSV, with every digit, the same in every language."""
         out = io.StringIO()
         writer = csv.writer(out)
-        writer.writerow(self.columns)
+        # Columns too hold what people wrote: names of runs, contestants and keys.
+        writer.writerow(tuple(inert(column) for column in self.columns))
         writer.writerows(tuple(inert(cell) for cell in row) for row in self.rows)
         return out.getvalue()
 
@@ -103,8 +106,3 @@ def _shortened(values: Floats) -> Floats:
     for place in np.flatnonzero(~ordinary & (values != 0)).tolist():
         short[place] = float(f"{values[place]:.{SIGNIFICANT}g}")
     return short
-
-
-def inert(cell: Cell) -> Cell:
-    """Text that a spreadsheet would run as a formula is quoted: names in a table are written by people."""
-    return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell

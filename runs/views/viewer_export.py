@@ -11,12 +11,12 @@ from django.core.exceptions import BadRequest
 from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
-from runs.charts.chart import inert
 from runs.models import Response
 from runs.viewer import Asked, Columns, Found, Place, Slow, asked_of, categories, columns_of, find, picked
 from runs.views.parameters import SignedIn
 from runs.views.viewer import scorers_of
 from runs.views.viewer_cells import Asking, Cell, rows_of
+from workers.csv_cells import inert
 
 ROWS_AT_ONCE = 200
 FORMS = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
