@@ -24,7 +24,8 @@ PAGES = {
     "home": _("Home"), "experiments": _("Experiments"), "compare": _("Compare runs"),
     "viewer": _("Answers side by side"), "import": _("Import runs"), "saved-views": _("Saved views"),
     "queue": _("Queue"), "costs": _("Costs and limits"), "services": _("Services"), "bin": _("Bin"),
-    "settings-tokens": _("Settings: tokens"), "settings-password": _("Settings: password"), "api-docs": _("API"),
+    "settings-tokens": _("Settings: tokens"), "settings-secrets": _("Settings: secrets"),
+    "settings-password": _("Settings: password"), "api-docs": _("API"),
 }  # fmt: skip
 FOR_ADMINS = {"settings-people": _("Settings: people"), "settings-clusters": _("Settings: clusters")}
 FIRST_PAGES = 4
