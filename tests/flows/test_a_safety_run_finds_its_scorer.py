@@ -56,3 +56,19 @@ def test_a_site_that_does_not_let_the_run_in_is_named(live_server: Any, tmp_path
     safety = named(live_server.url, tmp_path / "wrong", on_scorer_failure="wait")
     with pytest.raises(ScorerRefused, match="does not say where the scorer beaver is: 401"):
         safety.score(safety.examples("eval")[0], "no")
+
+
+def test_run_of_a_site_reads_no_token_file_that_an_offer_names(
+    live_server: Any, token: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has the site's rights, and whoever registered the service chose the path."""
+    (tmp_path / "secret").write_text("the-admins-password")
+    safety = named(live_server.url, token)
+    example = safety.examples("eval")[0]
+    with scorer("fine") as server:
+        offer = Offer("scorer", "beaver", server.url, token_file=str(tmp_path / "secret"))
+        with registered(live_server.url, token, offer):
+            safety.score(example, "no")
+            monkeypatch.setenv("ESWEB_DATA_PATHS", "")
+            safety.score(example, "no")
+    assert server.tokens == ["Bearer the-admins-password", None]

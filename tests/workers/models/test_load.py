@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,16 @@ def test_pickled_weights_are_refused(micro: Loaded, tmp_path: Path) -> None:
     torch.save(micro.model.state_dict(), tmp_path / "m" / "pytorch_model.bin")
     with pytest.raises(ConfigError, match="pickles, which run code"):
         load(ModelConfig(path=str(tmp_path / "m"), device="cpu"))
+
+
+def test_adapter_is_refused_and_its_base_is_not_loaded(micro: Loaded, tmp_path: Path) -> None:
+    """transformers would load the folder that the adapter names as its base, which may be anybody's."""
+    folder = tmp_path / "m"
+    save(micro.model, micro.tokenizer, folder)
+    described = {"base_model_name_or_path": str(micro.path), "peft_type": "LORA"}
+    (folder / "adapter_config.json").write_text(json.dumps(described))
+    with pytest.raises(ConfigError, match=r"holds an adapter \(adapter_config\.json\); merge it"):
+        load(ModelConfig(path=str(folder), device="cpu"))
 
 
 @pytest.mark.parametrize(
