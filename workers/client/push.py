@@ -19,7 +19,7 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
-from workers.client.bearer import OPENER, BadToken, bearer, read_token, redacted
+from workers.bearer import OPENER, BadToken, bearer, read_token, redacted
 from workers.config import TrackingConfig
 from workers.records import records_path
 

@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from workers.client.bearer import OPENER, BadToken, bearer, read_token, redacted
+from workers.bearer import OPENER, BadToken, bearer, read_token, redacted
 
 BEATS_A_LEASE = 4
 RETRY_SECONDS = 2.0

@@ -19,7 +19,7 @@ import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 
-from workers.client.bearer import OPENER
+from workers.bearer import OPENER
 from workers.client.registry import Offer, Refused, registered
 
 LOOK_SECONDS = 1.0

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from workers.client.bearer import BadToken, bearer, read_token, redacted
+from workers.bearer import BadToken, bearer, read_token, redacted
 from workers.scorer.connections import Resolve, opener
 from workers.scorer.scores import Scorer, ScorerFailed, ScorerRefused, Scores, paired
 

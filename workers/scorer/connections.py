@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from workers.client.bearer import OPENER, NoRedirects
+from workers.bearer import OPENER, NoRedirects
 
 Resolve = Callable[[str, int], str]
 """(host name, port) -> the address to connect to. May raise."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 import functools
 import ssl
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import httpx
 
+from workers.bearer import BadToken, bearer, read_token, redacted
 from workers.executors.base import Ambiguous, NotBegun, Rejected, Unreachable
 from workers.executors.ray.answers import Job
 from workers.executors.ray.nodes import Size, sizes
@@ -91,27 +91,30 @@ class Jobs:
             raise Unreachable(f"there is no Jobs API at {self.address}")
 
     def _ask(self, method: str, path: str, body: Any = None, also: tuple[int, ...] = ()) -> httpx.Response:
-        """The answer, where it is 200 or one of these. Raises Unreachable, as NotBegun where it let nobody in."""
+        """Return the reply if it is 200 or one of these. Raise Unreachable, as NotBegun if it let nobody in. No message
+        repeats the token."""
+        token = self._token()
         try:
             # No proxy, no .netrc, no redirect: the token goes to this address and nowhere else.
             with httpx.Client(verify=_trusted(), trust_env=False, timeout=TIMEOUT_SECONDS) as client:
-                answer = client.request(method, self.address + path, json=body, headers=self._token())
+                answer = client.request(method, self.address + path, json=body, headers=bearer(token))
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.InvalidURL) as error:
             raise NotBegun(f"nobody answers at {self.address}: {error or type(error).__name__}") from error
         except httpx.HTTPError as error:
             raise Unreachable(f"{self.address} gives no answer: {error or type(error).__name__}") from error
         if answer.status_code in (401, 403):
-            raise NotBegun(f"{self.address} does not let us in: see token_file ({answer.text.strip()[:WORDS]})")
+            said = redacted(answer.text.strip()[:WORDS], token)
+            raise NotBegun(f"{self.address} does not let us in: see token_file ({said})")
         if answer.status_code not in (200, *also):
-            raise Unreachable(f"{self.address} answered {answer.status_code}: {_last_line(answer.text)}")
+            said = redacted(_last_line(answer.text), token)
+            raise Unreachable(f"{self.address} answered {answer.status_code}: {said}")
         return answer
 
-    def _token(self) -> dict[str, str]:
-        if not self.token_file:
-            return {}
+    def _token(self) -> str:
+        """Return the token, empty for none; it is read each time, so that a renewed one holds at once."""
         try:
-            return {"Authorization": f"Bearer {Path(self.token_file).read_text(encoding='ascii').strip()}"}
-        except (OSError, UnicodeError) as error:
+            return read_token(self.token_file) if self.token_file else ""
+        except (OSError, BadToken) as error:
             raise NotBegun(f"the token in {self.token_file} cannot be read: {error}") from error
 
 

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from workers.client.bearer import BadToken, read_token
+from workers.bearer import BadToken, read_token
 from workers.client.push import Pusher
 from workers.client.push import Refused as PushRefused
 from workers.client.registry import Refused, Site
 from workers.config import TrackingConfig
+from workers.executors.base import Unreachable
+from workers.executors.ray.jobs import Jobs
 from workers.records import RecordWriter, Status
 from workers.scorer.client import ScorerClient, ScorerRefused
 
@@ -84,8 +86,12 @@ def score(url: str, file: Path) -> None:
     ScorerClient(url, token_file=file, tries=1).score(["a"], ["b"])
 
 
-CALLS = pytest.mark.parametrize("call", [push, call_site, score], ids=["push", "registry", "scorer"])
-REFUSALS = (Refused, PushRefused, ScorerRefused)
+def list_jobs(url: str, file: Path) -> None:
+    Jobs(url, str(file)).all()
+
+
+CALLS = pytest.mark.parametrize("call", [push, call_site, score, list_jobs], ids=["push", "registry", "scorer", "ray"])
+REFUSALS = (Refused, PushRefused, ScorerRefused, Unreachable)
 
 
 @CALLS
