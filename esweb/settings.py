@@ -71,6 +71,10 @@ CALLS_PER_MINUTE = env.number("ESWEB_CALLS_PER_MINUTE", 1200, at_least=1)
 PUSHES_PER_MINUTE = env.number("ESWEB_PUSHES_PER_MINUTE", 12_000, at_least=1)
 STRANGERS_PER_MINUTE = env.number("ESWEB_STRANGERS_PER_MINUTE", 60, at_least=1)
 SIGN_INS_PER_MINUTE = env.number("ESWEB_SIGN_INS_PER_MINUTE", 10, at_least=1)
+# What one import may cost, over all its files and archives together.
+IMPORT_INFLATED_MB = env.number("ESWEB_IMPORT_INFLATED_MB", 1024, at_least=1)
+IMPORT_FILES = env.number("ESWEB_IMPORT_FILES", 10_000, at_least=1)
+IMPORT_SECONDS = env.number("ESWEB_IMPORT_SECONDS", 600, at_least=1)
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [SELF],

@@ -1,19 +1,21 @@
 """Files of other programs -> runs: logs, evaluations, reports, trainer states, event files. Read, never trusted."""
 
+from runs.importing.budget import Budget
 from runs.importing.doing import Imported, bring_in, told
 from runs.importing.files import File, Refused
 from runs.importing.keeping import Outcome, Place
-from runs.importing.uploads import LIMITS, of_uploads, too_much
+from runs.importing.uploads import limits, of_uploads, too_much
 from runs.importing.walking import of_path, of_upload
 
 __all__ = [
-    "LIMITS",
+    "Budget",
     "File",
     "Imported",
     "Outcome",
     "Place",
     "Refused",
     "bring_in",
+    "limits",
     "of_path",
     "of_upload",
     "of_uploads",

@@ -1,124 +1,155 @@
-"""Zip and tar, read without ever writing a member under a name of its own: all are copied one behind the other into one
-nameless file, and neither a member nor the whole may unpack to more than is told here."""
+"""Zip and tar, read without ever writing a member under a name of its own. A member that no reader reads is passed
+over, and only regular files are read: no links, devices, archives inside archives, or names that lead elsewhere."""
 
 from __future__ import annotations
 
 import lzma
 import stat
+import struct
 import tarfile
-import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass, field
-from functools import partial
-from typing import IO
+from collections.abc import Iterator
+from typing import IO, cast
 
-from runs.importing.files import FILE_AT_MOST, MB, NAME_AT_MOST, OUTSIDE, File, Refused, clean, window
+from runs.importing.budget import Inflating, OverBudget
+from runs.importing.compressed import opener_of
+from runs.importing.files import FILE_AT_MOST, NAME_AT_MOST, OUTSIDE, File, Refused, clean
+from runs.importing.unpacking import Unpacking
 
-ARCHIVE_AT_MOST = 1024 * MB
-MEMBERS_AT_MOST = 10_000
-IN_MEMORY = 8 * MB
-PIECE = 256 * 1024
-SIGNS = ((0, b"PK\x03\x04"), (0, b"PK\x05\x06"), (0, b"\x1f\x8b"), (0, b"BZh"), (0, b"\xfd7zXZ\x00"), (257, b"ustar"))
-"""Where archives say what they are."""
 BREAKS = (
     zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError,
-    EOFError, OSError, RuntimeError, ValueError,
+    EOFError, OSError, RuntimeError, ValueError, struct.error,
 )  # fmt: skip
 """zipfile, tarfile and their decompressors raise these for an archive that they cannot read: zipfile a RuntimeError for
 a member that is encrypted or packed by a compression that it does not know."""
+NOT_PLAIN = "is a link or a device: not read; an archive may hold regular files and folders"
+TWICE = "comes twice in the archive: only the first is read"
+COMPRESSIONS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
+"""The others are inflated by zipfile without any limit: 4 KiB may become gigabytes in memory."""
+END, END_BYTES, COMMENT_AT_MOST = b"PK\x05\x06", 22, 65_535
+LOCAL_HEADER = 30
+BYTES_A_MEMBER = 46 + 1000
+"""Of a zip's list of members, with a long name."""
 
 
-@dataclass
-class _Unpacking:
-    """The members of an archive are copied into `kept`, which holds `used` bytes so far; `found` lists them."""
-
-    archive: File
-    kept: IO[bytes]
-    used: int = 0
-    members: int = 0
-    found: list[File] = field(default_factory=list)
-
-    def complaint(self, name: str, size: int) -> str:
-        """Why nothing more of the archive is read; empty where it may go on."""
-        self.members += 1
-        if self.members > MEMBERS_AT_MOST:
-            return f"holds more than {MEMBERS_AT_MOST} members: the others were not looked at"
-        if self.used + min(size, FILE_AT_MOST) > ARCHIVE_AT_MOST:
-            return (
-                f"unpacks to more than {ARCHIVE_AT_MOST} bytes: what stands from {name[:NAME_AT_MOST]} on was not read"
-            )
-        return ""
-
-    def take(self, raw: str, size: int, why: str, opener: Callable[[], IO[bytes] | None]) -> File | Refused:
-        """Copies a member, where it may be read."""
-        shown = clean(raw)
-        name = f"{self.archive.name}/{shown or raw[:NAME_AT_MOST]}"
-        why = why or ("" if shown else OUTSIDE)
-        why = why or (f"has {size} bytes; at most {FILE_AT_MOST} are read" if size > FILE_AT_MOST else "")
-        stream = None if why else opener()
-        if stream is None:
-            return Refused(name, why or "cannot be read")
-        with stream:
-            copied = self._copied(stream, size)
-        if copied > size:
-            return Refused(name, "unpacks to more than the archive says: not read")
-        file = File(name, name, copied, window(self.kept, self.used, copied))
-        self.used += copied
-        return Refused(name, "is an archive inside an archive: not opened") if is_archive(file) else file
-
-    def _copied(self, stream: IO[bytes], size: int) -> int:
-        """Copies up to one byte more than was told, so that a lie is seen and never followed."""
-        self.kept.seek(self.used)
-        copied = 0
-        while copied <= size and (piece := stream.read(min(PIECE, size + 1 - copied))):
-            copied += self.kept.write(piece)
-        return copied
-
-
-def is_archive(file: File) -> bool:
-    """True where it says that it is one. Raises OSError."""
-    head = file.head(512)
-    return any(head[at : at + len(sign)] == sign for at, sign in SIGNS)
-
-
-def members(file: File, keep: ExitStack) -> Iterator[File | Refused]:
-    """The files of an archive; they can be read until `keep` is closed."""
-    kept = keep.enter_context(tempfile.SpooledTemporaryFile(IN_MEMORY))  # noqa: SIM115
-    unpacking = _Unpacking(file, kept)
+def members(file: File, unpacking: Unpacking) -> Iterator[File | Refused]:
+    """Yield the files of an archive, and what of it is refused. Raise OverBudget beyond a limit of the import."""
     try:
-        yield from _of_zip(unpacking) if file.head(2) == b"PK" else _of_tar(unpacking)
+        yield from _of_zip(file, unpacking) if file.head(2) == b"PK" else _of_tar(file, unpacking)
+    except OverBudget:
+        raise
     except BREAKS as error:
         yield Refused(file.name, f"is an archive that cannot be read on: {error}")
 
 
-def _of_zip(unpacking: _Unpacking) -> Iterator[File | Refused]:
-    with unpacking.archive.open() as opened, zipfile.ZipFile(opened) as archive:
-        for member in archive.infolist():
-            if member.is_dir():
-                continue
-            if why := unpacking.complaint(member.filename, member.file_size):
-                yield Refused(unpacking.archive.name, why)
-                return
-            is_plain = stat.S_IFMT(member.external_attr >> 16) in (0, stat.S_IFREG)
-            why = "" if is_plain else "is a link or a device: not read"
-            why = why or ("is encrypted: not read" if member.flag_bits & 1 else "")
-            yield unpacking.take(member.filename, member.file_size, why, partial(archive.open, member))
+def _of_zip(file: File, unpacking: Unpacking) -> Iterator[File | Refused]:
+    with file.open() as opened:
+        _check_list(opened, file.size, unpacking)
+        with zipfile.ZipFile(opened) as archive:
+            overlapping = _overlapping(archive)
+            seen = set[str]()
+            for member in archive.infolist():
+                unpacking.budget.add_file()
+                if member.is_dir():
+                    continue
+                why = _why_not(member, overlapping)
+                name, why = _checked(file, member.filename, member.file_size, why, seen)
+                if why:
+                    yield Refused(name, why)
+                    continue
+                with archive.open(member) as stream:
+                    yield unpacking.take(name, name, Inflating(stream, unpacking.budget), member.file_size)
 
 
-def _of_tar(unpacking: _Unpacking) -> Iterator[File | Refused]:
-    with unpacking.archive.open() as opened, tarfile.open(fileobj=opened, mode="r|*") as archive:
-        for member in archive:
-            if member.isdir():
-                continue
-            if why := unpacking.complaint(member.name, member.size):
-                yield Refused(unpacking.archive.name, why)
-                return
-            why = "" if member.isreg() else "is a link or a device: not read"
-            yield unpacking.take(member.name, member.size, why, partial(archive.extractfile, member))
-            if member.size > FILE_AT_MOST:
-                # To pass it over would be to unpack it.
-                yield Refused(unpacking.archive.name, f"is not read on behind {member.name[:NAME_AT_MOST]}")
-                return
+def _why_not(member: zipfile.ZipInfo, overlapping: set[int]) -> str:
+    if stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG):
+        return NOT_PLAIN
+    if member.flag_bits & 1:
+        return "is encrypted: not read"
+    if id(member) in overlapping:
+        return "overlaps another member of the archive: not read"
+    if member.compress_type in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+        return "is compressed by bzip2 or LZMA: not read; members of a zip may be stored or deflated"
+    return ""
+
+
+def _check_list(opened: IO[bytes], size: int, unpacking: Unpacking) -> None:
+    """Raise BadZipFile if the list of members is longer than so many files need: zipfile reads all of it at once."""
+    opened.seek(max(0, size - END_BYTES - COMMENT_AT_MOST))
+    tail = opened.read(END_BYTES + COMMENT_AT_MOST)
+    at = len(tail) - END_BYTES if tail[-END_BYTES:][:4] == END else tail.rfind(END)
+    if at < 0 or len(tail) < at + END_BYTES:
+        return
+    count, length = struct.unpack_from("<HI", tail, at + 10)
+    if length > unpacking.budget.files_at_most * BYTES_A_MEMBER:
+        unpacking.budget.files = unpacking.budget.files_at_most
+        unpacking.budget.add_file()
+    if count == 0xFFFF or length == 0xFFFFFFFF:
+        raise zipfile.BadZipFile("it holds 65535 members or more")
+
+
+def _overlapping(archive: zipfile.ZipFile) -> set[int]:
+    """Return the ids of members whose bytes begin before those of the member before them end."""
+    ordered = sorted(archive.infolist(), key=lambda member: member.header_offset)
+    ends = [member.header_offset for member in ordered[1:]] + [archive.start_dir]
+    return {
+        id(one)
+        for member, following, end in zip(ordered, [*ordered[1:], None], ends, strict=True)
+        if member.header_offset + LOCAL_HEADER + member.compress_size > end
+        for one in (member, following)
+        if one is not None
+    }
+
+
+def _of_tar(file: File, unpacking: Unpacking) -> Iterator[File | Refused]:
+    with file.open() as packed:
+        opener = opener_of(file)
+        stream = Inflating(opener(packed) if opener else packed, unpacking.budget)
+        seen = set[str]()
+        with tarfile.open(fileobj=cast(IO[bytes], stream), mode="r:") as archive:
+            for member in archive:
+                unpacking.budget.add_file()
+                if member.isdir():
+                    continue
+                why = "" if member.isreg() and not member.issparse() else NOT_PLAIN
+                name, why = _checked(file, member.name, member.size, why, seen)
+                if why:
+                    yield Refused(name, why)
+                    continue
+                stream.seek(member.offset_data)
+                yield unpacking.take(name, name, _Part(stream, member.size), member.size)
+
+
+class _Part:
+    """The bytes of one member of a tar."""
+
+    def __init__(self, stream: Inflating, size: int) -> None:
+        self._stream, self._left = stream, size
+
+    def read(self, count: int) -> bytes:
+        data = self._stream.read(min(count, self._left))
+        if len(data) < min(count, self._left):
+            raise EOFError("the archive ends within a member")
+        self._left -= len(data)
+        return data
+
+    def piece(self, at_most: int) -> bytes:
+        if not self._left:
+            return b""
+        piece = self._stream.piece(min(at_most, self._left))
+        if not piece:
+            raise EOFError("the archive ends within a member")
+        self._left -= len(piece)
+        return piece
+
+
+def _checked(file: File, raw: str, size: int, why: str, seen: set[str]) -> tuple[str, str]:
+    """Return a member's name to show, and why it is not read."""
+    shown = clean(raw)
+    name = f"{file.name}/{shown or raw[:NAME_AT_MOST]}"
+    why = why or ("" if shown else OUTSIDE)
+    why = why or (f"has {size} bytes; at most {FILE_AT_MOST} are read" if size > FILE_AT_MOST else "")
+    why = why or (TWICE if shown in seen else "")
+    seen.add(shown)
+    return name, why

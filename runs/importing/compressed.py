@@ -6,14 +6,15 @@ import bz2
 import gzip
 import lzma
 import tarfile
-import tempfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import PurePosixPath
 from typing import IO
 
-from runs.importing.files import FILE_AT_MOST, MB, File, Refused, window
+from runs.importing.budget import HEADER_AT_MOST, Inflating, OverBudget
+from runs.importing.files import FILE_AT_MOST, File, Refused
+from runs.importing.reading import unread_by_head
+from runs.importing.unpacking import NESTED, Unpacking, is_archive
 
 Stream = gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile
 SIGNS: dict[bytes, Callable[[IO[bytes]], Stream]] = {
@@ -23,54 +24,73 @@ SIGNS: dict[bytes, Callable[[IO[bytes]], Stream]] = {
 }
 BREAKS = (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError)
 SUFFIXES = (".gz", ".bz2", ".xz")
-IN_MEMORY = 8 * MB
-PIECE = 256 * 1024
 BLOCK = 512
 
 
 def is_one(file: File) -> bool:
-    """True where it is compressed and no archive of several files. Raises OSError."""
-    opener = _opener(file)
+    """Return whether it is compressed and no archive of several files. Raise OSError."""
+    opener = opener_of(file)
     if opener is None:
         return False
     with file.open() as packed, opener(packed) as stream:
         try:
             tarfile.TarInfo.frombuf(stream.read(BLOCK), "utf-8", "surrogateescape")
+        except OverBudget:
+            raise
         except (tarfile.TarError, *BREAKS):
             return True
     return False
 
 
-def unpacked(file: File, keep: ExitStack) -> Iterator[File | Refused]:
-    """The file inside, which can be read until `keep` is closed; where it breaks off, what stands before."""
-    opener = _opener(file)
+def unpacked(file: File, unpacking: Unpacking) -> Iterator[File | Refused]:
+    """Yield the file inside; where it breaks off, what stands before, and why. Raise OverBudget beyond a limit."""
+    opener = opener_of(file)
     if opener is None:
         return
-    kept = keep.enter_context(tempfile.SpooledTemporaryFile(IN_MEMORY))  # noqa: SIM115
+    start = unpacking.used
     with file.open() as packed, opener(packed) as stream:
-        size, why = _copied(stream, kept)
+        why = _copied(file, Inflating(stream, unpacking.budget), unpacking)
     name = PurePosixPath(file.name)
-    if size:
+    if unpacking.used > start:
         bare = str(name.with_suffix("")) if name.suffix.lower() in SUFFIXES else file.name
-        yield File(bare, file.named, size, window(kept, 0, size), file.modified_at)
-    if why or not size:
+        yield unpacking.file(bare, file.named, start, file.modified_at)
+    if why or unpacking.used == start:
         yield Refused(file.name, why or "is empty")
 
 
-def _opener(file: File) -> Callable[[IO[bytes]], Stream] | None:
+def opener_of(file: File) -> Callable[[IO[bytes]], Stream] | None:
+    """Return what opens the stream inside; None if the file is not compressed. Raise OSError."""
     head = file.head(8)
     return next((opener for sign, opener in SIGNS.items() if head.startswith(sign)), None)
 
 
-def _copied(stream: Stream, kept: IO[bytes]) -> tuple[int, str]:
-    """(bytes that were copied, why no more were)."""
-    size = 0
+def _copied(file: File, stream: Inflating, unpacking: Unpacking) -> str:
+    """Return why no more was copied. Nothing is copied of what no reader reads."""
+    head = bytearray()
     try:
-        # Not read(): where the stream breaks off, that loses what it has unpacked already.
-        while piece := stream.read1(PIECE):
-            if size + len(piece) > FILE_AT_MOST:
-                return size, f"unpacks to more than {FILE_AT_MOST} bytes: the rest is not read"
-            size += kept.write(piece)
+        while len(head) < HEADER_AT_MOST and (piece := stream.piece()):
+            head += piece
+    except OverBudget:
+        raise
     except BREAKS as error:
-        return size, f"cannot be unpacked to its end: {error}"
-    return size, ""
+        return _written(file, bytes(head), unpacking) or f"cannot be unpacked to its end: {error}"
+    if why := _written(file, bytes(head), unpacking):
+        return why
+    size = len(head)
+    try:
+        while size <= FILE_AT_MOST and (piece := stream.piece()):
+            unpacking.write(piece[: FILE_AT_MOST - size])
+            size += len(piece)
+    except OverBudget:
+        raise
+    except BREAKS as error:
+        return f"cannot be unpacked to its end: {error}"
+    return f"unpacks to more than {FILE_AT_MOST} bytes: the rest is not read" if size > FILE_AT_MOST else ""
+
+
+def _written(file: File, head: bytes, unpacking: Unpacking) -> str:
+    """Write the beginning of a file, or return why no reader reads it."""
+    if why := NESTED if is_archive(head) else unread_by_head(file.name, head):
+        return why
+    unpacking.write(head[:FILE_AT_MOST])
+    return ""

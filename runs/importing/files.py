@@ -13,7 +13,7 @@ from typing import IO, Any, BinaryIO, cast
 MB = 1024 * 1024
 FILE_AT_MOST = 1024 * MB
 NAME_AT_MOST = 500
-OUTSIDE = "its name leads out of the folder that it is in: not read"
+OUTSIDE = "its name leads out of the folder that it is in: not read; names must be relative, without .."
 
 
 @dataclass(frozen=True)

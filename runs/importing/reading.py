@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
+import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +22,7 @@ from runs.importing import (
     tfrecord,
     trainer_state,
 )
-from runs.importing.files import MB, File, Refused, natural
+from runs.importing.files import MB, File, Refused, natural, window
 from runs.importing.found import Entry, Told
 from runs.importing.log import Log
 from runs.importing.reports import Seeds
@@ -30,6 +32,8 @@ HEAD = 4096
 PIECE = 256 * 1024
 DOCUMENT_AT_MOST = 64 * MB
 """A JSON document is held whole while it is read."""
+LINE_AT_MOST = MB
+WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 HOLES = re.compile(rb"\x00{64,}")
 """A log that was rotated while it was written begins with zeros, and a crash leaves blocks of them."""
 TEXT = "text"
@@ -142,6 +146,18 @@ def _kind(file: File) -> tuple[str, str]:
     if not file.size:
         return "", "is empty"
     head = file.head(HEAD)
+    kind, why = _kind_by_head(file, head)
+    if kind or why:
+        return kind, why
+    if scored_answers.is_points(_first_line(file, head)):
+        return scored_answers.KIND, ""
+    start = head.removeprefix(BOM).split()
+    looks_json = bool(start) and (start[0][:2] in (b'{"', b"[{", b"[]", b"{}") or start[0] in (b"{", b"["))
+    return _kind_of_document(file) if looks_json else (TEXT, "")
+
+
+def _kind_by_head(file: File, head: bytes) -> tuple[str, str]:
+    """Return (kind, why it is not read) of what is no text; twice nothing for a text, whose kind needs more of it."""
     if tfrecord.is_one(head):
         return event_files.KIND, ""
     if arrays.is_one(head):
@@ -150,11 +166,19 @@ def _kind(file: File) -> tuple[str, str]:
         return (scored_answers.KIND, "") if is_named else ("", why)
     if b"\x00" in HOLES.sub(b"", head):
         return "", f"is binary, and of no kind that is read here ({KINDS})"
-    if scored_answers.is_points(_first_line(file, head)):
-        return scored_answers.KIND, ""
-    start = head.removeprefix(BOM).split()
-    looks_json = bool(start) and (start[0][:2] in (b'{"', b"[{", b"[]", b"{}") or start[0] in (b"{", b"["))
-    return _kind_of_document(file) if looks_json else (TEXT, "")
+    return "", ""
+
+
+def unread_by_head(name: str, head: bytes) -> str:
+    """Return why no reader reads a file that begins with this MiB, before more of it is unpacked; empty if one may."""
+    if head.startswith(WIDE):
+        return ""
+    kind, why = _kind_by_head(File(name, name, len(head), window(io.BytesIO(head), 0, len(head))), head[:HEAD])
+    text = HOLES.sub(b"", head).removeprefix(BOM).lstrip()
+    is_one_line = len(text) >= LINE_AT_MOST and b"\n" not in text and b"\r" not in text
+    if not kind and not why and is_one_line and text[:1] not in (b"{", b"["):
+        return f"has no end of a line in its first {LINE_AT_MOST} bytes, so it is of no kind that is read here"
+    return why
 
 
 def _first_line(file: File, head: bytes) -> bytes:

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
+from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 
-from runs.importing.archives import ARCHIVE_AT_MOST
+from runs.importing.budget import Budget
 from runs.importing.files import MB, File, Refused
 from runs.importing.reading import DOCUMENT_AT_MOST
 from runs.importing.walking import of_upload
@@ -16,12 +17,16 @@ from runs.importing.walking import of_upload
 UPLOAD_AT_MOST = 256 * MB
 UPLOADS_AT_MOST = 100
 """Django takes no more files in one request."""
-LIMITS = {
-    "upload_at_most": UPLOAD_AT_MOST,
-    "uploads_at_most": UPLOADS_AT_MOST,
-    "archive_at_most": ARCHIVE_AT_MOST,
-    "document_at_most": DOCUMENT_AT_MOST,
-}
+
+
+def limits() -> dict[str, int]:
+    """Return what an import may have, for pages; in bytes, but for the number of files."""
+    return {
+        "upload_at_most": UPLOAD_AT_MOST,
+        "uploads_at_most": UPLOADS_AT_MOST,
+        "archive_at_most": settings.IMPORT_INFLATED_MB * MB,
+        "document_at_most": DOCUMENT_AT_MOST,
+    }
 
 
 def too_much(uploads: Sequence[UploadedFile[Any]]) -> str:
@@ -37,5 +42,6 @@ def too_much(uploads: Sequence[UploadedFile[Any]]) -> str:
 def of_uploads(uploads: Sequence[UploadedFile[Any]], paths: Sequence[str], keep: ExitStack) -> Iterator[File | Refused]:
     """The files of the uploads. `paths`: their names with folders, in the same order; else each has its bare name."""
     names = paths if len(paths) == len(uploads) else [upload.name or "" for upload in uploads]
+    budget = Budget()
     for upload, name in zip(uploads, names, strict=True):
-        yield from of_upload(upload, upload.size or 0, name, keep)
+        yield from of_upload(upload, upload.size or 0, name, keep, budget)

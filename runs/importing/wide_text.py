@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import codecs
-import tempfile
-from contextlib import ExitStack
 
-from runs.importing.files import MB, File, window
+from runs.importing.budget import PIECE
+from runs.importing.files import File
+from runs.importing.unpacking import Unpacking
 
 SIGNS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 FOUR_BYTES = codecs.BOM_UTF32_LE
-IN_MEMORY = 8 * MB
-PIECE = 256 * 1024
 
 
-def narrowed(file: File, keep: ExitStack) -> File:
-    """The same file as UTF-8, which can be read until `keep` is closed; unchanged where it says not that it is UTF-16.
-    Raises OSError."""
+def narrowed(file: File, unpacking: Unpacking) -> File:
+    """Return the same file as UTF-8; unchanged if it does not say that it is UTF-16. Raise OSError."""
     head = file.head(4)
     if not head.startswith(SIGNS) or head == FOUR_BYTES:
         return file
-    kept = keep.enter_context(tempfile.SpooledTemporaryFile(IN_MEMORY))  # noqa: SIM115
-    decoder, size = codecs.getincrementaldecoder("utf-16")(errors="replace"), 0
+    decoder, start = codecs.getincrementaldecoder("utf-16")(errors="replace"), unpacking.used
     with file.open() as wide:
         while piece := wide.read(PIECE):
-            size += kept.write(decoder.decode(piece).encode(errors="replace"))
-        size += kept.write(decoder.decode(b"", final=True).encode())
-    return File(file.name, file.named, size, window(kept, 0, size), file.modified_at)
+            _add(decoder.decode(piece).encode(errors="replace"), unpacking)
+        _add(decoder.decode(b"", final=True).encode(), unpacking)
+    return unpacking.file(file.name, file.named, start, file.modified_at)
+
+
+def _add(piece: bytes, unpacking: Unpacking) -> None:
+    unpacking.budget.add_inflated(len(piece))
+    unpacking.write(piece)

@@ -37,7 +37,8 @@ class Command(BaseCommand):
         if missing := [str(path) for path in paths if not path.exists()]:
             raise CommandError(f"There is nothing at {', '.join(missing)}")
         with ExitStack() as keep:
-            files = chain.from_iterable(importing.of_path(path, keep) for path in paths)
+            budget = importing.Budget()
+            files = chain.from_iterable(importing.of_path(path, keep, budget) for path in paths)
             imported = importing.bring_in(files, place)
         self.stdout.write(_as_json(imported) if json else _in_words(imported))
 
