@@ -92,9 +92,8 @@ class _Launch:
             return "" if access.may_call(self.person, name) else f"{access.host_refusal(name)} Or give its name instead"
         if name == EMBEDDED:
             return ""
-        if secret := access.find_secret(self.person, name):
-            is_usable = secret.address and access.may_call(secret.owner, secret.address)
-            return "" if is_usable else f"names the secret {name}, whose address this site does not call"
+        if (secret := access.find_secret(self.person, name)) and secret.address:
+            return "" if access.may_call(secret.owner, secret.address) else access.host_refusal(secret.address)
         if site_url_of(self.cluster):
             return ""
         return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,12 +11,14 @@ from django.test import Client
 from django.urls import reverse
 
 from runs import access
-from runs.models import Experiment, Run, ScorerSecret
+from runs.launch.credentials import credentials_environment
+from runs.launch.resources import check_resources
+from runs.models import Cluster, Experiment, Run, ScorerSecret
 from runs.scoring.scorers import choices, scorer_of
 from tests.runs.calling import calls
 from tests.runs.pages import make_run
 from tests.workers.scorers import scorer
-from workers.config import RunConfig
+from workers.config import ConfigError, RunConfig
 from workers.scorer.client import ScorerRefused
 
 TOKEN = "the-token-of-the-beaver"
@@ -75,6 +78,22 @@ def test_service_that_a_person_registers_gets_no_secret(ada: User) -> None:
     )
     assert taken.status_code == 200
     assert seen(as_run(run_of(ada, {"method": "es", "es": {}}))) == [""]
+
+
+def test_secret_without_address_leaves_its_name_to_the_registered_scorer(
+    ada: User, local: Cluster, runs_dir: Path
+) -> None:
+    """A scorer and its secret may have one name."""
+    access.save_secret(ada, "beaver", TOKEN)
+    config = {"method": "es", "es": {}, "task": {"name": "safety", "options": {"scorer": "beaver"}}}
+    with pytest.raises(ConfigError, match="no site_url"):
+        check_resources(RunConfig.from_json(config), ada, local)
+    local.config = {"site_url": "http://127.0.0.1:8000"}
+    check_resources(RunConfig.from_json(config), ada, local)
+    attempt = run_of(ada, config).newest_attempt()
+    assert attempt is not None
+    attempt.cluster = local
+    assert credentials_environment(attempt).keys() == {"ESWEB_RUN_SITE", "ESWEB_RUN_SITE_TOKEN", "ESWEB_RUN_PUSHES"}
 
 
 def test_run_registers_no_other_name_than_its_own(ada: User) -> None:
