@@ -12,7 +12,7 @@ from django.http.response import HttpResponseBase
 from django.urls import URLPattern, URLResolver
 from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
-from ninja.operation import Operation
+from ninja.operation import Operation, PathView
 
 from judging.api import router
 from runs.api.auth import closed
@@ -30,6 +30,16 @@ class Api(NinjaAPI):
             if isinstance(url, URLPattern):
                 url.callback = login_not_required(_in_full(url.callback))
         return urls
+
+    def operation(self, url_name: str | None, method: str) -> Operation | None:
+        """Return the operation at the route of that name which answers the method; None if there is none."""
+        view = self._views_by_url_name.get(url_name or "")
+        return next((one for one in view.operations if method in one.methods), None) if view else None
+
+    @cached_property
+    def _views_by_url_name(self) -> dict[str, PathView]:
+        views = [view for router in self._get_bound_routers() for view in router.path_operations.values()]
+        return {one.view_func.__name__: view for view in views for one in view.operations}
 
     def get_openapi_operation_id(self, operation: Operation) -> str:
         """The name of its function, which is no other's."""

@@ -1,5 +1,5 @@
-"""The web server's entry: HTTP to Django, but for plain pushes of records, which have a quicker way; WebSockets to the
-consumers, for signed-in people of allowed origins."""
+"""The web server's entry point. HTTP goes to Django once the sender of a body is known, plain pushes of records go a
+quicker way; WebSockets go to the consumers, for signed-in people of allowed origins."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "esweb.settings")
 http = get_asgi_application()
 
 # Models exist only once Django is set up.
+from esweb.body_limits import BodyLimits  # noqa: E402
 from esweb.quick_pushes import QuickPushes  # noqa: E402
 from esweb.socket_origins import SameOrigin  # noqa: E402
 from runs.routing import websocket_urlpatterns  # noqa: E402
 
 application = ProtocolTypeRouter(
     {
-        "http": QuickPushes(http),
+        "http": QuickPushes(BodyLimits(http)),
         "websocket": SameOrigin(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
     }
 )

@@ -1,8 +1,8 @@
-"""What was done already about a request that the quick way for pushes hands over to Django."""
+"""What was done about a request before Django got it: by the quick way for pushes, or by the limits of bodies."""
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,19 +12,33 @@ NAME = "esweb.handed"
 
 
 @dataclass(frozen=True)
+class BodyRefusal:
+    """Why a request's body was not read: 413 where it has more than `max_bytes`, 415 for its Content-Encoding."""
+
+    status: int
+    max_bytes: int = 0
+
+
+@dataclass(frozen=True)
 class Handed:
-    """Whether the call is counted, and of what there was too much for it."""
+    """Whether the call is counted, of what there was too much for it, and why its body was not read."""
 
     is_counted: bool = False
     full: str = ""
+    refusal: BodyRefusal | None = None
 
 
 def hand(scope: MutableMapping[str, Any], what: Handed) -> None:
-    """Notes it with the request. Only the server writes there, never who calls."""
+    """Note it with the request. Only the server writes there, never who calls."""
     scope[NAME] = what
 
 
-def handed(request: HttpRequest) -> Handed:
-    """What was noted with the request; nothing where it came straight."""
-    found: Handed = getattr(request, "scope", {}).get(NAME, Handed())
+def handed_in(scope: Mapping[str, Any]) -> Handed:
+    """Return what was noted in the ASGI scope; nothing if the request came straight."""
+    found: Handed = scope.get(NAME, Handed())
     return found
+
+
+def handed(request: HttpRequest) -> Handed:
+    """Return what was noted with the request; nothing if it came straight."""
+    return handed_in(getattr(request, "scope", {}))

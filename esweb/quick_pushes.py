@@ -12,6 +12,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any, TypeAlias
 
 import psycopg
@@ -24,8 +25,10 @@ from esweb import limits
 from esweb.back_pressure import AT_ONCE, WAITING, BackPressure, Full, check_connections
 from esweb.handed import Handed, hand
 from runs import ingest
+from runs.access.tokens import digest
 from runs.api.problems import Invalid
-from runs.api.records import COLUMNAR, inflated, read_lines
+from runs.api.record_body import inflate, read_columns, read_lines
+from runs.api.records import COLUMNAR
 from runs.ingest import BadColumns, Columns, Kept
 
 log = logging.getLogger(__name__)
@@ -42,6 +45,8 @@ SHOWN = re.compile(rb"Bearer (esw_[\w-]{1,100})")
 FORMS = {b"application/jsonl": "application/jsonl", b"application/json": COLUMNAR}
 MAX_BYTES = 1024 * 1024
 """Larger bodies go by way of the disk, and what is saved on each would not be noticed."""
+WRITER_SECONDS, WRITERS = 10.0, 10_000
+"""For so long a token is not looked up again before a body is read, and so many are remembered."""
 OF_ITS_OWN = {b"content-length", b"set-cookie"}
 
 
@@ -67,6 +72,7 @@ class QuickPushes:
         self.site = site
         # So many may wait, and one more is told so.
         self._threads = ThreadPoolExecutor(AT_ONCE + WAITING + 1, "push")
+        self._writers = KnownWriters()
         self._headers: list[tuple[bytes, bytes]] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -75,8 +81,23 @@ class QuickPushes:
             await self.site(scope, receive, send)
         elif self._headers is None:
             await self.site(scope, receive, self._learning(send))
-        else:
+        elif self._writers.knows(push.token, push.key) or await self._admits(push, scope):
             await self._take(push, scope, receive, send)
+        else:
+            await self.site(scope, receive, send)
+
+    async def _admits(self, push: Push, scope: Scope) -> bool:
+        """Return whether the token may write the attempt, which is looked up before the body is read.
+
+        The push itself looks anew: a right that has ended since lets a body in, and none of its records.
+        """
+        done = await asyncio.get_running_loop().run_in_executor(self._threads, _may_write, push)
+        if isinstance(done, Handed):
+            hand(scope, done)
+            return False
+        if done:
+            self._writers.add(push.token, push.key)
+        return done
 
     async def _take(self, push: Push, scope: Scope, receive: Receive, send: Send) -> None:
         messages = await _received(receive)
@@ -106,6 +127,24 @@ class QuickPushes:
         return learning
 
 
+class KnownWriters:
+    """Tokens that were seen to be good a moment ago, with the attempts that they may write. Of the event loop alone."""
+
+    def __init__(self, seconds: float = WRITER_SECONDS, size: int = WRITERS) -> None:
+        self.seconds, self.size = seconds, size
+        self._until: dict[tuple[str, str], float] = {}
+
+    def knows(self, token: str, key: str) -> bool:
+        """Return whether the token was good for the attempt within `seconds`."""
+        return self._until.get((digest(token), key), 0.0) > monotonic()
+
+    def add(self, token: str, key: str) -> None:
+        """Remember that the token is good for the attempt."""
+        if len(self._until) >= self.size:
+            self._until.clear()
+        self._until[digest(token), key] = monotonic() + self.seconds
+
+
 def recognised(scope: Scope) -> Push | None:
     """The push that a request is; None where it is another, or needs more of a look."""
     if scope["type"] != "http" or scope["method"] != "POST" or scope.get("root_path"):
@@ -119,6 +158,17 @@ def recognised(scope: Scope) -> Push | None:
     if not (path and epoch and shown and form and encoding in (b"identity", b"gzip") and _is_plain(scope, headers)):
         return None
     return Push(path[1], int(epoch[1] or 0), shown[0].decode(), form, encoding == b"gzip")
+
+
+def _may_write(push: Push) -> bool | Handed:
+    try:
+        check_connections()
+        return ingest.may_write(push.token, push.key)
+    except Full as full:
+        return Handed(full=str(full))
+    except (psycopg.Error, PoolTimeout) as error:
+        log.warning("A push goes the long way, because the database did not answer: %s", error)
+        return False
 
 
 def taken(push: Push, body: bytes) -> Kept | Handed:
@@ -135,7 +185,7 @@ def taken(push: Push, body: bytes) -> Kept | Handed:
 
 def _kept(push: Push, body: bytes) -> Kept | None:
     try:
-        columns = _columns(push, inflated(body) if push.is_gzip else body)
+        columns = _columns(push, inflate(body) if push.is_gzip else body)
         return None if columns is None else ingest.push_at_once(push.token, push.key, push.epoch, columns)
     except (BadColumns, Invalid, HttpError):
         return None
@@ -145,7 +195,7 @@ def _kept(push: Push, body: bytes) -> Kept | None:
 
 
 def _columns(push: Push, body: bytes) -> Columns | None:
-    return ingest.read_columns(body) if push.content_type == COLUMNAR else ingest.as_columns(read_lines(body))
+    return read_columns(body) if push.content_type == COLUMNAR else ingest.as_columns(read_lines(body))
 
 
 def _is_plain(scope: Scope, headers: dict[bytes, bytes]) -> bool:

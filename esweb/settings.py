@@ -90,6 +90,11 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 
+# The longest form, in bytes, without its files; esweb/body_limits.py has the limits of strangers and of uploads.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 2_621_440
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 1000
+DATA_UPLOAD_MAX_NUMBER_FILES = 100
+
 # What answers a request ----------------------------------------------------------------------------------------------
 
 ROOT_URLCONF = "esweb.urls"
@@ -125,6 +130,7 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     # Last, so that its refusals carry the headers that protect; sessions are looked up lazily, when it has let through.
+    "esweb.body_limits.BodyRefusals",
     "esweb.limits.Limits",
     "esweb.back_pressure.BackPressure",
 ]

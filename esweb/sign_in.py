@@ -13,6 +13,7 @@ from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.crypto import constant_time_compare
 from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
@@ -48,7 +49,7 @@ def _redeem(token: str) -> User | None:
     except signing.BadSignature:
         return None
     user = User.objects.filter(pk=said["user"], is_active=True).first()
-    if user is None or said["hash"] != _fingerprint(user):
+    if user is None or not constant_time_compare(said["hash"], _fingerprint(user)):
         return None
     # `add` is atomic: of two that come at once, one is told that the nonce is new.
     return user if cache.add(f"sign-in:{said['nonce']}", 1, timeout=VALID_SECONDS) else None

@@ -12,6 +12,10 @@ from esweb.health import ADDRESS, health
 from esweb.script_words import script_words
 from esweb.sign_in import sign_in
 
+handler400 = "esweb.error_pages.bad_request"
+handler403 = "esweb.error_pages.permission_denied"
+handler404 = "esweb.error_pages.page_not_found"
+handler500 = "esweb.error_pages.server_error"
 urlpatterns = [
     path("", include("runs.urls")),
     path("", include("judging.urls")),

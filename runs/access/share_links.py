@@ -19,6 +19,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.core import signing
 from django.utils import timezone
+from django.utils.crypto import constant_time_compare
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
@@ -124,7 +125,7 @@ def take_back_all(person: User) -> None:
 def _holds(said: dict[str, Any], person: User) -> bool:
     made_at = datetime.fromtimestamp(said["i"], UTC)
     is_young = timezone.now().timestamp() < said["e"]
-    same_password = said["h"] == _fingerprint(person)
+    same_password = constant_time_compare(said["h"], _fingerprint(person))
     taken_back = LogEntry.objects.filter(user=person, change_message=TAKEN_BACK, action_time__gte=made_at)
     return is_young and same_password and may_share(person) and not taken_back.exists()
 

@@ -18,11 +18,12 @@ Handler = Callable[[HttpRequest, Any], HttpResponse]
 
 
 class Invalid(Exception):
-    """Input that cannot be used: 422 with all its problems."""
+    """Input that cannot be used: 422 with all its problems, or with the first of them, and `more` says so."""
 
-    def __init__(self, *problems: Problem) -> None:
+    def __init__(self, *problems: Problem, more: str = "") -> None:
         super().__init__("; ".join(map(str, problems)))
         self.problems = problems
+        self.more = more
 
 
 def problem(status: int, detail: str, problems: Iterable[Problem] = (), **more: Any) -> HttpResponse:
@@ -44,7 +45,9 @@ def not_allowed(bare: HttpResponseNotAllowed) -> HttpResponse:
 
 
 def _invalid(_: HttpRequest, error: ConfigError | Invalid | BadColumns) -> HttpResponse:
-    return problem(422, "The request holds what cannot be used; see problems", error.problems)
+    more = getattr(error, "more", "")
+    detail = "The request holds what cannot be used; see problems"
+    return problem(422, f"{detail}: {more}" if more else detail, error.problems)
 
 
 def _unreadable(_: HttpRequest, error: ValidationError) -> HttpResponse:

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import zlib
-
-from django.http import HttpRequest
 from ninja import P, QueryEx
-from ninja.errors import HttpError
 
 from runs import ingest
 from runs.api.auth import ApiRequest, Token
-from runs.api.problems import Invalid
+from runs.api.record_body import read_body, read_columns, read_lines
 from runs.api.routes import router
 from runs.api.seeing import Key, the_attempt
 from runs.api.shapes import KeptOut
-from workers.config import Problem
-from workers.records import BadLine, Line, unpack
 
-MAX_BYTES = 8 * 1024 * 1024
-MAX_PROBLEMS = 20
 EXAMPLE = '{"seq":0,"t":1700000000.5,"kind":"metric","step":1,"values":{"reward/mean":-4.2},"axes":{"tokens":512}}\n'
 COLUMNAR = "application/json"
 COLUMNS = {
@@ -75,51 +67,7 @@ def push(
     `expected` says which seq to go on from. Lines that cannot be kept are answered with 422, and none is kept.
     """
     attempt = the_attempt(request.auth, key)
-    body = _body(request)
-    pushed = ingest.read_columns(body) if request.content_type == COLUMNAR else read_lines(body)
+    body = read_body(request)
+    pushed = read_columns(body) if request.content_type == COLUMNAR else read_lines(body)
     kept = ingest.push(attempt, epoch, pushed)
     return KeptOut(kept=kept.new, next_seq=kept.next_seq)
-
-
-def _body(request: HttpRequest) -> bytes:
-    """The body, inflated where it is gzip, never more than the limit in memory."""
-    data = request.read(MAX_BYTES + 1)
-    encoding = request.headers.get("Content-Encoding", "identity").lower()
-    if encoding not in ("identity", "gzip"):
-        raise HttpError(415, f"Content-Encoding must be gzip or identity, not {encoding[:40]!r}")
-    if encoding == "gzip" and len(data) <= MAX_BYTES:
-        data = inflated(data)
-    if len(data) > MAX_BYTES:
-        raise HttpError(413, f"A push holds at most {MAX_BYTES} bytes, inflated: send fewer lines at a time")
-    return data
-
-
-def inflated(data: bytes) -> bytes:
-    """What gzip holds, one byte more than the limit at most. Raises HttpError where it is none."""
-    stream = zlib.decompressobj(zlib.MAX_WBITS | 16)
-    try:
-        out = stream.decompress(data, MAX_BYTES + 1)
-    except zlib.error as error:
-        raise HttpError(400, f"The body says that it is gzip and is not: {error}") from error
-    if not stream.eof and len(out) <= MAX_BYTES:
-        raise HttpError(400, "The gzip body is cut off")
-    return out
-
-
-def read_lines(data: bytes) -> list[Line]:
-    """The records of a body. Raises Invalid naming each line that is none."""
-    lines: list[Line] = []
-    problems: list[Problem] = []
-    for number, raw in enumerate(data.splitlines(), 1):
-        try:
-            line = unpack(raw)
-            why = ingest.refusal(line)
-        except BadLine as error:
-            why = str(error)
-        else:
-            lines.append(line)
-        if why:
-            problems.append(Problem(f"line {number}", why))
-    if problems:
-        raise Invalid(*problems[:MAX_PROBLEMS])
-    return lines

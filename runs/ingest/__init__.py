@@ -1,6 +1,6 @@
 """Records -> rows: the only writer of series, responses, populations and checkpoints. Safe to repeat."""
 
-from runs.ingest.at_once import push_at_once
+from runs.ingest.at_once import may_write, push_at_once
 from runs.ingest.collapsing import measure_due
 from runs.ingest.columns import BadColumns, Columns, as_columns, read_columns
 from runs.ingest.compacting import compact, loose_runs
@@ -19,6 +19,7 @@ __all__ = [
     "compact",
     "ingest",
     "loose_runs",
+    "may_write",
     "measure_due",
     "push",
     "push_at_once",

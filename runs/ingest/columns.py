@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from types import NoneType
 from typing import Any
 
@@ -67,8 +68,10 @@ def read_columns(data: bytes) -> Columns:
         body = orjson.loads(data)
     except orjson.JSONDecodeError as error:
         raise BadColumns(Problem("body", f"not JSON: {error}")) from error
-    if problems := list(_wrong_shape(body)):
-        raise BadColumns(*problems[:MAX_PROBLEMS])
+    if problems := list(islice(_wrong_shape(body), MAX_PROBLEMS)):
+        raise BadColumns(*problems)
+    if (keys := len(body["values"]) + len(body.get("axes", {}))) > MAX_KEYS:
+        raise BadColumns(too_many_keys(keys))
     steps, t = body["step"], body["t"]
     problems = [*_wrong_steps(body["seq"], steps), *_wrong_times(t, len(steps))]
     named = _named(body)
@@ -80,12 +83,18 @@ def read_columns(data: bytes) -> Columns:
 
 
 def as_columns(lines: Sequence[Line]) -> Columns | None:
-    """Records that came as lines, where they are metrics and each follows the one before; None where they are not."""
+    """Return records that came as lines, if they are metrics and each follows the one before; None if they are not.
+
+    Raise BadColumns if they have too many keys together.
+    """
     metrics = [(line.t, line.record) for line in lines if isinstance(line.record, Metric)]
     first = lines[0].seq if lines else 0
     if len(metrics) < len(lines) or any(line.seq != seq for seq, line in enumerate(lines, first)):
         return None
-    return Columns(first, block(metrics))
+    points = block(metrics)
+    if len(points.keys) > MAX_KEYS:
+        raise BadColumns(too_many_keys(len(points.keys)))
+    return Columns(first, points)
 
 
 def _wrong_shape(body: Any) -> Iterator[Problem]:
@@ -123,10 +132,9 @@ def _wrong_times(t: list[Any], records: int) -> Iterator[Problem]:
 
 
 def _wrong_keys(named: Mapping[str, Any]) -> Iterator[Problem]:
-    if len(named) > MAX_KEYS:
-        yield Problem("values", f"holds {len(named)} keys, axes included; at most {MAX_KEYS} are kept")
     for key, (place, _) in named.items():
         if complaint := key_refusal(key.removeprefix(AXES) if place.startswith("axes.") else key):
+            key_refusal.cache_clear()
             yield Problem(place[:200], complaint)
 
 
@@ -151,6 +159,11 @@ def _cells(place: str, column: list[Any], records: int, problems: list[Problem])
         # numpy reads the three names as it reads numbers.
         return rows, np.array(column, object)[rows].astype(np.float64)
     return np.empty(0, np.uint32), np.empty(0)
+
+
+def too_many_keys(keys: int) -> Problem:
+    """Return the problem of a push with more than MAX_KEYS keys."""
+    return Problem("values", f"holds {keys} keys, axes included; at most {MAX_KEYS} are kept")
 
 
 def _unequal(entries: int, records: int) -> str:

@@ -60,6 +60,8 @@ def _metric(record: Metric) -> Iterator[str]:
         yield f"a metric record has {len(record.values) + len(record.axes)} keys; at most {MAX_KEYS} are kept"
     for key in (*record.values, *record.axes):
         if complaint := key_refusal(key):
+            # A key may be as long as a push: what is refused must not stay in memory.
+            key_refusal.cache_clear()
             yield complaint
 
 

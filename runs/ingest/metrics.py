@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +10,9 @@ from django.db import connection
 from numpy.typing import NDArray
 
 from runs import series
-from runs.models import Attempt, Batch, RecordFile
+from runs.models import Attempt, Batch
 from runs.series import Block
 from runs.series.packing import Floats
-from workers.records import Metric
 
 # Keys come sorted, so that two writers never take the same rows in opposite orders.
 SUMMARISE = """
@@ -49,14 +47,6 @@ class Stored:
     previous: int
     points: Block
     data: bytes
-
-
-def keep_metrics(attempt: Attempt, file: RecordFile, metrics: Sequence[tuple[int, float, Metric]]) -> Stored | None:
-    """Stores (seq, t, record) triples as one batch. None where there are none. The caller holds the run's lock."""
-    if not metrics:
-        return None
-    points = series.block((t, metric) for _, t, metric in metrics)
-    return keep_points(attempt, file.epoch, (metrics[0][0], metrics[-1][0]), points)
 
 
 def keep_points(attempt: Attempt, epoch: int, seqs: tuple[int, int], points: Block) -> Stored:

@@ -24,7 +24,6 @@ from django.urls import reverse
 from esweb.celery import app as celery
 from runs import launch
 from runs.access.share_links import Scope, link_text
-from runs.api.records import MAX_BYTES, inflated
 from runs.launch.submitting import spec_of
 from runs.models import Experiment, Run, SavedView
 from tests.runs import checkpointing, pages
@@ -189,7 +188,6 @@ def test_a_small_body_that_inflates_is_cut_off(ada: User, experiment: Experiment
             headers={"content-encoding": "gzip"},
         )  # fmt: skip
         assert pushed.status_code in (413, 422)
-        assert len(inflated(bomb)) <= MAX_BYTES + 1
 
 
 @needs_rows

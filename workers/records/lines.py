@@ -34,13 +34,13 @@ def unpack(data: bytes | dict[str, Any]) -> Line:
         try:
             data = json.loads(data)
         except (ValueError, RecursionError) as error:
-            raise BadLine(f"not JSON: {error}") from error
+            raise BadLine(f"not JSON: {error}"[:200]) from error
     if not isinstance(data, dict):
         raise BadLine("a record is a JSON object")
     body = dict(data)
     seq, t, kind = body.pop("seq", None), body.pop("t", None), body.pop("kind", None)
     if not isinstance(seq, int) or isinstance(seq, bool) or seq < 0:
-        raise BadLine(f"seq must be a whole number from 0, not {seq!r}")
+        raise BadLine(f"seq must be a whole number from 0, not {seq!r}"[:200])
     if not isinstance(kind, str) or kind not in KINDS:
         raise BadLine(f"kind must be one of {', '.join(KINDS)}, not {kind!r}"[:200])
     return Line(seq, _number("t", t), _build(KINDS[kind], body))
@@ -69,7 +69,7 @@ def _sayable(value: Any) -> Any:
 def _build(cls: Any, body: dict[str, Any]) -> Any:
     hints, required = _shape(cls)
     if unknown := body.keys() - hints.keys():
-        raise BadLine(f"{cls.__name__} has no field {sorted(unknown)[0]!r}; it has {', '.join(hints)}")
+        raise BadLine(f"{cls.__name__} has no field {min(unknown)[:100]!r}; it has {', '.join(hints)}")
     if missing := required - body.keys():
         raise BadLine(f"{cls.__name__} needs {', '.join(sorted(missing))}")
     return cls(**{name: _read(name, hints[name], value) for name, value in body.items()})
@@ -127,4 +127,4 @@ def _number(name: str, value: Any) -> float:
     try:
         return float(value)
     except OverflowError as error:
-        raise BadLine(f"{name} is a number of more than 308 digits") from error
+        raise BadLine(f"{name[:100]} is a number of more than 308 digits") from error

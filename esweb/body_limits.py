@@ -1,0 +1,232 @@
+"""Request bodies: the sender's rights are checked before a byte of a body is read, and each route takes so many bytes.
+
+Django's ASGI handler reads every body to its end, and to the disk, before any middleware or view sees the request.
+`BodyLimits` stands in front of it. A body that nobody may send is never read: Django then gets the request without one,
+and refuses it in the words of its route. One that is too long, declared or in chunks, is read no further than the
+limit, and `BodyRefusals` answers. `docs/decisions/0030` says why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from io import BytesIO
+from typing import Any, TypeAlias
+
+from asgiref.sync import ThreadSensitiveContext
+from channels.db import database_sync_to_async
+from django.conf import settings
+from django.contrib.auth.middleware import AuthenticationMiddleware
+from django.contrib.sessions.middleware import SessionMiddleware
+from django.core.handlers.asgi import ASGIRequest
+from django.db import Error as DatabaseError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import Resolver404, ResolverMatch, resolve
+from django.utils.translation import gettext
+
+from esweb.api import api
+from esweb.handed import BodyRefusal, hand, handed, handed_in
+from judging.exchange import UPLOAD_AT_MOST as JUDGMENTS_AT_MOST
+from judging.gold import BYTES_AT_MOST as GOLD_AT_MOST
+from runs.api.problems import problem
+from runs.api.record_body import MAX_BYTES as RECORDS_AT_MOST
+from runs.api.seeing import the_attempt
+from runs.importing.uploads import UPLOAD_AT_MOST as IMPORTS_AT_MOST
+
+API = "/api/v1/"
+STRANGER_BYTES = 64 * 1024
+"""The longest body of a form that needs no signing in, and of whoever has not signed in."""
+UPLOAD_BYTES = {
+    "import": IMPORTS_AT_MOST,
+    "api:import_files": IMPORTS_AT_MOST,
+    "judgments-import": JUDGMENTS_AT_MOST,
+    "api:import_judgments": JUDGMENTS_AT_MOST,
+    "gold-sets": GOLD_AT_MOST,
+    "api:make_gold_set": GOLD_AT_MOST,
+}
+"""Route -> the bytes of the files that it takes. The form around them has the limit of any other."""
+PUSH = "api:push"
+READS_NO_BODY = {"GET", "HEAD", "OPTIONS", "TRACE"}
+OF_A_BODY = {b"content-length", b"content-type", b"content-encoding", b"transfer-encoding"}
+IDENTITY = ("", "identity")
+
+Scope: TypeAlias = dict[str, Any]
+Message: TypeAlias = dict[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+App: TypeAlias = Callable[[Scope, Any, Any], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """How long a request's body may be, in bytes, and whether it may be compressed."""
+
+    max_bytes: int
+    takes_gzip: bool = False
+
+
+class BodyLimits:
+    """The ASGI application. `site` is Django's."""
+
+    def __init__(self, site: App) -> None:
+        self.site = site
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not _may_have_body(scope):
+            await self.site(scope, receive, send)
+            return
+        # One thread for the check and for Django.
+        async with ThreadSensitiveContext():
+            allowance = await _allowance(scope)
+            if allowance is None:
+                await self.site(_without_body(scope), _nothing(), send)
+            elif refusal := _refusal(scope, allowance):
+                bare = _without_body(scope)
+                hand(bare, replace(handed_in(scope), refusal=refusal))
+                await self.site(bare, _nothing(), send)
+            else:
+                await self.site(scope, _limited(scope, receive, allowance.max_bytes), send)
+
+
+class BodyRefusals:
+    """The Django middleware that answers 413 and 415 for bodies that were not read."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        refusal = handed(request).refusal
+        if refusal is None:
+            return self.get_response(request)
+        if request.path.startswith(API):
+            return problem(refusal.status, _words_of_the_api(refusal))
+        context = {"detail": _words(refusal)}
+        return TemplateResponse(request, "413.html", context, status=refusal.status).render()
+
+
+def allowance(request: HttpRequest) -> Allowance | None:
+    """Return what the body of this request may be; None if the sender may send none, so that nothing is to be read.
+
+    The request comes without its body. The database is asked for the sender's token or session.
+    """
+    try:
+        match = resolve(request.path_info)
+    except Resolver404:
+        return None
+    _identify(request)
+    if request.path.startswith(API):
+        return _of_the_route(match) if _may_call(request, match) else None
+    if not getattr(match.func, "login_required", True) or not request.user.is_authenticated:
+        return Allowance(STRANGER_BYTES)
+    return _of_the_route(match)
+
+
+def _may_have_body(scope: Scope) -> bool:
+    headers: dict[bytes, bytes] = dict(scope["headers"])
+    if b"transfer-encoding" in headers:
+        return True
+    return headers.get(b"content-length", b"0" if scope["method"] in READS_NO_BODY else b"") != b"0"
+
+
+async def _allowance(scope: Scope) -> Allowance | None:
+    if scope["method"] in READS_NO_BODY or handed_in(scope).full:
+        return None
+    try:
+        # Without what belongs to the body, of which the check of a session's CSRF token would look for a form.
+        request = ASGIRequest(_without_body(scope), BytesIO())
+    except UnicodeDecodeError:
+        return None
+    try:
+        found: Allowance | None = await database_sync_to_async(allowance)(request)
+    except DatabaseError:
+        # Django asks the database again, and says what is wrong with it.
+        return None
+    return found
+
+
+def _identify(request: HttpRequest) -> None:
+    """Give the request its session and user, both looked up when they are asked for."""
+    SessionMiddleware(_never).process_request(request)
+    AuthenticationMiddleware(_never).process_request(request)
+
+
+def _never(_: HttpRequest) -> HttpResponse:
+    raise AssertionError("a check of rights answers nothing")
+
+
+def _may_call(request: HttpRequest, match: ResolverMatch) -> bool:
+    """Return whether the operation would let this caller in; for a push, whether they may write this attempt."""
+    operation = api.operation(match.url_name, str(request.method))
+    if operation is None or operation._run_checks(request) is not None:
+        return False
+    if match.view_name != PUSH:
+        return True
+    try:
+        return the_attempt(request.auth, match.kwargs["key"]) is not None  # type: ignore[attr-defined]
+    except Http404:
+        return False
+
+
+def _of_the_route(match: ResolverMatch) -> Allowance:
+    if match.view_name == PUSH:
+        return Allowance(RECORDS_AT_MOST, takes_gzip=True)
+    return Allowance(UPLOAD_BYTES.get(match.view_name, 0) + settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
+
+
+def _refusal(scope: Scope, allowed: Allowance) -> BodyRefusal | None:
+    headers: dict[bytes, bytes] = dict(scope["headers"])
+    if not allowed.takes_gzip and headers.get(b"content-encoding", b"").decode("latin-1").lower() not in IDENTITY:
+        return BodyRefusal(415)
+    size = headers.get(b"content-length", b"")
+    # So many digits are more than any limit, and take long to read.
+    is_long = size.isdigit() and (len(size) > 20 or int(size) > allowed.max_bytes)
+    return BodyRefusal(413, allowed.max_bytes) if is_long else None
+
+
+def _limited(scope: Scope, receive: Receive, max_bytes: int) -> Receive:
+    """Receive until the limit; a longer body ends there, and is noted to be refused."""
+    left = max_bytes
+
+    async def limited() -> Message:
+        nonlocal left
+        if left < 0:
+            return await asyncio.Future()
+        message = await receive()
+        left -= len(message.get("body", b""))
+        if left >= 0:
+            return message
+        hand(scope, replace(handed_in(scope), refusal=BodyRefusal(413, max_bytes)))
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    return limited
+
+
+def _nothing() -> Receive:
+    """Receive an empty body, and never what the client sends: the server drops that after the answer."""
+    messages: list[Message] = [{"type": "http.request", "body": b"", "more_body": False}]
+
+    async def nothing() -> Message:
+        return messages.pop() if messages else await asyncio.Future()
+
+    return nothing
+
+
+def _without_body(scope: Scope) -> Scope:
+    return {**scope, "headers": [header for header in scope["headers"] if header[0] not in OF_A_BODY]}
+
+
+def _words_of_the_api(refusal: BodyRefusal) -> str:
+    if refusal.status == 415:
+        return "Content-Encoding must be identity here: only pushes of records may be gzip"
+    return f"The body has more than {refusal.max_bytes} bytes, which is the most that is taken here"
+
+
+def _words(refusal: BodyRefusal) -> str:
+    if refusal.status == 415:
+        return gettext("Forms are taken as they are, not compressed.")
+    most = {"most": refusal.max_bytes}
+    if refusal.max_bytes == STRANGER_BYTES:
+        return gettext("At most %(most)s bytes are taken here, or from whoever has not signed in.") % most
+    return gettext("At most %(most)s bytes are taken here at once.") % most
