@@ -78,7 +78,7 @@ def test_the_exit_code_is_1_unless_every_promise_was_met(
 
 def test_an_unknown_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["charts"]) == 2
-    assert "no such benchmark: charts; there are boards, chart" in capsys.readouterr().err
+    assert "no such benchmark: charts; there are boards, bodies, chart" in capsys.readouterr().err
 
 
 def test_modules_that_benchmarks_share_are_no_benchmarks() -> None:
