@@ -13,12 +13,22 @@ from django.urls import URLPattern, URLResolver
 from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
 from ninja.operation import Operation, PathView
+from ninja.parser import Parser
 
 from judging.api import router
 from runs.api.auth import closed
 from runs.api.description import complete, words
 from runs.api.problems import answer_in_words, not_allowed
 from runs.api.versions import tagged
+from workers.config.shallow_json import loads
+
+
+class BodyParser(Parser):
+    """Reads JSON bodies, and refuses those that are nested deeper than whatever walks them can bear."""
+
+    def parse_body(self, request: HttpRequest) -> Any:
+        """Return the body's JSON value. Raise ValueError if it is none or nested too deep."""
+        return loads(request.body)
 
 
 class Api(NinjaAPI):
@@ -76,6 +86,7 @@ api = Api(
     urls_namespace="api",
     docs_url=None,
     docs_decorator=closed,
+    parser=BodyParser(),
 )
 answer_in_words(api)
 api.add_router("", router)

@@ -19,6 +19,7 @@ from django.db import transaction
 from django.utils.translation import gettext
 
 from judging.models import Criterion, GoldPair, GoldSet
+from workers.config.shallow_json import loads
 
 PAIRS_AT_MOST = 20_000
 BYTES_AT_MOST = 50_000_000
@@ -64,16 +65,16 @@ def _pairs(data: bytes, criteria: set[str]) -> Iterator[GoldPair]:
         if isinstance(row, str) and not row.strip():
             continue
         try:
-            yield _pair(row if is_list else json.loads(row), criteria)
-        except (ValueError, RecursionError) as error:
-            why = gettext("is no JSON") if isinstance(error, json.JSONDecodeError | RecursionError) else str(error)
+            yield _pair(row if is_list else loads(row), criteria)
+        except ValueError as error:
+            why = gettext("is no JSON") if isinstance(error, json.JSONDecodeError) else str(error)
             raise CannotRead(gettext("Line %(n)s %(why)s.") % {"n": number, "why": why}) from None
 
 
 def _listed(text: str) -> list[Any]:
     try:
-        return list(json.loads(text))
-    except (ValueError, RecursionError):
+        return list(loads(text))
+    except ValueError:
         raise CannotRead(gettext("The file begins as a JSON list and is none.")) from None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from django import forms
@@ -10,21 +11,39 @@ from django.core.exceptions import ValidationError
 
 from runs.launch.cluster_config import complaints
 from runs.models import Cluster
+from workers.config.shallow_json import TooDeep, check_depth
+
+
+class ShallowDecoder(json.JSONDecoder):
+    """A decoder for Django's JSONField, which takes no error but JSONDecodeError."""
+
+    def decode(self, s: str, *more: Any) -> Any:
+        """Raise JSONDecodeError also if the text is nested too deep."""
+        try:
+            value = super().decode(s, *more)
+            check_depth(value)
+        except (TooDeep, RecursionError):
+            raise json.JSONDecodeError(str(TooDeep()), s, 0) from None
+        return value
 
 
 class ClusterForm(forms.ModelForm):  # type: ignore[type-arg]
     """A cluster; every problem of its config at once."""
 
+    config = forms.JSONField(
+        decoder=ShallowDecoder,
+        required=False,
+        error_messages={"invalid": f"Enter valid JSON; {TooDeep()}."},
+        help_text="Of all kinds: waits, limits, site_url, data_paths (folders in which runs may name models and files), "
+        "and task_paths: the folders in which tasks of users' own may lie. Who can write there can run code on the "
+        "cluster. Of this machine: cores, gpus. Of Slurm: partition, account, qos, constraint, gpu_type, "
+        "time_limit_seconds, modules, env, python, project, slurm_conf. Of Ray: dashboard, token_file, resources, "
+        "start_seconds, env, python, project.",
+    )
+
     class Meta:
         model = Cluster
         fields = ("name", "kind", "config")
-        help_texts = {  # noqa: RUF012
-            "config": "Of all kinds: waits, limits, site_url, data_paths (folders in which runs may name models and "
-            "files), and task_paths: the folders in which tasks of users' own may lie. Who can write there can run "
-            "code on the cluster. Of this machine: cores, gpus. Of Slurm: partition, account, qos, constraint, "
-            "gpu_type, time_limit_seconds, modules, env, python, project, slurm_conf. Of Ray: dashboard, token_file, "
-            "resources, start_seconds, env, python, project."
-        }
 
     def clean_config(self) -> Any:
         """The config. An empty one is allowed: then defaults hold, and no folder is."""

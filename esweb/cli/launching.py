@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from esweb.cli.errors import BAD_INPUT, Failure
 from esweb.cli.printing import plain, print_json
 from esweb.cli.server import Server
 from esweb.cli.watching import watch_one
+from workers.config.shallow_json import loads
 
 
 def add_config(command: argparse.ArgumentParser) -> None:
@@ -118,7 +118,7 @@ def _section(config: dict[str, Any], name: str) -> dict[str, Any]:
 
 def _read(file: str) -> dict[str, Any]:
     try:
-        config = json.loads(sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8"))
+        config = loads(sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8"))
     except OSError as error:
         raise Failure(BAD_INPUT, f"--config {file} cannot be read: {error.strerror}") from error
     except ValueError as error:
@@ -131,7 +131,7 @@ def _read(file: str) -> dict[str, Any]:
 def value_of(text: str) -> Any:
     """JSON where it is that, else the text itself: --set es.noise=full needs no quotes."""
     try:
-        return json.loads(text)
+        return loads(text)
     except ValueError:
         return text
 

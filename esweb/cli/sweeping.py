@@ -13,6 +13,7 @@ from esweb.cli.errors import BAD_INPUT, Failure
 from esweb.cli.launching import add_config, seeds_of, value_of, what
 from esweb.cli.printing import number, plain, print_json, print_table
 from esweb.cli.server import Server
+from workers.config.shallow_json import loads
 
 VERBS = ("show", "pause", "resume", "extend", "cancel", "uncancel")
 
@@ -103,7 +104,7 @@ def _grid(settings: Sequence[str]) -> dict[str, list[Any]]:
 
 def _cells(file: str) -> list[Any]:
     try:
-        cells = json.loads(Path(file).read_text(encoding="utf-8"))
+        cells = loads(Path(file).read_text(encoding="utf-8"))
     except OSError as error:
         raise Failure(BAD_INPUT, f"--cells {file} cannot be read: {error.strerror}") from error
     except ValueError as error:

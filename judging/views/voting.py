@@ -6,7 +6,6 @@ browser could not send is kept there and sent later; every choice has a key of i
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec
@@ -26,6 +25,7 @@ from judging.invitations import opened, remember, voter_of
 from judging.models import Rubric, Side, Turn, Voter
 from judging.tournaments import names_of
 from judging.verdicts import REASONS, SIDES, CannotVote, Choice, NotNow, choose, reveal, skip, take_back
+from workers.config.shallow_json import loads
 
 AT_ONCE = 100
 BYTES_AT_MOST = 100_000
@@ -145,8 +145,8 @@ def _choices(request: HttpRequest) -> list[dict[str, Any]] | None:
     if int(request.META.get("CONTENT_LENGTH") or 0) > BYTES_AT_MOST:
         return None
     try:
-        content = json.loads(request.body)
-    except (ValueError, RecursionError):
+        content = loads(request.body)
+    except ValueError:
         return None
     choices = content.get("choices") if isinstance(content, dict) else None
     if not isinstance(choices, list) or len(choices) > AT_ONCE:

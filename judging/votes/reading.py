@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -14,6 +13,7 @@ from judging.votes.alone import alone, is_alone
 from judging.votes.games import games
 from judging.votes.judgments import Judgment
 from judging.votes.rows import judgment
+from workers.config.shallow_json import loads
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ def is_one_document(text: bytes) -> bool:
 def parsed(text: str, place: str) -> Any:
     """What a text says as JSON, or why it is none."""
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
+        return loads(text)
+    except ValueError as error:
         return Problem(place, f"is not JSON: {error}")
 
 

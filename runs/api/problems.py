@@ -56,8 +56,10 @@ def _unreadable(_: HttpRequest, error: ValidationError) -> HttpResponse:
 
 
 def refused(_: HttpRequest, error: HttpError) -> HttpResponse:
-    """The status and words of an HttpError; 401 says how to be let in."""
+    """Answer with the status and words of an HttpError; 401 says how to be let in, a body that is no JSON why."""
     words = "Send Authorization: Bearer esw_…, or sign in" if error.status_code == 401 else str(error)
+    if isinstance(error.__cause__, ValueError):
+        words = f"{words}: {error.__cause__}"
     return problem(error.status_code, words)
 
 

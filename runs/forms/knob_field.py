@@ -11,6 +11,7 @@ from django.utils.translation import gettext
 
 from workers.config import Bounds, Knob
 from workers.config.knobs import Shape
+from workers.config.shallow_json import loads
 
 
 class KnobField(forms.Field):
@@ -33,8 +34,8 @@ def read(knob: Knob, value: Any) -> Any:
     if not text:
         return None
     try:
-        return json.loads(text) if knob.kind in (tuple, dict) else knob.kind(text)
-    except (ValueError, RecursionError):
+        return loads(text) if knob.kind in (tuple, dict) else knob.kind(text)
+    except ValueError:
         return text
 
 

@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from workers.config.shallow_json import check_depth, is_too_deep
+
 TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[\[\]{},]', re.DOTALL)
 LENIENT = json.JSONDecoder(strict=False)
 EXTRA = "Extra data"
@@ -28,16 +30,25 @@ def read(text: str) -> Document | None:
     """Parsed JSON; NaN, Infinity and control characters in texts let pass as Python writes and others leave them. None
     where not even its beginning is JSON."""
     try:
-        return Document(LENIENT.decode(text))
+        return Document(_decoded(text))
     except json.JSONDecodeError as error:
         if error.msg == EXTRA:
             value, _ = LENIENT.raw_decode(text.lstrip())
+            if is_too_deep(value):
+                return None
             return Document(value, error.lineno, _words(text, error), goes_on=True)
         cut = _cut(text, error.pos)
         return None if cut is None else Document(cut, error.lineno, _words(text, error))
     except (ValueError, RecursionError):
         # A number of thousands of digits, or brackets within brackets without end.
         return None
+
+
+def _decoded(text: str) -> Any:
+    """Raise ValueError or RecursionError if the text is no JSON or nested too deep."""
+    value = LENIENT.decode(text)
+    check_depth(value)
+    return value
 
 
 def _words(text: str, error: json.JSONDecodeError) -> str:
@@ -62,6 +73,6 @@ def _cut(text: str, end: int) -> Any | None:
     if not closing:
         return None
     try:
-        return LENIENT.decode(text[:best] + closing)
+        return _decoded(text[:best] + closing)
     except (ValueError, RecursionError):
         return None

@@ -11,6 +11,7 @@ from typing import Any
 
 from runs.importing import hyperparameters
 from runs.importing.numbers import BARE, PLAIN, number, unwrapped
+from workers.config.shallow_json import MAX_DEPTH
 
 ITERATION = re.compile(r"\bIteration\s+(\d{1,15})(?:\s*/\s*(\d{1,15}))?\s*[,:|]\s*(.*\S)", re.IGNORECASE)
 HELD_OUT = re.compile(
@@ -104,9 +105,11 @@ def dictionary(text: str) -> dict[str, float] | None:
 def _items(text: str) -> Iterator[tuple[str, str]]:
     """Keys and values as printed; of a dictionary inside it, only that there is one."""
     begin = text.find("{") + 1
-    inside, told = unwrapped(text[begin : text.rfind("}")]), ""
-    while inside != told:
-        inside, told = NESTED.sub("None", inside), inside
+    inside = unwrapped(text[begin : text.rfind("}")])
+    for _ in range(MAX_DEPTH):
+        inside, count = NESTED.subn("None", inside)
+        if not count:
+            break
     return ((match[1], match[2]) for match in ITEM.finditer(inside))
 
 

@@ -3,7 +3,6 @@ them: TAG_points.jsonl, TAG_Rs.npy, TAG_Cs.npy, TAG_labels.npy and TAG_summary.j
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
@@ -19,6 +18,7 @@ from runs.importing.hyperparameters import method_of_name
 from runs.importing.numbers import real
 from runs.importing.text import Line, lines
 from workers.analysis.quadrants import QUADRANTS
+from workers.config.shallow_json import loads
 from workers.executors.states import State
 from workers.records import Metric, Response, categories_of
 
@@ -97,8 +97,8 @@ def _answers(points: File | None, held: Arrays, step: int, told: Told) -> Iterat
 
 def _answer(line: Line, row: int, step: int, told: Told) -> Response | None:
     try:
-        said = json.loads(line.text)
-    except (ValueError, RecursionError) as error:
+        said = loads(line.text)
+    except ValueError as error:
         told.at_line(line.number, f"is no JSON: {error}"[:200])
         return None
     measured = safety.scores(said) if isinstance(said, dict) else None
@@ -134,8 +134,8 @@ def _summary(file: File | None, told: Told) -> dict[str, Any]:
     if file is None:
         return {}
     try:
-        value = json.loads(file.head(file.size))
-    except (ValueError, RecursionError) as error:
+        value = loads(file.head(file.size))
+    except ValueError as error:
         told.remark(file.name, f"is no JSON: {error}"[:200])
         return {}
     return value if isinstance(value, dict) else {}

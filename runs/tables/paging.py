@@ -20,6 +20,7 @@ from runs.models import Run
 from runs.tables.columns import Column, Kind
 from runs.tables.expressions import KEPT, annotated, relation_of
 from runs.tables.finding import those
+from workers.config.shallow_json import loads
 
 SORTED, SORTED_RUN = "sort_value", "sort_run"
 NOTHING = Value(None, output_field=IntegerField())
@@ -66,9 +67,9 @@ class Place:
     def read(cls, text: str) -> Place:
         """Raises NotACursor."""
         try:
-            value, pk = json.loads(urlsafe_b64decode(text[:LONGEST_PLACE] + "=" * (-len(text) % 4)))
+            value, pk = loads(urlsafe_b64decode(text[:LONGEST_PLACE] + "=" * (-len(text) % 4)))
             written = json.dumps(value, ensure_ascii=False).encode()
-        except (ValueError, TypeError, binascii.Error, RecursionError):
+        except (ValueError, TypeError, binascii.Error):
             raise NotACursor(text) from None
         if type(pk) is not int or not 0 < pk < 2**63 or rb"\u0000" in written:
             raise NotACursor(text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -14,6 +13,7 @@ from runs import launch
 from runs.forms import KNOBS, LaunchForm, assembled, read
 from runs.sweeps.plan import KNOBS as KEYS
 from workers.config import Knob, Problem
+from workers.config.shallow_json import loads
 
 ROWS = range(1, 6)
 OF_KEY = {knob.path: knob for knob in KNOBS.values()}
@@ -122,8 +122,8 @@ def cells_of_lines(text: str) -> list[dict[str, Any]]:
         if not line.strip():
             continue
         try:
-            cell = json.loads(line)
-        except (ValueError, RecursionError):
+            cell = loads(line)
+        except ValueError:
             cell = None
         if not isinstance(cell, dict):
             said = gettext('line %(n)s must be a JSON object such as {"es.sigma": 0.01}')

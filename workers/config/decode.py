@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from workers.config.knobs import Bounds, Shape, Tagged, default_of, hints, unwrap, without_none
+from workers.config.shallow_json import TooDeep, check_depth
 
 T = TypeVar("T")
 NULL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
@@ -46,6 +47,10 @@ class ConfigError(ValueError):
 
 def decode(cls: type[T], data: Any) -> T:
     """Builds `cls` from parsed JSON. Raises ConfigError with every problem found."""
+    try:
+        check_depth(data)
+    except TooDeep as error:
+        raise ConfigError([Problem("", str(error))]) from None
     problems: list[Problem] = []
     value = _section(cls, data, "", problems)
     if problems:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +12,7 @@ from workers.config.es import EsConfig
 from workers.config.grpo import GrpoConfig
 from workers.config.knobs import Bounds, Resource
 from workers.config.scorer import ScorerConfig
+from workers.config.shallow_json import loads
 from workers.config.tasks import TaskConfig
 
 SCHEMA = 1
@@ -129,7 +129,7 @@ class RunConfig:
     def read(cls, path: Path) -> RunConfig:
         """Reads run.json. Raises ConfigError, also where the file is missing or not JSON."""
         try:
-            data = json.loads(path.read_text(encoding="utf-8"))
+            data = loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise ConfigError([Problem("", f"{path} cannot be read as JSON: {error}")]) from error
         return cls.from_json(data)

@@ -8,6 +8,7 @@ import json
 import math
 from typing import Any, get_args, get_origin, get_type_hints
 
+from workers.config.shallow_json import loads
 from workers.records.kinds import KINDS, Line, Record
 
 MAX_LINE_BYTES = 8 * 1024 * 1024
@@ -32,8 +33,8 @@ def unpack(data: bytes | dict[str, Any]) -> Line:
     """A line, or one already parsed, as a Line. Raises BadLine."""
     if isinstance(data, bytes):
         try:
-            data = json.loads(data)
-        except (ValueError, RecursionError) as error:
+            data = loads(data)
+        except ValueError as error:
             raise BadLine(f"not JSON: {error}"[:200]) from error
     if not isinstance(data, dict):
         raise BadLine("a record is a JSON object")

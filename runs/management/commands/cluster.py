@@ -14,6 +14,7 @@ from runs.launch.keeping_clusters import KINDS, add_cluster, change_cluster
 from runs.launch.orphans import end_orphan, in_words, orphans
 from runs.models import Cluster
 from workers.config import ConfigError
+from workers.config.shallow_json import loads
 from workers.executors.base import Unreachable
 
 
@@ -101,6 +102,6 @@ def _changed(config: dict[str, Any], pairs: list[str]) -> dict[str, Any]:
 def _value(text: str) -> Any:
     """JSON where it is some, else the text itself."""
     try:
-        return json.loads(text)
+        return loads(text)
     except ValueError:
         return text

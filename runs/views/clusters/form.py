@@ -12,6 +12,7 @@ from django.utils.translation import gettext, gettext_lazy
 from runs.launch.keeping_clusters import add_cluster, change_cluster
 from runs.models import Cluster
 from workers.config import ConfigError
+from workers.config.shallow_json import loads
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrPromise
@@ -129,7 +130,7 @@ class ClusterForm(forms.Form):
     def _with_more(self, config: dict[str, Any]) -> dict[str, Any] | None:
         text = self.cleaned_data["more"].strip()
         try:
-            more = json.loads(text) if text else {}
+            more = loads(text) if text else {}
         except ValueError as error:
             self.add_error("more", gettext("is no JSON: %(why)s") % {"why": error})
             return None
