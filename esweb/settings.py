@@ -133,6 +133,7 @@ MIDDLEWARE = [
     "esweb.body_limits.BodyRefusals",
     "esweb.limits.Limits",
     "esweb.back_pressure.BackPressure",
+    "esweb.unstorable.Unstorable",
 ]
 LOADERS = ["django.template.loaders.filesystem.Loader", "django.template.loaders.app_directories.Loader"]
 TEMPLATES = [

@@ -8,8 +8,8 @@ nothing comes twice.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,6 +22,7 @@ from django.contrib.auth import get_user_model
 from runs import live, series
 from runs.live import Mail, News
 from runs.models import Run
+from workers.config.shallow_json import loads
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +31,9 @@ ASK_AGAIN_SECONDS = 60.0
 MAX_RUNS = 100
 # A page that missed more than this fetches its charts again, down-sampled, which is less to send and to draw.
 MAX_BACKLOG_BYTES = 1_000_000
+# No other text reaches the database, which can hold neither NUL nor half a surrogate pair.
+UID_AT_MOST = 60
+UID = re.compile(rf"[A-Za-z0-9-]{{1,{UID_AT_MOST}}}")
 NOT_SIGNED_IN = 4401
 BROKEN = 1011
 
@@ -81,7 +85,7 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
             await self._watch(asked)
 
     async def _watch(self, asked: Mapping[str, int]) -> None:
-        ids = await _visible(self.person.pk, list(asked))
+        ids = await _visible(self.person.pk, [uid for uid in asked if UID.fullmatch(uid)])
         self.watched = {uid: Watched(ids[uid], cursor) for uid, cursor in asked.items() if uid in ids}
         # The box is open before the database is read: what is committed in between is in both, and dropped once.
         self.box.runs = set(self.watched)
@@ -92,6 +96,7 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
         await self.send_json({"type": "watching"})
 
     async def _refuse(self, uid: str) -> None:
+        uid = uid[:UID_AT_MOST]
         await self.send_json({"type": "refused", "run": uid, "why": f"There is no run {uid} that you may see."})
 
     async def _send_forever(self) -> None:
@@ -174,8 +179,8 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
 def _asked(text: str) -> dict[str, int] | None:
     """run uid -> cursor, as a page may ask for it; None where it says something else."""
     try:
-        content = json.loads(text)
-    except (ValueError, RecursionError):
+        content = loads(text)
+    except ValueError:
         return None
     asked = content.get("watch") if isinstance(content, dict) else None
     if not isinstance(asked, dict) or len(asked) > MAX_RUNS:

@@ -1,0 +1,249 @@
+"""Texts that break what handles them: NUL and halves of surrogate pairs, which PostgreSQL cannot hold, text that is not
+UTF-8, very long text, and JSON nested so deep that walking it by recursion fails. None of them may cause a 500."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from websockets.sync.client import connect
+
+from esweb.api import api
+from judging.models import GoldSet
+from runs.models import Cluster, Experiment, Run
+from tests.esweb.test_every_address_is_closed import routes
+from tests.runs.listening import PATIENT, page, serving
+from tests.runs.pages import a_bit_of_everything, make_run, record
+from workers.config.shallow_json import MAX_DEPTH
+
+ROOT = Path(__file__).resolve().parents[2]
+PERCENT = {"NUL": "a%00b", "not UTF-8": "%ED%A0%80%FF%C0%AF", "long": "a" * 5000}
+TEXT_PARAMETERS = ("uid", "key", "token", "name", "slug", "uidb64", "url", "object_id", "content_type_id")
+MARK = "abcdefghjk"
+DEEP = {depth: "[" * depth + "]" * depth for depth in (MAX_DEPTH + 1, 900, 100_000)}
+OBJECTS = {depth: '{"a":' * depth + "1" + "}" * depth for depth in (MAX_DEPTH + 1, 900, 100_000)}
+TOO_DEEP = f"at most {MAX_DEPTH} deep"
+
+
+@dataclass(frozen=True)
+class Route:
+    """A route with one parameter in place, and the names that its module reads from the query."""
+
+    name: str
+    address: str
+    query: frozenset[str]
+
+
+@pytest.fixture
+def there(ada: User, experiment: Experiment, runs_dir: Path) -> dict[str, Any]:
+    """Return parameters of addresses that lead to something."""
+    run = make_run(experiment)
+    record(run, a_bit_of_everything())
+    return {"pk": experiment.pk, "uid": run.uid, "key": f"esweb-{run.uid}-a1", "n": 1, "step": 5}
+
+
+@pytest.fixture
+def admin(ada: User) -> Client:
+    """Return the browser of Ada as an administrator. A server error is an answer here, and not raised."""
+    User.objects.filter(pk=ada.pk).update(is_staff=True, is_superuser=True)
+    browser = Client(raise_request_exception=False)
+    browser.force_login(User.objects.get(pk=ada.pk))
+    return browser
+
+
+def with_text(there: dict[str, Any], text: str) -> Iterator[tuple[str, str]]:
+    """Yield (route, address) with this text in place of each parameter that may be a text, one at a time."""
+    plain = dict(routes(there))
+    for parameter in (
+        "uid",
+        "key",
+        "token",
+        "name",
+        "slug",
+        "uidb64",
+        "url",
+        "app_label",
+        "object_id",
+        "content_type_id",
+    ):
+        for name, address in routes({**there, parameter: MARK + "0"}):
+            if MARK + "0" in address and plain.get(name) != address:
+                yield name, address.replace(MARK + "0", text)
+    for name, address in routes(there):
+        if MARK in address:
+            yield name, address.replace(MARK, text)
+
+
+@pytest.mark.parametrize("text", PERCENT.values(), ids=PERCENT.keys())
+def test_route_answers_hostile_text_in_its_path_without_an_error(
+    text: str, admin: Client, there: dict[str, Any]
+) -> None:
+    addresses = sorted(set(with_text(there, text)))
+    assert len(addresses) > 30
+    for name, address in addresses:
+        for method in ("get", "post"):
+            answer = getattr(admin, method)(address)
+            assert answer.status_code < 500, f"{method} {name} {address[:200]} answered {answer.status_code}"
+
+
+@pytest.mark.parametrize("text", PERCENT.values(), ids=PERCENT.keys())
+def test_route_answers_hostile_text_in_its_query_without_an_error(
+    text: str, admin: Client, there: dict[str, Any]
+) -> None:
+    tried = 0
+    for route in sorted(queried(there), key=lambda route: route.name):
+        for name in sorted(route.query):
+            answer = admin.get(f"{route.address}?{name}={text}")
+            tried += 1
+            assert answer.status_code < 500, f"{route.address}?{name}={text[:50]} answered {answer.status_code}"
+    assert tried > 100
+
+
+def queried(there: dict[str, Any]) -> Iterator[Route]:
+    """Yield every route with the names of its query: of the API as described, of pages as their modules read them."""
+    for path, operations in api.get_openapi_schema()["paths"].items():
+        names = {one["name"] for one in operations.get("get", {}).get("parameters", ()) if one["in"] == "query"}
+        yield Route(path, re.sub(r"{(\w+)}", lambda found: str(there.get(found[1], "1")), path), frozenset(names))
+    modules = dict(callbacks(get_resolver().url_patterns, ""))
+    for name, address in routes(there):
+        if not name.startswith(("api:", "admin:")):
+            yield Route(name, address, names_in(modules[name]))
+
+
+def callbacks(patterns: list[URLPattern | URLResolver], space: str) -> Iterator[tuple[str, str]]:
+    """Yield (route, module of its view)."""
+    for pattern in patterns:
+        if isinstance(pattern, URLResolver):
+            yield from callbacks(pattern.url_patterns, f"{pattern.namespace}:" if pattern.namespace else space)
+        else:
+            yield f"{space}{pattern.name}", inspect.unwrap(pattern.callback).__module__
+
+
+@cache
+def names_in(module: str) -> frozenset[str]:
+    """Return what a module of views reads from queries, with what the modules of its package that it imports read."""
+    loaded = sys.modules[module]
+    sources = [inspect.getsource(loaded)] if module.startswith(("runs", "judging", "esweb")) else []
+    for value in vars(loaded).values():
+        other = sys.modules.get(getattr(value, "__module__", "") or "")
+        if other is not None and other.__name__.startswith(("runs.views", "judging.views", "runs.viewer")):
+            sources.append(inspect.getsource(other))
+    found = re.findall(r'(?:GET\.get(?:list)?\(|choice\(request, |request, )"([a-z_]+)"', "\n".join(sources))
+    return frozenset(found)
+
+
+@pytest.mark.parametrize("depth", DEEP)
+def test_api_refuses_deep_json_and_names_the_limit(depth: int, admin: Client, there: dict[str, Any]) -> None:
+    told = 0
+    for name, address in sorted(set(routes(there))):
+        if not name.startswith("api:"):
+            continue
+        for method in ("post", "put", "patch"):
+            for body in (DEEP[depth], f'{{"config": {OBJECTS[depth]}}}'):
+                answer = getattr(admin, method)(address, body, content_type="application/json")
+                assert answer.status_code < 500, f"{method} {address} answered {answer.status_code}"
+                told += TOO_DEEP in answer.content.decode()
+    assert told > 30
+
+
+@pytest.mark.parametrize("depth", DEEP)
+def test_pages_refuse_deep_json_in_forms(
+    depth: int, admin: Client, experiment: Experiment, local: Cluster, there: dict[str, Any]
+) -> None:
+    before = Run.objects.count()
+    own = {"method": "es", "task.name": "own", "task.options.path": "a:B", "task.options.options": OBJECTS[depth]}
+    for field in (own, {"method": "grpo", "grpo.extra": OBJECTS[depth]}, {"es.lora.targets": DEEP[depth]},
+                  {"sweep-listed": OBJECTS[depth], "seeds": "0"}):  # fmt: skip
+        for route in ("launch", "launch-check"):
+            answer = admin.post(reverse(route, args=[experiment.pk]), field)
+            assert answer.status_code < 500, f"{route} answered {answer.status_code} to {list(field)}"
+    assert Run.objects.count() == before
+    answer = admin.post("/settings/clusters/new/", {"name": "far", "kind": "slurm", "more": OBJECTS[depth]})
+    assert answer.status_code < 500
+    answer = admin.post("/admin/runs/cluster/add/", {"name": "far", "kind": "slurm", "config": OBJECTS[depth]})
+    assert answer.status_code == 200 and TOO_DEEP in answer.content.decode()
+    assert not Cluster.objects.filter(name="far").exists()
+
+
+@pytest.mark.parametrize("depth", DEEP)
+@pytest.mark.parametrize("route", ["import", "judgments-import", "gold-sets"])
+def test_uploads_refuse_deep_json(depth: int, route: str, admin: Client, db: None) -> None:
+    for text in (DEEP[depth], OBJECTS[depth], f'{{"prompt": {OBJECTS[depth]}}}'):
+        upload = SimpleUploadedFile("a.jsonl", text.encode())
+        answer = admin.post(reverse(route), {"files": upload, "file": upload, "name": "a", "experiment": "a"})
+        assert answer.status_code < 500
+    assert not GoldSet.objects.exists()
+
+
+@pytest.mark.parametrize("text", ["a\0b", "\ud800", "a\udfff"])
+def test_api_answers_hostile_text_in_its_bodies_without_an_error(
+    text: str, admin: Client, there: dict[str, Any]
+) -> None:
+    keys = (
+        "name",
+        "note",
+        "question",
+        "experiment",
+        "preset",
+        "kind",
+        "address",
+        "scorer",
+        "criterion",
+        "said",
+        "tags",
+    )
+    body = json.dumps(dict.fromkeys(keys, text))
+    for name, address in sorted(set(routes(there))):
+        if name.startswith("api:"):
+            answer = admin.post(address, body, content_type="application/json")
+            assert answer.status_code < 500, f"{address} answered {answer.status_code}"
+    for key in ("name", "experiment_name"):
+        answer = admin.post("/api/v1/experiments", json.dumps({key: text}), content_type="application/json")
+        assert 400 <= answer.status_code < 500
+    assert admin.get("/login/").status_code == 302
+
+
+HOSTILE_UIDS = ["a\0b", "\0", "\ud800", "\udfff\ud800", "a" * 100_000, "", "É", "../..", "%00"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_socket_refuses_hostile_uids_and_stays_open(ada: User, experiment: Experiment) -> None:
+    run = make_run(experiment)
+    with serving() as port, page(port, ada) as mine:
+        for uid in HOSTILE_UIDS:
+            mine.socket.send(json.dumps({"watch": {uid: 0}}))
+            messages = [mine.hear(), mine.hear()]
+            assert [message["type"] for message in messages] == ["refused", "watching"]
+            assert len(messages[0]["run"]) <= 60
+        for text in ("[" * 100_000, '{"watch":' * 100_000, "\0", "", '{"watch": {"a": {"b": 1}}}'):
+            mine.socket.send(text)
+            assert mine.hear()["type"] == "error"
+        mine.socket.send(b"\xff\xfe\0")
+        assert mine.hear()["type"] == "error"
+        mine.socket.send(json.dumps({"watch": {run.uid: 0}}))
+        assert mine.hear()["type"] == "watching"
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("tail", ["?a=%00", "?%ED%A0%80=1", "?a=" + "b" * 5000])
+def test_socket_takes_hostile_text_in_its_address(ada: User, tail: str) -> None:
+    browser = Client()
+    browser.force_login(ada)
+    cookie = f"sessionid={browser.cookies['sessionid'].value}"
+    with serving() as port:
+        headers = {"Origin": f"http://127.0.0.1:{port}", "Cookie": cookie}
+        with connect(f"ws://127.0.0.1:{port}/ws/live{tail}", additional_headers=headers, **PATIENT) as socket:
+            socket.send('{"watch": {}}')
+            assert "watching" in str(socket.recv())
