@@ -17,7 +17,9 @@ from typing import Any
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncJsonWebsocketConsumer
-from django.contrib.auth import get_user_model
+from django.contrib.auth import get_user, get_user_model
+from django.contrib.sessions.backends.db import SessionStore
+from django.http import HttpRequest
 
 from runs import live, series
 from runs.live import Mail, News
@@ -36,6 +38,8 @@ UID_AT_MOST = 60
 UID = re.compile(rf"[A-Za-z0-9-]{{1,{UID_AT_MOST}}}")
 NOT_SIGNED_IN = 4401
 BROKEN = 1011
+SESSION_ENDED = 4408
+"""The page comes back with the cookie that its browser has by then, and is told to sign in if that is none."""
 
 
 @dataclass
@@ -82,7 +86,8 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
             await self.send_json({"type": "error", "why": why})
             return
         async with self.turn:
-            await self._watch(asked)
+            if await self._is_signed_in():
+                await self._watch(asked)
 
     async def _watch(self, asked: Mapping[str, int]) -> None:
         ids = await _visible(self.person.pk, [uid for uid in asked if UID.fullmatch(uid)])
@@ -94,6 +99,15 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
             await self._refuse(uid)
         # From here on changes are told; those before, since the page was made, it has to look for.
         await self.send_json({"type": "watching"})
+
+    async def _is_signed_in(self) -> bool:
+        """Return whether the session still is the person's. Close the socket if not: its person has signed out or has a
+        new password, or the session was somebody else's copy."""
+        if await _holds(self.scope["session"].session_key, self.person.pk):
+            return True
+        self.watched, self.box.runs = {}, set()
+        await self.close(SESSION_ENDED)
+        return False
 
     async def _refuse(self, uid: str) -> None:
         uid = uid[:UID_AT_MOST]
@@ -169,6 +183,8 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
         if time.monotonic() - self.rights_checked_at <= ASK_AGAIN_SECONDS:
             return
         self.rights_checked_at = time.monotonic()
+        if not await self._is_signed_in():
+            return
         ids = await _visible(self.person.pk, list(self.watched))
         for uid in sorted(self.watched.keys() - ids.keys()):
             del self.watched[uid]
@@ -194,6 +210,14 @@ def _extend(merged: series.Points, points: series.Points) -> None:
         into = merged.setdefault(key, {"step": [], "t": [], "value": []})
         for name, column in columns.items():
             into[name].extend(column)
+
+
+@database_sync_to_async  # type: ignore[untyped-decorator]
+def _holds(session_key: str | None, person_id: int) -> bool:
+    """Return whether a session is stored, and is this person's by their present password."""
+    request = HttpRequest()
+    request.session = SessionStore(session_key)
+    return get_user(request).pk == person_id
 
 
 @database_sync_to_async  # type: ignore[untyped-decorator]

@@ -70,6 +70,8 @@ def vote_link(request: HttpRequest, text: str) -> HttpResponse:
     invitation = opened(text)
     if invitation is None:
         return TemplateResponse(request, "judging/link_ended.html", status=404)
+    # A key that somebody else has put into this browser would let them vote by the invitation too.
+    request.session.cycle_key()
     remember(request.session, invitation)
     return redirect("vote", pk=invitation.tournament_id)
 

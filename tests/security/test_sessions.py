@@ -1,0 +1,229 @@
+"""Session fixation and sessions that outlive their end: the key changes with every right that a session gains.
+
+The class is CWE-384 and CWE-613. An attacker who has put a session of theirs into a victim's browser, or copied the
+victim's, has nothing of it after the victim has signed in, signed out or changed the password.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.contrib.auth.tokens import default_token_generator
+from django.test import Client
+from django.urls import reverse
+from django.utils.encoding import force_bytes
+from django.utils.http import urlsafe_base64_encode
+from websockets.exceptions import ConnectionClosed
+
+from esweb.sign_in import link_for
+from judging.invitations import invite
+from judging.models import Tournament
+from runs import consumers
+from runs.access.share_links import Scope, link_text
+from runs.live import publish_changed
+from runs.models import Experiment
+from tests.judging.rounds import held
+from tests.runs.listening import serving
+from tests.runs.pages import make_run
+from tests.security.test_sockets_are_closed import opened
+from tests.waiting import PATIENCE_SECONDS
+
+PASSWORD, NEW = "a-long-word-of-hers", "another-long-word-of-hers"
+COOKIE = settings.SESSION_COOKIE_NAME
+
+
+@pytest.fixture
+def planted(ada: User, experiment: Experiment) -> str:
+    """The key of an attacker's session, which they got by an invitation of their own."""
+    return key_of(invited(Client(), held(ada, experiment, prompts=1, contestants=2, name="theirs"), "Mallory"))
+
+
+def key_of(browser: Client) -> str:
+    """Return the key of the browser's session."""
+    return browser.cookies[COOKIE].value
+
+
+def with_key(key: str) -> Client:
+    """Return a browser in which somebody has put the key of a session."""
+    browser = Client()
+    browser.cookies[COOKIE] = key
+    return browser
+
+
+def invited(browser: Client, tournament: Tournament, name: str) -> Client:
+    """Return the browser after it has opened a new invitation to the tournament."""
+    ((_, text),) = invite(tournament, tournament.owner, [name])
+    assert browser.get(f"/vote/link/{text}/").status_code == 302
+    return browser
+
+
+def by_password(browser: Client, ada: User) -> None:
+    browser.post("/login/", {"username": ada.username, "password": PASSWORD})
+
+
+def by_link(browser: Client, ada: User) -> None:
+    browser.get(link_for(ada))
+
+
+def by_admin(browser: Client, ada: User) -> None:
+    User.objects.filter(pk=ada.pk).update(is_staff=True, is_superuser=True)
+    browser.post("/admin/login/", {"username": ada.username, "password": PASSWORD})
+    by_password(browser, ada)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("sign_in", [by_password, by_link, by_admin])
+def test_session_key_changes_at_sign_in(ada: User, planted: str, sign_in: Callable[[Client, User], None]) -> None:
+    ada.set_password(PASSWORD)
+    ada.save()
+    victim = with_key(planted)
+    sign_in(victim, ada)
+    assert victim.get("/settings/tokens/").status_code == 200
+    assert key_of(victim) != planted
+    assert with_key(planted).get("/settings/tokens/").status_code == 302
+
+
+@pytest.mark.django_db
+def test_session_key_changes_when_an_invitation_is_opened(ada: User, experiment: Experiment, planted: str) -> None:
+    tournament = held(ada, experiment, prompts=1, contestants=2)
+    victim = invited(with_key(planted), tournament, "Dee")
+    assert victim.get(f"/vote/{tournament.pk}/").status_code == 200
+    assert key_of(victim) != planted
+    assert with_key(planted).get(f"/vote/{tournament.pk}/").status_code == 302
+
+
+@pytest.mark.django_db
+def test_invited_voter_signs_in_with_a_new_session(ada: User, experiment: Experiment) -> None:
+    voter = invited(Client(), held(ada, experiment, prompts=1, contestants=2), "Dee")
+    before = key_of(voter)
+    by_link(voter, ada)
+    assert key_of(voter) != before and with_key(before).get("/settings/tokens/").status_code == 302
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("runs_dir")
+def test_shared_link_makes_no_session(ada: User, experiment: Experiment) -> None:
+    stranger = Client()
+    for scope, what in ((Scope.EXPERIMENT, experiment.pk), (Scope.RUN, make_run(experiment).uid)):
+        assert stranger.get(f"/shared/{link_text(ada, scope, [what], 'day')}/").status_code == 200
+    assert not stranger.cookies
+
+
+@pytest.mark.django_db
+def test_session_is_gone_after_signing_out(ada: User) -> None:
+    browser = Client()
+    by_link(browser, ada)
+    copy = with_key(key_of(browser))
+    assert copy.get("/settings/tokens/").status_code == 200
+    assert browser.post("/logout/").status_code == 302
+    assert copy.get("/settings/tokens/").status_code == 302
+
+
+def change(browser: Client, ada: User) -> None:
+    words = {"old_password": PASSWORD, "new_password1": NEW, "new_password2": NEW}
+    assert browser.post(reverse("settings-password"), words).status_code == 302
+
+
+def reset(browser: Client, ada: User) -> None:
+    ada.refresh_from_db()
+    place = [urlsafe_base64_encode(force_bytes(ada.pk)), default_token_generator.make_token(ada)]
+    page = Client().get(reverse("invitation", args=place), follow=True)
+    assert page.client.post(page.redirect_chain[-1][0], {"new_password1": NEW, "new_password2": NEW}).status_code == 302
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("renew", [change, reset])
+def test_new_password_ends_other_sessions_and_links(ada: User, renew: Callable[[Client, User], None]) -> None:
+    ada.set_password(PASSWORD)
+    ada.save()
+    browser, other, link = Client(), Client(), link_for(ada)
+    for one in (browser, other):
+        by_password(one, ada)
+    before = key_of(browser)
+    renew(browser, ada)
+    assert User.objects.get(pk=ada.pk).check_password(NEW)
+    assert browser.get("/settings/tokens/").status_code == (200 if renew is change else 302)
+    for stale in (other, with_key(before)):
+        assert stale.get("/settings/tokens/").status_code == 302
+    stranger = Client()
+    stranger.get(link)
+    assert stranger.get("/settings/tokens/").status_code == 302
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("https", [False, True])
+def test_cookies_are_not_for_scripts_or_other_sites(ada: User, settings: object, https: bool) -> None:
+    ada.set_password(PASSWORD)
+    ada.save()
+    settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = https  # type: ignore[attr-defined]
+    browser = Client()
+    browser.get("/login/")
+    by_password(browser, ada)
+    assert {COOKIE, "csrftoken"} <= browser.cookies.keys()
+    for name in (COOKIE, "csrftoken"):
+        cookie = browser.cookies[name]
+        assert (bool(cookie["httponly"]), cookie["samesite"], bool(cookie["secure"])) == (True, "Lax", https), name
+        assert not cookie["domain"]
+
+
+def test_https_makes_cookies_secure() -> None:
+    """The setting itself, read in a process of its own."""
+    ask = "from django.conf import settings as s; print(s.SESSION_COOKIE_SECURE, s.CSRF_COOKIE_SECURE)"
+    for flag, expected in (("1", "True True"), ("0", "False False")):
+        env = {**os.environ, "ESWEB_HTTPS": flag, "DJANGO_SETTINGS_MODULE": "esweb.settings"}
+        made = subprocess.run([sys.executable, "-c", ask], env=env, capture_output=True, text=True, check=True)
+        assert made.stdout.strip() == expected
+
+
+# Open sockets -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def port(django_db_setup: None, django_db_blocker: pytest.FixtureRequest) -> Iterator[int]:
+    """A real server's."""
+    with django_db_blocker.unblock(), serving() as listening:  # type: ignore[attr-defined]
+        yield listening
+
+
+def sign_out(browser: Client, ada: User) -> None:
+    browser.post("/logout/")
+
+
+def new_password(browser: Client, ada: User) -> None:
+    ada.set_password(NEW)
+    ada.save()
+
+
+def deactivate(browser: Client, ada: User) -> None:
+    User.objects.filter(pk=ada.pk).update(is_active=False)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("end", [sign_out, new_password, deactivate])
+@pytest.mark.parametrize("asks", [True, False], ids=["asks", "listens"])
+def test_open_socket_closes_when_its_session_has_ended(
+    port: int, ada: User, experiment: Experiment, runs_dir: object, monkeypatch: pytest.MonkeyPatch,
+    end: Callable[[Client, User], None], asks: bool,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(consumers, "ASK_AGAIN_SECONDS", -1.0)
+    run, browser = make_run(experiment), Client()
+    by_link(browser, ada)
+    with opened(port, "ws/live", Cookie=f"{COOKIE}={key_of(browser)}") as socket:
+        socket.send(f'{{"watch": {{"{run.uid}": 0}}}}')
+        assert "watching" in socket.recv(timeout=PATIENCE_SECONDS)
+        end(browser, ada)
+        if asks:
+            socket.send(f'{{"watch": {{"{run.uid}": 0}}}}')
+        else:
+            run.attempts.update(reason="changed")
+            publish_changed(run.uid, "state")
+        with pytest.raises(ConnectionClosed) as closed:
+            while True:
+                assert "watching" not in str(socket.recv(timeout=PATIENCE_SECONDS))
+        assert closed.value.rcvd is not None and closed.value.rcvd.code == consumers.SESSION_ENDED
