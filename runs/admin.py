@@ -34,9 +34,9 @@ class ClusterForm(forms.ModelForm):  # type: ignore[type-arg]
         decoder=ShallowDecoder,
         required=False,
         error_messages={"invalid": f"Enter valid JSON; {TooDeep()}."},
-        help_text="Of all kinds: waits, limits, site_url, data_paths (folders in which runs may name models and files), "
-        "and task_paths: the folders in which tasks of users' own may lie. Who can write there can run code on the "
-        "cluster. Of this machine: cores, gpus. Of Slurm: partition, account, qos, constraint, gpu_type, "
+        help_text="Of all kinds: waits, limits, site_url, data_paths (folders in which runs may name models and "
+        "files), and task_paths: the folders in which tasks of users' own may lie. Who can write there can run code on "
+        "the cluster. Of this machine: cores, gpus. Of Slurm: partition, account, qos, constraint, gpu_type, "
         "time_limit_seconds, modules, env, python, project, slurm_conf. Of Ray: dashboard, token_file, resources, "
         "start_seconds, env, python, project.",
     )
