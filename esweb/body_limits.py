@@ -3,7 +3,7 @@
 Django's ASGI handler reads every body to its end, and to the disk, before any middleware or view sees the request.
 `BodyLimits` stands in front of it. A body that nobody may send is never read: Django then gets the request without one,
 and refuses it in the words of its route. One that is too long, declared or in chunks, is read no further than the
-limit, and `BodyRefusals` answers. `docs/decisions/0030` says why.
+limit, and `BodyRefusals` answers. `docs/decisions/0031` says why.
 """
 
 from __future__ import annotations
