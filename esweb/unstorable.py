@@ -6,6 +6,7 @@ an unknown id in an address.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
 import psycopg
@@ -16,6 +17,7 @@ from runs.api.problems import problem
 from workers.config.shallow_json import MAX_DEPTH
 
 API = "/api/"
+log = logging.getLogger(__name__)
 
 
 class Unstorable:
@@ -31,6 +33,7 @@ class Unstorable:
         """Answer 400 with the reason if the error is of such a request; else leave it to others."""
         if not (reason := reason_of(error)):
             return None
+        log.warning("%s %s is answered 400: %s", request.method, request.path[:200], reason, exc_info=error)
         if request.path.startswith(API):
             return problem(400, reason)
         return HttpResponse(f"{reason}.\n", status=400, content_type="text/plain; charset=utf-8")

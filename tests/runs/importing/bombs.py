@@ -13,7 +13,7 @@ import zipfile
 from collections.abc import Callable
 
 MB = 1024 * 1024
-BOMB_MB = 48
+BOMB_MB = 24
 LINES, ZEROS, ONE_LINE = b"x\n" * (MB // 2), b"\0" * MB, b"x" * MB
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "gz": lambda data: gzip.compress(data, 1),

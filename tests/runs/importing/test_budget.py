@@ -30,8 +30,8 @@ from tests.runs.importing.logs import ENDED, HEADER, iteration
 from tests.waiting import PATIENCE_SECONDS
 
 ROOT = Path(__file__).resolve().parents[3]
-LIMIT_MB, LIMIT_FILES = 16, 1000
-MEMORY_AT_MOST = 150 * MB
+LIMIT_MB, LIMIT_FILES = 8, 1000
+MEMORY_AT_MOST = 100 * MB
 SLACK = 4 * MB
 GOOD = (HEADER.format(seed=0) + "".join(iteration(i) for i in range(1, 5)) + ENDED).encode()
 BYTES, FILES, SECONDS = "ESWEB_IMPORT_INFLATED_MB", "ESWEB_IMPORT_FILES", "ESWEB_IMPORT_SECONDS"
