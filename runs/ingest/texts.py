@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 
 UNKNOWN = "\ufffd"
+HALVES = re.compile("[\ud800-\udfff]")
 
 
 def storable(text: str) -> str:
     """The text with NUL and halves of surrogate pairs replaced by U+FFFD: PostgreSQL refuses both."""
     text = text.replace("\x00", UNKNOWN)
-    if text.isascii():
+    # Looked for first: putting a long text right takes many times its memory, and hardly any needs it.
+    if text.isascii() or not HALVES.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
