@@ -9,7 +9,9 @@ from typing import Any
 
 from workers.config.shallow_json import check_depth, is_too_deep
 
-TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[\[\]{},]', re.DOTALL)
+TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[\]{},]', re.DOTALL)
+"""A text, the last one up to the end where it is cut off (else it would be read again from each quote in it), or a
+sign."""
 LENIENT = json.JSONDecoder(strict=False)
 EXTRA = "Extra data"
 CLOSES = {"[": "]", "{": "}"}

@@ -19,10 +19,11 @@ HELD_OUT = re.compile(
 )
 UNIT = r"(?:s|secs?|seconds?|%|x|[KMGT]i?B|it/s|s/it|tok(?:en)?s?(?:/s)?)?"
 PAIR = re.compile(
-    r"([A-Za-z][\w /.()%-]{0,60}?)\s*(?:[:=]\s*|\s)(" + BARE + r")" + UNIT + r"(?=[\s;|]|,(?!\d)|$)", re.IGNORECASE
+    r"([A-Za-z][\w /.()%-]{0,60}?)(?:\s{0,60}+[:=]\s*+|\s{1,60}+)(" + BARE + r")" + UNIT + r"(?=[\s;|]|,(?!\d)|$)",
+    re.IGNORECASE,
 )
 """A label and its number. One with another unit, or with a comma for its point, would be read as a wrong number."""
-LABEL = re.compile(r"([A-Za-z][\w /.()%-]{0,60}?)\s*[:=]\s*(?=\S)")
+LABEL = re.compile(r"([A-Za-z][\w /.()%-]{0,60}?)\s{0,60}+[:=]\s*+(?=\S)")
 MEMORY = re.compile(r"^GPU Memory:\s*(" + BARE + r")\s*MB allocated,\s*(" + BARE + r")\s*MB peak", re.IGNORECASE)
 BAR = re.compile(r"^\s*\d{1,3}%\|[^|]*\|\s*(\d{1,15})/(\d{1,15})\s*\[(?:(\d+):)?(\d+):(\d\d)<")
 ITEM = re.compile(r"""['"]([^'"]{1,250})['"]\s*:\s*(\[[^\]]*\]|['"][^'"]*['"]|[^,{}\[\]]+(?:\([^)]*\))?)""")
@@ -44,8 +45,8 @@ KNOWN = {
     "precision", "temperature", "top_p", "eval_steps", "save_steps", "algorithm",
 }  # fmt: skip
 SECTION = re.compile(r"^\[((?:\w+ )*(?:Config|Settings|Dataset|Distributed|Arguments|Hyperparameters))\]\s*$", re.I)
-NAMESPACE = re.compile(r"\b(?:Namespace|Args|\w*Config|\w*Arguments)\((.*=.*)\)\s*$")
-KEYWORD = re.compile(r"(\w+)=('[^']*'|\"[^\"]*\"|[^\s,()\[\]{}]+)")
+NAMESPACE = re.compile(r"\b(?:Namespace|Args|\w*Config|\w*Arguments)\((?=[^=\n]*=)(.*)\)\s*$")
+KEYWORD = re.compile(r"(?<!\w)(\w++)=('[^']*'|\"[^\"]*\"|[^\s,()\[\]{}]+)")
 ARRAY = re.compile(r"^\[SLURM\][^>]*->\s*(.*)$")
 RUN_NAME = re.compile(r"(?:Syncing run|wandb run name:?|run_name:?)\s+(\S+)")
 MODEL = re.compile(r"\bLoading model (\S+?)\.{3}")

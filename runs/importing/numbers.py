@@ -6,8 +6,10 @@ import re
 from typing import Any
 
 BARE = r"[-+]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf(?:inity)?)"
+# Repetitions that could share characters with the next part are possessive (`*+`): what fails, fails in linear time.
 WRAPPED = re.compile(
-    r"(?<![\w.])(?:[A-Za-z_][\w.]{0,40}+\(){1,3}\s*\[?\s*(?P<bare>" + BARE + r")\s*\]?\s*(?:,[^()]*)?\)+", re.IGNORECASE
+    r"(?<![\w.])(?:[A-Za-z_][\w.]{0,40}+\(){1,3}\s*+(?:\[\s*+)?(?P<bare>" + BARE + r")\s*+(?:\]\s*+)?(?:,[^()]*+)?\)+",
+    re.IGNORECASE,
 )
 PLAIN = re.compile(BARE, re.IGNORECASE)
 

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from django.db import DataError, OperationalError, connection, transaction
+from django.db import DataError, InternalError, OperationalError, connection, transaction
 
 from runs.viewer import sql
 from runs.viewer.asked import Asked
 from runs.viewer.columns import Columns
+from runs.viewer.expressions import complexity_problem
 from runs.viewer.place import Place
 
 PATIENCE_MS = 5_000
@@ -41,7 +42,9 @@ class Found:
 
 
 def find(columns: Columns, asked: Asked, size: int, after: Place | None = None, before: Place | None = None) -> Found:
-    """The next `size` rows, or those before a place. One query. Raises Slow."""
+    """Return the next `size` rows, or those before a place, by one query. Raise Slow."""
+    if asked.regex and (problem := complexity_problem(asked.text)):
+        raise Slow(problem)
     statement = sql.page(columns, asked, size + 1, after, before)
     with _patiently(), connection.cursor() as cursor:
         cursor.execute(statement.text, statement.values)
@@ -63,5 +66,6 @@ def _patiently() -> Iterator[None]:
             yield
     except OperationalError as error:
         raise Slow(f"It took more than {PATIENCE_MS // 1000} s: ask for less") from error
-    except DataError as error:
+    except (DataError, InternalError) as error:
+        # An expression may be none, or need more memory than PostgreSQL gives, which it calls internal.
         raise Slow(str(error).strip().splitlines()[0]) from error

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from django.db import DataError, OperationalError, connection, transaction
+from django.db import DataError, InternalError, OperationalError, connection, transaction
 from django.utils.translation import gettext
 from psycopg.errors import QueryCanceled
 
 from runs.charts import MAIN_KEYS
 from runs.models import Run, Series
 from runs.series import AXES
+from runs.viewer.expressions import complexity_problem
 
 KEYS_AT_MOST = 24
 PLAIN = "other"
@@ -58,12 +59,14 @@ def search(runs: Sequence[Run], pattern: str) -> Found:
 
     The database matches and not Python: it can be told to give up, where a pattern would take for ever.
     """
+    if problem := complexity_problem(pattern):
+        return Found(problem=problem)
     keys = Series.objects.filter(run__in=runs, key__iregex=pattern).exclude(key__startswith=AXES)
     keys = keys.exclude(key__in=MAIN_KEYS)
     try:
         with transaction.atomic(), _impatient():
             found = list(keys.order_by("key").values_list("key", flat=True).distinct())
-    except DataError:
+    except (DataError, InternalError):
         said = gettext("%(pattern)r is not a regular expression. A part of a key, such as reward, is one.")
         return Found(problem=said % {"pattern": pattern})
     except OperationalError as error:
