@@ -104,4 +104,5 @@ class LocalHealth:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         is_local = split_domain_port(request.META.get("HTTP_HOST", ""))[0] in LOOPBACK
-        return health(request) if is_local and request.path == ADDRESS else self.get_response(request)
+        is_asked = request.path == ADDRESS and request.method in ("GET", "HEAD")
+        return health(request) if is_local and is_asked else self.get_response(request)

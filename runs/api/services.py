@@ -14,7 +14,6 @@ from runs.api.problems import Invalid
 from runs.api.routes import router
 from runs.api.shapes.services import INSTANCE, KIND, NAME, Beat, NewService, ServiceOut, ServicesOut
 from runs.models import Run, ScorerSecret, Service
-from runs.models.token import RUN_SCOPE
 
 MOST = 500
 Kind = PathEx[str, P(pattern=KIND, example="scorer")]
@@ -111,7 +110,7 @@ def find_services(
 def _run_of(request: ApiRequest) -> Run | None:
     """Return the run that shows the token which the site made for it; None for a person's token or session."""
     token = request.auth.token
-    return token.run if token is not None and token.scope == RUN_SCOPE else None
+    return token.run if token is not None and token.is_of_attempt else None
 
 
 def _token(service: Service, request: ApiRequest) -> str:

@@ -26,3 +26,8 @@ class ApiToken(models.Model):
 
     def __str__(self) -> str:
         return self.name or f"token {self.pk}"
+
+    @property
+    def is_of_attempt(self) -> bool:
+        """Whether the site made it for an attempt that it started."""
+        return self.scope == RUN_SCOPE

@@ -113,16 +113,19 @@ def test_no_csv_of_any_route_holds_a_formula(ada: User, ada_client: Client, expe
     queries += [{"as": "csv", "criterion": "helpfulness", "table": table} for table in TABLES]
     queries += [{"form": "csv", "run": uids[:6]}, {"form": "csv", "names": "1", "all": "1", "every": "true"}]
     files: dict[str, list[str]] = defaultdict(list)
-    for pk in (experiment.pk, tournament.pk):
-        there = {"pk": pk, "uid": uids[0], "key": f"esweb-{uids[0]}-a1", "n": 1, "step": 5, "text": link,
-                 "digest": digest, "form": "csv"}  # fmt: skip
-        for route, address in sorted(routes(there)):
-            for query in queries if route in ROUTES else queries[-2:]:
-                reply = ada_client.get(address, query)
-                if reply.headers.get("Content-Type", "").startswith("text/csv"):
-                    content = whole(reply) if reply.streaming else reply.content  # type: ignore[arg-type]
-                    files[route].append(content.decode())
-                checkpointing.close(reply)
+    there = {"uid": uids[0], "key": f"esweb-{uids[0]}-a1", "n": 1, "step": 5, "text": link, "digest": digest,
+             "form": "csv"}  # fmt: skip
+    of_experiments = dict(routes({**there, "pk": experiment.pk}))
+    of_tournaments = dict(routes({**there, "pk": tournament.pk}))
+    for route in sorted(of_experiments):
+        is_of_tournament = route.startswith("tournament") or "judgments" in route
+        address = (of_tournaments if is_of_tournament else of_experiments)[route]
+        for query in queries if route in ROUTES else queries[-1:]:
+            reply = ada_client.get(address, query)
+            if reply.headers.get("Content-Type", "").startswith("text/csv"):
+                content = whole(reply) if reply.streaming else reply.content  # type: ignore[arg-type]
+                files[route].append(content.decode())
+            checkpointing.close(reply)
     formulas = {route: [cell for text in texts for cell in formulas_in(text)] for route, texts in files.items()}
     assert {route: cells for route, cells in formulas.items() if cells} == {}
     assert set(files) == ROUTES, "a route that writes CSV is to be tested here"
