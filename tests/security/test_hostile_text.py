@@ -93,11 +93,13 @@ def test_route_answers_hostile_text_in_its_path_without_an_error(
 def test_route_answers_hostile_text_in_its_query_without_an_error(
     text: str, admin: Client, there: dict[str, Any]
 ) -> None:
-    tried = 0
+    tried, modules = 0, set[frozenset[str]]()
     for route in sorted(queried(there), key=lambda route: route.name):
-        # NUL breaks each for itself; the others are tried together, which takes a third of the time.
+        # NUL is refused at the first name that reads it, so that each is tried alone, once for the routes of a module.
         alone = [f"{name}={text}" for name in sorted(route.query)]
-        for query in alone if text == PERCENT["NUL"] else ["&".join(alone)]:
+        is_alone = text == PERCENT["NUL"] and route.query not in modules
+        modules.add(route.query)
+        for query in alone if is_alone else ["&".join(alone)]:
             answer = admin.get(f"{route.address}?{query}")
             tried += 1
             assert answer.status_code < 500, f"{route.address}?{query[:50]} answered {answer.status_code}"
