@@ -4,8 +4,9 @@
 
 Bodies of 8 MiB, plain and as gzip, that are made to be slow or large: of somebody without a good token, whose bodies
 must not be read, and of a run's own token, whose bodies must be cut off. The memory is the growth of the process's peak
-(VmHWM) over what it held before the request; the CPU seconds are those of all its threads. The goals are those of the
-worst body.
+(VmHWM) over what it held before the request; the CPU seconds are those of all its threads. A stranger's body is sent
+five times, and counts the median of the seconds; a second push of the same records would not be the same work. The
+goals are those of the worst body.
 """
 
 from __future__ import annotations
@@ -19,13 +20,15 @@ import time
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
+from statistics import median
 
 from benchmarks import results, servers
 
 MIB = 1024 * 1024
-LIMIT = 8 * MIB
-STRANGER_SECONDS, STRANGER_MB = 0.010, 2.0
+LIMIT, LINE = 8 * MIB, 2 * MIB
+STRANGER_SECONDS, STRANGER_MB, STRANGER_TIMES = 0.010, 2.0, 5
 WRITER_SECONDS, WRITER_MB = 1.0, 64.0
 LINES, COLUMNS = "application/jsonl", "application/json"
 
@@ -109,26 +112,31 @@ BODIES = (
     Body("deep nesting, columns", lambda: b"[" * LIMIT, COLUMNS),
     Body("lists in a line", lambda: b'{"seq":[' + b"[]," * (LIMIT // 3 - 10) + b"[]]}"),
     Body("lists in columns", lambda: b'{"seq":[' + b"[]," * (LIMIT // 3 - 10) + b"[]]}", COLUMNS),
-    Body("as many lists as are parsed", lambda: b'{"seq":[' + b"[]," * 99_000 + b"[]]}"),
+    Body("as many lists as are parsed", lambda: b'{"seq":[' + b"[]," * 49_000 + b"[]]}"),
     Body("names in columns", lambda: b"{" + b",".join(b'"%x":[]' % n for n in range(700_000)) + b"}", COLUMNS),
     Body("one number", lambda: b'{"seq":' + b"9" * (LIMIT - 10) + b"}"),
     Body("one fraction", lambda: b'{"seq":0,"t":0.' + b"9" * (LIMIT - 20) + b"}"),
     Body("one string", lambda: b'{"seq":"' + b"x" * (LIMIT - 12) + b'"}'),
     Body("one escaped string", lambda: b'{"seq":"' + b"\\u0041" * (LIMIT // 6 - 12) + b'"}'),
     Body("one answer", lambda: response(0, "x" * (LIMIT - 200)).encode()),
-    Body("one answer with an emoji", lambda: response(0, "x" * (LIMIT - 200) + "\U0001f600").encode()),
+    Body("the longest answer", lambda: response(0, "x" * (LINE - 200)).encode()),
+    Body("the longest answer with an emoji", lambda: response(0, "x" * (LINE - 200) + "\U0001f600").encode()),
+    Body("the longest answers", lambda: some(4, lambda seq: response(seq, "x" * (LINE - 200)))),
+    Body("long answers with emojis", lambda: some(4, lambda seq: response(seq, "x" * 1_240_000 + "\U0001f600"))),
     Body("one key", lambda: b'{"seq":0,"t":1,"kind":"metric","step":0,"values":{"' + b"x" * (LIMIT - 99) + b'":1}}'),
-    Body("the most lines, metrics", lambda: some(20_000, lambda seq: metric(seq, 5))),
+    Body("the most lines, metrics", lambda: some(18_000, lambda seq: metric(seq, 1))),
+    Body("the most metrics of five keys", lambda: some(12_400, lambda seq: metric(seq, 5))),
     Body("too many lines, metrics", lambda: numbered(lambda seq: metric(seq, 1))),
-    Body("the most keys in records", lambda: some(18, lambda seq: metric(seq, 9_990))),
+    Body("the most keys in records", lambda: some(17, lambda seq: metric(seq, 9_990))),
     Body("too many keys in records", lambda: some(60, lambda seq: metric(seq, 9_990))),
     Body("other keys in each record", lambda: some(18, lambda seq: metric(seq, 9_990, seq * 9_990))),
-    Body("the most answers", lambda: some(20_000, lambda seq: response(seq, "x", f"p{seq}"))),
+    Body("the most answers", lambda: some(1_980, lambda seq: response(seq, "x", f"p{seq}"))),
+    Body("too many answers", lambda: some(20_000, lambda seq: response(seq, "x", f"p{seq}"))),
     Body("the most alerts", lambda: some(
-        20_000, lambda seq: f'{{"seq":{seq},"t":1,"kind":"alert","level":"info","message":"x"}}')),
+        3_980, lambda seq: f'{{"seq":{seq},"t":1,"kind":"alert","level":"info","message":"x"}}')),
     Body("the most members", lambda: (
         '{"seq":0,"t":1,"kind":"population","step":0,"members":['
-        + ",".join(['{"seed":1,"reward":0}'] * 66_000) + "]}").encode()),
+        + ",".join(['{"seed":1,"reward":0}'] * 33_000) + "]}").encode()),
     Body("the most values in columns", lambda: columnar(1, 160_000), COLUMNS),
     Body("the most columns", lambda: columnar(9_999, 45), COLUMNS),
 )  # fmt: skip
@@ -150,9 +158,12 @@ def cost(site: servers.Site, body: Body, data: bytes, *, is_known: bool) -> Cost
             headers["Content-Encoding"] = "gzip"
         process = Path(f"/proc/{web.process.pid}")
         (process / "clear_refs").write_text("5", encoding="ascii")
-        memory, seconds = kilobytes(process, "VmRSS"), cpu_seconds(web)
-        status = push(web, writer, headers, data)
-        return Cost(cpu_seconds(web) - seconds, (kilobytes(process, "VmHWM") - memory) / 1024, status)
+        memory, seconds = kilobytes(process, "VmRSS"), [cpu_seconds(web)]
+        for _ in range(1 if is_known else STRANGER_TIMES):
+            status = push(web, writer, headers, data)
+            seconds.append(cpu_seconds(web))
+        spent = median(after - before for before, after in pairwise(seconds))
+        return Cost(spent, (kilobytes(process, "VmHWM") - memory) / 1024, status)
 
 
 def push(web: servers.Web, writer: servers.Writer, headers: dict[str, str], data: bytes) -> int:
@@ -181,7 +192,7 @@ def kilobytes(process: Path, name: str) -> int:
 def report(who: str, costs: dict[str, Cost], seconds: float, megabytes: float) -> None:
     """Print what each body cost, and record the worst."""
     for name, one in costs.items():
-        print(f"  {who}: {name}: {one.status}, {one.seconds:.2f} s, {one.megabytes:.1f} MB")
+        print(f"  {who}: {name}: {one.status}, {one.seconds:.3f} s, {one.megabytes:.1f} MB")
     slowest = max(costs, key=lambda name: costs[name].seconds)
     largest = max(costs, key=lambda name: costs[name].megabytes)
     results.at_most(f"{who}, CPU of the slowest ({slowest})", costs[slowest].seconds, seconds, "s")

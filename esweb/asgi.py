@@ -5,22 +5,23 @@ from __future__ import annotations
 
 import os
 
+import django
 from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
-from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "esweb.settings")
-http = get_asgi_application()
+django.setup(set_prefix=False)
 
 # Models exist only once Django is set up.
 from esweb.body_limits import BodyLimits  # noqa: E402
 from esweb.quick_pushes import QuickPushes  # noqa: E402
 from esweb.socket_origins import SameOrigin  # noqa: E402
+from esweb.sync_handler import SyncHandler  # noqa: E402
 from runs.routing import websocket_urlpatterns  # noqa: E402
 
 application = ProtocolTypeRouter(
     {
-        "http": QuickPushes(BodyLimits(http)),
+        "http": QuickPushes(BodyLimits(SyncHandler())),
         "websocket": SameOrigin(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
     }
 )

@@ -9,8 +9,9 @@ limit, and `BodyRefusals` answers. `docs/decisions/0031` says why.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, replace
+from http import HTTPStatus
 from io import BytesIO
 from typing import Any, TypeAlias
 
@@ -50,6 +51,7 @@ UPLOAD_BYTES = {
 PUSH = "api:push"
 READS_NO_BODY = {"GET", "HEAD", "OPTIONS", "TRACE"}
 OF_A_BODY = {b"content-length", b"content-type", b"content-encoding", b"transfer-encoding"}
+OF_A_CALLER = {b"authorization"}
 IDENTITY = ("", "identity")
 
 Scope: TypeAlias = dict[str, Any]
@@ -77,14 +79,16 @@ class BodyLimits:
         if scope["type"] != "http" or not _may_have_body(scope):
             await self.site(scope, receive, send)
             return
+        bare = _without(scope, OF_A_BODY)
         # One thread for the check and for Django.
         async with ThreadSensitiveContext():
-            allowance = await _allowance(scope)
+            allowance = await _allowance(bare)
             if allowance is None:
-                await self.site(_without_body(scope), _nothing(), send)
+                # What is known to be nobody's need not be looked up again.
+                shown = OF_A_CALLER if handed_in(bare).is_nobody else set()
+                await self.site(_without(bare, shown), _nothing(), send)
             elif refusal := _refusal(scope, allowance):
-                bare = _without_body(scope)
-                hand(bare, replace(handed_in(scope), refusal=refusal))
+                hand(bare, replace(handed_in(bare), refusal=refusal))
                 await self.site(bare, _nothing(), send)
             else:
                 await self.site(scope, _limited(scope, receive, allowance.max_bytes), send)
@@ -130,12 +134,14 @@ def _may_have_body(scope: Scope) -> bool:
     return headers.get(b"content-length", b"0" if scope["method"] in READS_NO_BODY else b"") != b"0"
 
 
-async def _allowance(scope: Scope) -> Allowance | None:
-    if scope["method"] in READS_NO_BODY or handed_in(scope).full:
+async def _allowance(bare: Scope) -> Allowance | None:
+    """Return what the body may be. The scope is without the body's headers: the check of a session's CSRF token would
+    look for a form."""
+    known = handed_in(bare)
+    if bare["method"] in READS_NO_BODY or known.full or known.is_nobody:
         return None
     try:
-        # Without what belongs to the body, of which the check of a session's CSRF token would look for a form.
-        request = ASGIRequest(_without_body(scope), BytesIO())
+        request = ASGIRequest(bare, BytesIO())
     except UnicodeDecodeError:
         return None
     try:
@@ -159,7 +165,11 @@ def _never(_: HttpRequest) -> HttpResponse:
 def _may_call(request: HttpRequest, match: ResolverMatch) -> bool:
     """Return whether the operation would let this caller in; for a push, whether they may write this attempt."""
     operation = api.operation(match.url_name, str(request.method))
-    if operation is None or operation._run_checks(request) is not None:
+    if operation is None:
+        return False
+    if (refused := operation._run_checks(request)) is not None:
+        if refused.status_code == HTTPStatus.UNAUTHORIZED:
+            hand(request.scope, replace(handed(request), is_nobody=True))  # type: ignore[attr-defined]
         return False
     if match.view_name != PUSH:
         return True
@@ -213,8 +223,8 @@ def _nothing() -> Receive:
     return nothing
 
 
-def _without_body(scope: Scope) -> Scope:
-    return {**scope, "headers": [header for header in scope["headers"] if header[0] not in OF_A_BODY]}
+def _without(scope: Scope, headers: Collection[bytes]) -> Scope:
+    return {**scope, "headers": [header for header in scope["headers"] if header[0] not in headers]}
 
 
 def _words_of_the_api(refusal: BodyRefusal) -> str:

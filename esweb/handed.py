@@ -21,10 +21,12 @@ class BodyRefusal:
 
 @dataclass(frozen=True)
 class Handed:
-    """Whether the call is counted, of what there was too much for it, and why its body was not read."""
+    """Whether the call is counted, of what there was too much for it, whether the token or session that it shows is
+    known to be nobody's, and why its body was not read."""
 
     is_counted: bool = False
     full: str = ""
+    is_nobody: bool = False
     refusal: BodyRefusal | None = None
 
 

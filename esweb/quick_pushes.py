@@ -43,6 +43,7 @@ ADDRESS = re.compile(r"/api/v1/attempts/([a-z0-9-]{1,60})/records")
 EPOCH = re.compile(rb"(?:epoch=(\d{1,9}))?")
 SHOWN = re.compile(rb"Bearer (esw_[\w-]{1,100})")
 FORMS = {b"application/jsonl": "application/jsonl", b"application/json": COLUMNAR}
+SIZE = re.compile(rb"\d{1,20}")
 MAX_BYTES = 1024 * 1024
 """Larger bodies go by way of the disk, and what is saved on each would not be noticed."""
 WRITER_SECONDS, WRITERS = 10.0, 10_000
@@ -59,6 +60,7 @@ class Push:
     authorization: str
     content_type: str
     is_gzip: bool
+    is_small: bool
 
     @property
     def token(self) -> str:
@@ -81,7 +83,7 @@ class QuickPushes:
             await self.site(scope, receive, send)
         elif self._headers is None:
             await self.site(scope, receive, self._learning(send))
-        elif self._writers.knows(push.token, push.key) or await self._admits(push, scope):
+        elif (self._writers.knows(push.token, push.key) or await self._admits(push, scope)) and push.is_small:
             await self._take(push, scope, receive, send)
         else:
             await self.site(scope, receive, send)
@@ -157,13 +159,15 @@ def recognised(scope: Scope) -> Push | None:
     encoding = headers.get(b"content-encoding", b"identity")
     if not (path and epoch and shown and form and encoding in (b"identity", b"gzip") and _is_plain(scope, headers)):
         return None
-    return Push(path[1], int(epoch[1] or 0), shown[0].decode(), form, encoding == b"gzip")
+    is_small = int(headers[b"content-length"]) <= MAX_BYTES
+    return Push(path[1], int(epoch[1] or 0), shown[0].decode(), form, encoding == b"gzip", is_small)
 
 
 def _may_write(push: Push) -> bool | Handed:
     try:
         check_connections()
-        return ingest.may_write(push.token, push.key)
+        writes = ingest.may_write(push.token, push.key)
+        return Handed(is_nobody=True) if writes is None else writes
     except Full as full:
         return Handed(full=str(full))
     except (psycopg.Error, PoolTimeout) as error:
@@ -195,13 +199,16 @@ def _kept(push: Push, body: bytes) -> Kept | None:
 
 
 def _columns(push: Push, body: bytes) -> Columns | None:
-    return read_columns(body) if push.content_type == COLUMNAR else ingest.as_columns(read_lines(body))
+    if push.content_type == COLUMNAR:
+        return read_columns(body)
+    # Lines of other kinds are not parsed here only to be parsed again by the route.
+    is_metrics = body.count(b'"metric"') > body.count(b"\n", 0, -1)
+    return ingest.as_columns(read_lines(body)) if is_metrics else None
 
 
 def _is_plain(scope: Scope, headers: dict[bytes, bytes]) -> bool:
-    """True where no header comes twice, the body is of a known and bearable size, and the site is asked by its name."""
-    size = headers.get(b"content-length", b"")
-    if len(headers) < len(scope["headers"]) or not size.isdigit() or int(size) > MAX_BYTES:
+    """True if no header comes twice, the size of the body is declared, and the site is called by its name."""
+    if len(headers) < len(scope["headers"]) or not SIZE.fullmatch(headers.get(b"content-length", b"")):
         return False
     if settings.HTTPS and headers.get(b"x-forwarded-proto") != b"https":
         return False

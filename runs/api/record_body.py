@@ -5,21 +5,29 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Iterator
 from io import BytesIO
-from itertools import islice
 
 from django.http import HttpRequest
 from ninja.errors import HttpError
 
 from runs import ingest
 from runs.api.problems import Invalid
-from runs.ingest import Columns
+from runs.ingest import BadColumns, Columns
+from runs.ingest.columns import too_many_keys
+from runs.ingest.limits import MAX_KEYS
+from runs.series import AXES
 from workers.config import Problem
 from workers.records import BadLine, Line, Metric, Population, Response, unpack
 
 MAX_BYTES = 8 * 1024 * 1024
-MAX_RECORDS = 20_000
-MAX_VALUES = 200_000
-"""Of JSON in a push of lines. A value of a line takes 200 bytes of memory, however few it has in the body."""
+MAX_LINE_BYTES = 2 * 1024 * 1024
+MAX_WORK = 200_000
+"""Of a push of lines, in values of metrics: to read and store that many takes about half a second."""
+MAX_VALUES = 100_000
+"""Of JSON in a line. A value takes 200 bytes of memory, however few it has in the body."""
+METRIC_WORK, ANSWER_WORK, MEMBER_WORK, OTHER_WORK = 10, 100, 5, 50
+"""What a record costs besides its values, in values of metrics."""
+BYTES_PER_VALUE = 100
+"""So many bytes of text take as much memory as a value of a metric."""
 MAX_CELLS = 500_000
 """Of JSON in a push of columns."""
 MAX_PROBLEMS = 20
@@ -48,35 +56,38 @@ def inflate(data: bytes) -> bytes:
 def read_lines(data: bytes) -> list[Line]:
     """Return the records of a body.
 
-    Raise Invalid for the first MAX_PROBLEMS lines that are none, and read no further. Raise HttpError 413 if there are
-    more than MAX_RECORDS lines or MAX_VALUES values: those take the memory, not the bytes.
+    Raise Invalid for the first MAX_PROBLEMS lines that are none, and read no further. Raise HttpError 413 where the
+    records become more work than MAX_WORK, and BadColumns where their metrics get too many keys together.
     """
-    values = _values(data)
+    # A line has no more values than all of them: most bodies are counted once, and none of their lines.
+    is_small = _values(data) <= MAX_VALUES
     lines: list[Line] = []
     problems: list[Problem] = []
-    number = 0
-    for number, raw in enumerate(islice(BytesIO(data), MAX_RECORDS), 1):
+    keys: set[str] = set()
+    work = number = 0
+    for number, raw in enumerate(BytesIO(data), 1):
         try:
-            # A line has no more values than all of them: most bodies are counted once, and none of their lines.
-            line = unpack(raw) if values <= MAX_VALUES else _unpack_small(raw)
+            line = unpack(raw) if is_small and len(raw) <= MAX_LINE_BYTES else _unpack_small(raw)
             why = ingest.refusal(line)
         except BadLine as error:
             why = str(error)
+        if why:
+            problems.append(Problem(f"line {number}", why))
         else:
             lines.append(line)
-        if why:
-            lines.clear()
-            problems.append(Problem(f"line {number}", why))
-            if len(problems) == MAX_PROBLEMS:
-                break
-    has_more = number >= MAX_PROBLEMS and data.count(b"\n", 0, -1) >= number
+            work += _work(line, raw)
+            keys |= _keys(line)
+        if len(problems) == MAX_PROBLEMS or work > MAX_WORK or len(keys) > MAX_KEYS:
+            break
     if problems:
+        has_more = data.count(b"\n", 0, -1) >= number
         read = f"the first {len(problems)} problems are listed, and nothing after line {number} was read"
         raise Invalid(*problems, more=read if has_more else "")
-    if number == MAX_RECORDS and has_more:
-        raise HttpError(413, f"A push holds at most {MAX_RECORDS} lines: send fewer at a time")
-    if values > MAX_VALUES and sum(map(_size, lines)) > MAX_VALUES:
-        raise HttpError(413, f"A push holds at most {MAX_VALUES} values of records: send fewer records at a time")
+    if len(keys) > MAX_KEYS:
+        raise BadColumns(too_many_keys(len(keys)))
+    if work > MAX_WORK:
+        alone = f"The record of line {number} alone is more than a push may hold"
+        raise HttpError(413, alone if number == 1 else f"A push may hold the lines before line {number}: send fewer")
     return lines
 
 
@@ -125,19 +136,32 @@ def _values(data: bytes) -> int:
 
 
 def _unpack_small(raw: bytes) -> Line:
+    if len(raw) > MAX_LINE_BYTES:
+        raise BadLine(f"a record that is pushed has at most {MAX_LINE_BYTES} bytes")
     if _values(raw) > MAX_VALUES:
         raise BadLine(f"a record that is pushed has at most {MAX_VALUES} commas and brackets")
     return unpack(raw)
 
 
-def _size(line: Line) -> int:
-    """Count the values of a record that come in any number."""
+def _keys(line: Line) -> set[str]:
     record = line.record
+    return {*record.values, *(AXES + axis for axis in record.axes)} if isinstance(record, Metric) else set()
+
+
+def _work(line: Line, raw: bytes) -> int:
+    """Return what a record costs to read and store, in values of metrics."""
+    record = line.record
+    # One character beyond Latin-1 makes each character of a text take up to four bytes.
+    text = len(raw) if raw.isascii() and b"\\u" not in raw else 4 * len(raw)
     if isinstance(record, Metric):
-        return len(record.values) + len(record.axes)
-    if isinstance(record, Population):
-        return len(record.members) + sum(len(member.parts) for member in record.members)
-    return len(record.parts) if isinstance(record, Response) else 1
+        work = METRIC_WORK + len(record.values) + len(record.axes)
+    elif isinstance(record, Population):
+        work = METRIC_WORK + sum(MEMBER_WORK + len(member.parts) for member in record.members)
+    elif isinstance(record, Response):
+        work = ANSWER_WORK + len(record.parts)
+    else:
+        work = OTHER_WORK
+    return work + text // BYTES_PER_VALUE
 
 
 def _too_long() -> HttpError:

@@ -23,7 +23,9 @@ from runs.ingest.once import Kept
 LOCK = f"""
 SELECT pg_advisory_xact_lock(hashtextextended('ingest', run_id)) FROM ({WRITER}) AS writer
 """  # noqa: S608  (both are ours; what comes from outside is a parameter)
-MAY_WRITE = f"SELECT EXISTS ({WRITER})"
+MAY_WRITE = f"""
+SELECT EXISTS (SELECT FROM runs_apitoken WHERE digest = %(digest)s), EXISTS ({WRITER})
+"""  # noqa: S608
 PUSH = f"""
 WITH writer AS MATERIALIZED ({WRITER}),
 known AS MATERIALIZED (
@@ -84,14 +86,17 @@ def push_at_once(token: str, key: str, epoch: int, columns: Columns) -> Kept | N
     return Kept(0, known) if known is not None and known >= columns.next_seq else None
 
 
-def may_write(token: str, key: str) -> bool:
-    """Return whether the token may write the attempt, in one statement. Raise psycopg.Error or PoolTimeout."""
+def may_write(token: str, key: str) -> bool | None:
+    """Return whether the token may write the attempt, None if there is no such token. One statement.
+
+    Raise psycopg.Error or PoolTimeout.
+    """
     pool = cast(DatabaseWrapper, connections["default"]).pool
     pool.open()
     with pool.connection() as connection:
         connection.prepare_threshold = 0
-        row = psycopg.Cursor(connection).execute(MAY_WRITE, writer(token, key)).fetchone()
-    return row is not None and bool(row[0])
+        is_token, writes = psycopg.Cursor(connection).execute(MAY_WRITE, writer(token, key)).fetchall()[0]
+    return writes if is_token else None
 
 
 def _asked(asked: dict[str, Any]) -> tuple[Any, ...] | None:

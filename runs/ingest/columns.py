@@ -83,18 +83,12 @@ def read_columns(data: bytes) -> Columns:
 
 
 def as_columns(lines: Sequence[Line]) -> Columns | None:
-    """Return records that came as lines, if they are metrics and each follows the one before; None if they are not.
-
-    Raise BadColumns if they have too many keys together.
-    """
+    """Return records that came as lines, if they are metrics and each follows the one before; None if they are not."""
     metrics = [(line.t, line.record) for line in lines if isinstance(line.record, Metric)]
     first = lines[0].seq if lines else 0
     if len(metrics) < len(lines) or any(line.seq != seq for seq, line in enumerate(lines, first)):
         return None
-    points = block(metrics)
-    if len(points.keys) > MAX_KEYS:
-        raise BadColumns(too_many_keys(len(points.keys)))
-    return Columns(first, points)
+    return Columns(first, block(metrics))
 
 
 def _wrong_shape(body: Any) -> Iterator[Problem]:

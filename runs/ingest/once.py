@@ -10,7 +10,7 @@ from django.db import transaction
 
 from runs import live, series
 from runs.ingest.answers import keep_checkpoints, keep_populations, keep_responses
-from runs.ingest.columns import BadColumns, Columns, too_many_keys
+from runs.ingest.columns import Columns
 from runs.ingest.happenings import (
     keep_alerts,
     keep_environment,
@@ -19,7 +19,7 @@ from runs.ingest.happenings import (
     warn_of_gaps,
     warn_of_refused,
 )
-from runs.ingest.limits import MAX_KEYS, refusal
+from runs.ingest.limits import refusal
 from runs.ingest.locking import lock
 from runs.ingest.metrics import Stored, keep_points
 from runs.models import Attempt, RecordFile
@@ -72,7 +72,7 @@ def _keep_lines(
         _check_gaps(attempt, file, fresh, offset)
         kept = _kept(attempt, epoch, fresh)
         warn_of_broken(attempt, epoch, broken)
-        stored = _keep(attempt, file, kept, max_keys=MAX_KEYS if offset is None else None)
+        stored = _keep(attempt, file, kept)
         _advance(file, fresh, offset)
         transaction.on_commit(partial(_tell, attempt.run.uid, stored, _kinds(kept, warned=len(fresh) > len(kept))))
     return Kept(len(kept), file.next_seq)
@@ -113,8 +113,7 @@ def _kept(attempt: Attempt, epoch: int, fresh: Sequence[Line]) -> list[Line]:
     return [line for line, why in reasons if not why]
 
 
-def _keep(attempt: Attempt, file: RecordFile, lines: Sequence[Line], max_keys: int | None) -> Stored | None:
-    """Store the records. Raise BadColumns if metrics have more than `max_keys` keys; a file may have any number."""
+def _keep(attempt: Attempt, file: RecordFile, lines: Sequence[Line]) -> Stored | None:
     kinds = {type(line.record) for line in lines}
     if Population in kinds:
         keep_populations(attempt, file.epoch, lines)
@@ -132,8 +131,6 @@ def _keep(attempt: Attempt, file: RecordFile, lines: Sequence[Line], max_keys: i
     if not metrics:
         return None
     points = series.block((t, record) for _, t, record in metrics)
-    if max_keys is not None and len(points.keys) > max_keys:
-        raise BadColumns(too_many_keys(len(points.keys)))
     return keep_points(attempt, file.epoch, (metrics[0][0], metrics[-1][0]), points)
 
 

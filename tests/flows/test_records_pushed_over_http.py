@@ -15,7 +15,7 @@ from runs import access, launch
 from runs.models import Attempt, Cluster, Experiment, RecordFile, Series
 from tests.waiting import PATIENCE_SECONDS
 from workers.client import pushing
-from workers.client.push import Busy, Pusher, Refused
+from workers.client.push import PIECE_LINES, Busy, Pusher, Refused
 from workers.config import TrackingConfig, preset
 from workers.records import Metric, RecordWriter
 
@@ -79,6 +79,35 @@ def test_a_pusher_that_is_ahead_goes_back_to_what_the_server_expects(
     assert pusher.offset == 0
     assert pusher.send()
     assert RecordFile.objects.get(attempt=attempt).next_seq == 20
+
+
+def test_a_piece_that_is_too_large_is_halved(
+    tracking: TrackingConfig, directory: Path, attempt: Attempt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("runs.api.record_body.MAX_WORK", 100)
+    with RecordWriter(directory, 0) as records, pushing(tracking, directory, 0):
+        write(records, range(50))
+    assert Series.objects.get(run=attempt.run, key="x").points == 50
+
+
+def test_a_record_that_is_too_large_alone_is_refused(
+    tracking: TrackingConfig, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("runs.api.record_body.MAX_WORK", 5)
+    with RecordWriter(directory, 0) as records:
+        write(records, range(2))
+    pusher = Pusher(tracking, directory, 0)
+    assert pusher.send()
+    assert pusher.most_lines == 1
+    with pytest.raises(Refused, match=r"413.*more than a push may hold"):
+        pusher.send()
+
+
+def test_a_piece_has_so_many_lines(tracking: TrackingConfig, directory: Path, attempt: Attempt) -> None:
+    with RecordWriter(directory, 0) as records:
+        write(records, range(PIECE_LINES + 1))
+    assert Pusher(tracking, directory, 0).send()
+    assert Series.objects.get(run=attempt.run, key="x").points == PIECE_LINES
 
 
 def test_a_token_of_another_run_is_refused_and_the_run_goes_on(

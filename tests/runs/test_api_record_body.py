@@ -15,17 +15,18 @@ from ninja.errors import HttpError
 
 from runs.api.problems import Invalid
 from runs.api.record_body import (
+    BYTES_PER_VALUE,
     MAX_BYTES,
     MAX_CELLS,
     MAX_GZIP_MEMBERS,
+    MAX_LINE_BYTES,
     MAX_PROBLEMS,
-    MAX_RECORDS,
     MAX_VALUES,
+    MAX_WORK,
     inflate,
     read_columns,
     read_lines,
 )
-from runs.ingest import BadColumns, as_columns
 from runs.ingest.limits import MAX_KEYS, key_refusal
 from runs.models import Attempt, Experiment, RecordFile, Series
 from tests.runs.calling import calls, paths
@@ -33,6 +34,7 @@ from tests.runs.recording import make_attempt, make_run
 from workers.records import BadLine, unpack
 
 MB = 1024 * 1024
+PARTS = '"parts":'
 MEMORY = 32 * MB
 """Far less than the hundreds of megabytes that such bodies took as objects."""
 
@@ -51,6 +53,19 @@ def metric(seq: int, first: int, keys: int) -> str:
     """A record of metrics as a line."""
     values = {f"k{key}": 0.5 for key in range(first, first + keys)}
     return json.dumps({"seq": seq, "t": 1, "kind": "metric", "step": seq, "values": values})
+
+
+def answer(text: str) -> str:
+    """A record of an answer as a line, in which the text stands as it is."""
+    said = {"seq": 0, "t": 1, "kind": "response", "step": 0, "split": "eval", "prompt_id": "p", "sample": 0}
+    return json.dumps(said | {"text": "TEXT", "tokens": 1, "reward": 0}).replace("TEXT", text)
+
+
+def population(members: int, parts: str = "") -> str:
+    """A record of a population as a line."""
+    member = f'{{"seed":1,"reward":0{f",{PARTS}{parts}" if parts else ""}}}'
+    said = {"seq": 0, "t": 1, "kind": "population", "step": 0, "members": []}
+    return json.dumps(said).replace("[]", f"[{','.join([member] * members)}]")
 
 
 BAD: dict[str, bytes] = {
@@ -85,26 +100,57 @@ def test_a_refusal_says_that_more_lines_were_not_read(ada: User, attempt: Attemp
     assert json.loads(few.content)["detail"].endswith("see problems")
 
 
-def test_a_push_holds_so_many_lines() -> None:
-    line = b'{"seq":0,"t":0,"kind":"status","phase":""}\n'
-    assert len(read_lines(line * MAX_RECORDS)) == MAX_RECORDS
-    with pytest.raises(HttpError, match=f"at most {MAX_RECORDS} lines") as refused:
-        read_lines(line * (MAX_RECORDS + 1))
+RECORDS: dict[str, tuple[str, int, int]] = {
+    "a metric": (metric(0, 0, 1), 11, 1),
+    "a metric of many keys": (metric(0, 0, 5_000), 5_010, 1),
+    "a metric with axes": (metric(0, 0, 1).replace("}}", '},"axes":{"tokens":1}}'), 12, 1),
+    "an answer": (answer("x"), 100, 1),
+    "an answer with parts": (answer("x").replace('"tokens"', '"parts":{"a":1,"b":0},"tokens"'), 102, 1),
+    "a long answer": (answer("x" * 100_000), 100, 1),
+    "an answer beyond Latin-1": (answer("x" * 100_000 + "漢"), 100, 4),
+    "an answer with an escape": (answer("x" * 100_000 + "\\u6f22"), 100, 4),
+    "an alert": ('{"seq":0,"t":0,"kind":"alert","level":"info","message":""}', 50, 1),
+    "members": (population(20_000), 100_010, 1),
+    "members with parts": (population(10_000, '{"a":1,"b":0}'), 70_010, 1),
+}
+"""A line, what it costs in values of a metric, and the bytes of memory that one of its bytes takes."""
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_push_holds_so_much_work(name: str) -> None:
+    line, work, width = RECORDS[name]
+    data = f"{line}\n".encode()
+    most = MAX_WORK // (work + width * len(data) // BYTES_PER_VALUE)
+    assert len(read_lines(data * most)) == most
+    with pytest.raises(HttpError, match=f"may hold the lines before line {most + 1}: send fewer") as refused:
+        read_lines(data * (most + 2))
     assert refused.value.status_code == 413
 
 
-def test_a_push_of_lines_holds_so_many_values_of_records() -> None:
-    keys = 9_000
-    lines = [metric(seq, 0, keys) for seq in range(MAX_VALUES // keys + 1)]
-    assert len(read_lines("\n".join(lines[:-1]).encode())) == len(lines) - 1
-    with pytest.raises(HttpError, match=f"at most {MAX_VALUES} values"):
-        read_lines("\n".join(lines).encode())
+def test_a_record_that_is_too_much_work_alone_is_refused() -> None:
+    line = population(30_000).replace("0}", f'0,{PARTS}{{"{"漢" * 400_000}":1}}}}', 1)
+    with pytest.raises(HttpError, match="The record of line 1 alone is more than a push may hold"):
+        read_lines(line.encode())
+
+
+@pytest.mark.parametrize(("line", "limit"), [
+    (answer("x" * MAX_LINE_BYTES), f"at most {MAX_LINE_BYTES} bytes"),
+    (metric(0, 0, MAX_VALUES), f"at most {MAX_VALUES} commas and brackets"),
+])  # fmt: skip
+def test_a_line_that_is_too_long_is_not_parsed(line: str, limit: str) -> None:
+    with pytest.raises(Invalid, match=limit):
+        read_lines(line.encode())
+
+
+def test_what_follows_a_problem_is_read_to_the_same_limit() -> None:
+    with pytest.raises(Invalid, match="line 1") as refused:
+        read_lines(b"x\n" + f"{answer('x')}\n".encode() * 20_000)
+    assert refused.value.more.endswith(f"nothing after line {MAX_WORK // 101 + 2} was read")
 
 
 def test_texts_full_of_commas_are_no_values() -> None:
-    said = {"seq": 0, "t": 1, "kind": "response", "step": 0, "split": "eval", "prompt_id": "p", "sample": 0}
-    said |= {"text": "[1,2,{" * 30_000, "tokens": 1, "reward": 0}
-    assert len(read_lines("\n".join(json.dumps(said | {"seq": seq}) for seq in range(10)).encode())) == 10
+    line = answer("[1,2,{" * 20_000)
+    assert len(read_lines(f"{line}\n".encode() * 10)) == 10
 
 
 @pytest.mark.parametrize("inner", ["[],", "{},", "1,"])
@@ -121,14 +167,6 @@ def test_metrics_of_one_push_have_so_many_keys_together(ada: User, attempt: Atte
     assert paths(refused) == {"values": f"holds {3 * half} keys, axes included; at most {MAX_KEYS} are kept"}
     assert not RecordFile.objects.exists()
     assert not Series.objects.exists()
-
-
-def test_lines_as_columns_have_so_many_keys_together() -> None:
-    """So that the quick way for pushes hands them on instead of storing them."""
-    half = MAX_KEYS // 2
-    lines = read_lines("\n".join(metric(seq, seq * half, half) for seq in range(3)).encode())
-    with pytest.raises(BadColumns, match=f"at most {MAX_KEYS}"):
-        as_columns(lines)
 
 
 def test_a_key_that_is_refused_does_not_stay_in_memory() -> None:

@@ -22,7 +22,7 @@ from esweb import body_limits
 from esweb.api import api
 from esweb.asgi import application
 from esweb.body_limits import STRANGER_BYTES, UPLOAD_BYTES
-from runs import access
+from runs import access, ingest
 from runs.access.tokens import GRANTS
 from runs.api.record_body import MAX_BYTES
 from runs.api.records import COLUMNS
@@ -67,7 +67,7 @@ def request(address: str, method: str = "POST", token: str = "", **headers: str)
 
 def declared(sent: Knock, size: int) -> Knock:
     """The same with the length of its body said before."""
-    headers = [(name, text) for name, text in sent.headers if name != "transfer-encoding"]
+    headers = [(name, text) for name, text in sent.headers if name not in ("transfer-encoding", "content-length")]
     return replace(sent, headers=[*headers, ("content-length", str(size))])
 
 
@@ -124,6 +124,33 @@ def test_a_push_is_not_read_of_whoever_may_not_write_that_attempt(
         for sent in (push(token, attempt), request(push(token, attempt).path, token=token)):
             assert deliver(application, sent, endless()) == Delivery(status, 0, 0)
     assert RecordFile.objects.get(attempt=attempt).next_seq == len(COLUMNS["t"])  # type: ignore[arg-type]
+
+
+def test_a_token_of_nobody_is_looked_up_once(
+    ada: User, attempt: Attempt, addresses: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a push by the quick way, of anything else by the limits of bodies, and by its route no more."""
+    assert knock(application, push(access.issue(ada, "ingest", run=attempt.run)[1], attempt)).status == 200
+    looked_up = list[str]()
+    for name, real in (("runs.access.verify", access.verify), ("runs.ingest.may_write", ingest.may_write)):
+        monkeypatch.setattr(name, lambda *shown, name=name, real=real: (looked_up.append(name), real(*shown))[1])
+    short = push("esw_wrong", attempt)
+    for sent in (short, declared(short, MAX_BYTES)):
+        looked_up.clear()
+        assert deliver(application, sent, endless()) == Delivery(401, 0, 0)
+        assert looked_up == ["runs.ingest.may_write"]
+    refused = 0
+    for _, address in addresses:
+        looked_up.clear()
+        if address.startswith("/api/v1/") and knocked(address) == 401:
+            refused += 1
+            assert looked_up == ["runs.access.verify"], address
+    assert refused > 30
+
+
+def knocked(address: str) -> int:
+    """The status of a POST with a wrong token, whose body comes in chunks."""
+    return deliver(application, request(address, token="esw_wrong"), endless()).status
 
 
 def test_a_push_is_read_of_whoever_may_write_it(ada: User, attempt: Attempt) -> None:

@@ -17,6 +17,8 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
+from io import BytesIO
+from itertools import islice
 from pathlib import Path
 
 from workers.bearer import OPENER, BadToken, bearer, read_token, redacted
@@ -24,11 +26,13 @@ from workers.config import TrackingConfig
 from workers.records import records_path
 
 PIECE_BYTES = 1024 * 1024
+PIECE_LINES = 1000
 EVERY_SECONDS = 0.5
 PATIENCE_SECONDS = 15.0
 """How long the end of a run waits for a server that is away."""
 LONGEST_PAUSE_SECONDS = 60.0
-FINAL = (400, 401, 403, 404, 413, 415, 422)
+FINAL = (400, 401, 403, 404, 415, 422)
+TOO_LARGE = 413
 """Answers that asking again does not change."""
 
 
@@ -71,6 +75,7 @@ class Pusher:
         self.token_file = tracking.token_file
         self.path = records_path(directory, epoch)
         self.offset = 0
+        self.most_lines = PIECE_LINES
         self.end = threading.Event()
 
     def run(self) -> None:
@@ -107,7 +112,7 @@ class Pusher:
         try:
             self._post(piece)
         except urllib.error.HTTPError as error:
-            self._heed(error)
+            self._heed(error, lines=piece.count(b"\n"))
             return True
         self.offset += len(piece)
         return True
@@ -118,7 +123,7 @@ class Pusher:
             data = file.read(PIECE_BYTES)
             if data and b"\n" not in data:
                 data += file.readline()
-        return data[: data.rfind(b"\n") + 1]
+        return b"".join(islice(BytesIO(data[: data.rfind(b"\n") + 1]), self.most_lines))
 
     def _post(self, piece: bytes) -> None:
         headers = {**bearer(self._token()), "Content-Type": "application/jsonl", "Content-Encoding": "gzip"}
@@ -133,15 +138,18 @@ class Pusher:
         except BadToken as error:
             raise Refused(str(error)) from error
 
-    def _heed(self, error: urllib.error.HTTPError) -> None:
-        """409 says which record to go on from, 429 when to come again; others are final, or raised for another try."""
+    def _heed(self, error: urllib.error.HTTPError, lines: int) -> None:
+        """Do what the server says about a piece of so many lines: after 409 go on from the record that it names, after
+        413 send half as many, after 429 wait as long as it says. Others are final, or raised for another try."""
         body = error.read(4096)
         if error.code == 409:
             self.offset = self._offset_of(int(json.loads(body)["expected"]))
+        elif error.code == TOO_LARGE and lines > 1:
+            self.most_lines = lines // 2
         elif error.code == 429:
             asked = error.headers.get("Retry-After", "")
             raise Busy(min(LONGEST_PAUSE_SECONDS, float(asked) if asked.isdecimal() else EVERY_SECONDS))
-        elif error.code in FINAL or 300 <= error.code < 400:
+        elif error.code in (*FINAL, TOO_LARGE) or 300 <= error.code < 400:
             raise Refused(redacted(f"{error.code} {body.decode(errors='replace')[:500]}", self._token()))
         else:
             raise error
