@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from django.db import DataError, InternalError, OperationalError, connection, transaction
+from psycopg.errors import QueryCanceled
 
 from runs.viewer import sql
 from runs.viewer.asked import Asked
@@ -65,6 +66,8 @@ def _patiently() -> Iterator[None]:
             cursor.execute(f"SET LOCAL statement_timeout = {PATIENCE_MS}; SET LOCAL enable_nestloop = off")
             yield
     except OperationalError as error:
+        if not isinstance(error.__cause__, QueryCanceled):
+            raise
         raise Slow(f"It took more than {PATIENCE_MS // 1000} s: ask for less") from error
     except (DataError, InternalError) as error:
         # An expression may be none, or need more memory than PostgreSQL gives, which it calls internal.

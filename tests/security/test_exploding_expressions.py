@@ -15,9 +15,11 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from runs import access
 from runs.access.share_links import Scope, link_text
 from runs.importing import broken_json, log_words, numbers
 from runs.models import Experiment, Run
+from tests.runs.importing.logs import HEADER
 from tests.runs.listening import serving
 from tests.runs.pages import record
 from tests.runs.viewing import address, model, said
@@ -29,6 +31,9 @@ KEY = "a" * 60
 HARMLESS = [r"(a+)+$", r"(a|aa)+$", r"((a*)*)*b", r"(x+x+)+y", r"(.*a){20}", r"(a{1,30}){1,30}$"]
 REFUSED = [r"(", r"a{999}", r"[[:nonsense:]]", r"\1"]
 TOO_COMPLEX = [r"(((a{255}){255}){255}){255}", r"(a{1,200}){1,200}$", r"((a{9}){9}){9}a{0,9}", r"a{999999}"]
+# References to groups are what PostgreSQL matches by trying: hours for these, where one letter is left over.
+EXPLODES_IN_TEXT = r"^(a+)(a+)\1\2a!$"
+EXPLODES_IN_KEY = r"^((a*)\2)+a[0-9]*$"
 SEARCH_SECONDS = 0.5
 """Limit of a search of keys; a search of responses may take ten times as long."""
 Get = Callable[..., httpx2.Response]
@@ -75,6 +80,30 @@ def meanwhile(work: Callable[[], object], get: Get) -> tuple[list[object], float
     for thread in threads:
         thread.join()
     return results, slowest
+
+
+def test_search_of_responses_is_cut_off_while_others_are_served(run: Run, get: Get) -> None:
+    path, _, _ = address(run).partition("?")
+    ends = 10 * SEARCH_SECONDS
+    began = time.monotonic()
+    pages, slowest = meanwhile(lambda: get(path, run=run.uid, q=EXPLODES_IN_TEXT, **{"as": "regex"}), get)
+    # The search and the count of what it would find are one question each.
+    assert ends <= time.monotonic() - began < 4 * ends and slowest < ends
+    for page in pages:
+        assert isinstance(page, httpx2.Response) and page.status_code == 200
+        assert "It took more than 5 s: ask for less" in page.text
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["compare", "shared"])
+def test_search_of_keys_is_cut_off_while_others_are_served(run: Run, get: Get, ada: User, shared: bool) -> None:
+    path = f"/shared/{link_text(ada, Scope.COMPARE, [run.uid], 'day')}/" if shared else "/compare/"
+    began = time.monotonic()
+    pages, slowest = meanwhile(lambda: get(path, run=run.uid, key=EXPLODES_IN_KEY), get)
+    taken = time.monotonic() - began
+    assert SEARCH_SECONDS <= taken < 4 * 10 * SEARCH_SECONDS and slowest < 10 * SEARCH_SECONDS, (taken, slowest)
+    for page in pages:
+        assert isinstance(page, httpx2.Response) and page.status_code == 200
+        assert "took too long. Try a plainer pattern" in page.text
 
 
 @pytest.mark.parametrize("pattern", [*HARMLESS, *REFUSED, *TOO_COMPLEX])
@@ -146,6 +175,24 @@ def test_json_that_breaks_off_is_read_in_linear_time(unit: str) -> None:
     began = time.process_time()
     broken_json.read(text)
     assert time.process_time() - began < 10 * SEARCH_SECONDS
+
+
+def test_the_server_is_quick_while_it_reads_a_hostile_file(run: Run, get: Get, port: int, ada: User) -> None:
+    lines = [f"{start}{unit * (LENGTH // len(unit))}"[: LENGTH - 1] for start in STARTS for unit in UNITS]
+    log = HEADER.format(seed=0) + "\n".join(lines * 2)
+    files = [
+        ("files", ("es.log", log.encode())),
+        ("files", ("answers.json", b'["' + b'a\\"' * 500_000 + b"\\x")),
+    ]
+    shown = {"Authorization": f"Bearer {access.issue(ada, 'launch')[1]}"}
+    url = f"http://127.0.0.1:{port}/api/v1/imports"
+
+    def upload() -> httpx2.Response:
+        return httpx2.post(url, files=files, headers=shown, timeout=PATIENCE_SECONDS)
+
+    answers, slowest = meanwhile(upload, get)
+    assert slowest < 10 * SEARCH_SECONDS
+    assert [answer.status_code for answer in answers if isinstance(answer, httpx2.Response)] == [200, 200]
 
 
 def test_text_that_is_cut_off_ends_the_value_before_it() -> None:
