@@ -98,7 +98,7 @@ def all_bombs() -> dict[str, bytes]:
     out["long-name.tar.gz"] = packed("gz", LINES, head=tar_head("x", size, tarfile.GNUTYPE_LONGNAME))
     out["sparse.tar.gz"] = sparse()
     out["deflated.zip"] = zipped({"a.log": LINES * BOMB_MB})
-    out["bzip2.zip"] = zipped({"a.log": LINES * BOMB_MB}, zipfile.ZIP_BZIP2)
+    out["bzip2.zip"] = zipped({"a.log": ZEROS * BOMB_MB}, zipfile.ZIP_BZIP2)
     out["lzma.zip"] = zipped({"a.log": LINES * 8}, zipfile.ZIP_LZMA)
     out["overlapping.zip"] = overlapping()
     out["less.zip"], out["more.zip"] = lying(10), lying(2**31)
