@@ -66,9 +66,9 @@ def formulas_in(text: str) -> list[str]:
 
 
 def hostile_runs(experiment: Experiment) -> list[Run]:
-    """Return a run for each of four beginnings of formulas; every text of theirs begins so."""
+    """Return runs whose every text begins as a formula does."""
     runs = []
-    for n, formula in enumerate(FORMULAS[:4]):
+    for n, formula in enumerate(FORMULAS):
         run = pages.make_run(experiment, "es-micro", n, "succeeded")
         options = {"system_prompt": formula}
         run.config = {**run.config, "task": {"name": "conciseness", "options": options}}
@@ -108,12 +108,12 @@ def test_no_csv_of_any_route_holds_a_formula(ada: User, ada_client: Client, expe
     runs = hostile_runs(experiment)
     tournament = hostile_tournament(ada, experiment)
     uids = [run.uid for run in runs]
-    link = link_text(ada, Scope.COMPARE, uids, "day")
+    link = link_text(ada, Scope.COMPARE, uids[:8], "day")
     digest = Prompt.objects.filter(text=FORMULAS[0]).get().digest
-    of_charts = [{"as": "csv", "run": uids, "name": name} for name in CHART_NAMES]
-    of_boards = [{"as": "csv", "criterion": "helpfulness", "table": table} for table in TABLES]
-    of_boards += [{"as": "csv", "criterion": "helpfulness", "name": name} for name in BOARD_CHARTS]
-    of_files = [{"form": "csv", "run": uids}, {"form": "csv", "names": "1", "all": "1", "every": "true"}]
+    chart_queries = [{"as": "csv"}, *({"as": "csv", "run": uids[:6], "name": name} for name in CHART_NAMES)]
+    board_queries = [{"as": "csv", "criterion": "helpfulness", "table": table} for table in TABLES]
+    board_queries += [{"as": "csv", "criterion": "helpfulness", "name": name} for name in BOARD_CHARTS]
+    file_queries = [{"form": "csv", "run": uids[:6]}, {"form": "csv", "names": "1", "all": "1", "every": "true"}]
     files: dict[str, list[str]] = defaultdict(list)
     there = {"uid": uids[0], "key": f"esweb-{uids[0]}-a1", "n": 1, "step": 5, "text": link, "digest": digest,
              "form": "csv"}  # fmt: skip
@@ -122,8 +122,8 @@ def test_no_csv_of_any_route_holds_a_formula(ada: User, ada_client: Client, expe
     for route in sorted(of_experiments):
         is_of_tournament = route.startswith("tournament") or "judgments" in route
         address = (of_tournaments if is_of_tournament else of_experiments)[route]
-        queries = [*(of_boards if is_of_tournament else of_charts), *of_files] if route in ROUTES else of_files[-1:]
-        for query in queries:
+        queries = [*(board_queries if is_of_tournament else chart_queries), *file_queries]
+        for query in queries if route in ROUTES else queries[-1:]:
             reply = ada_client.get(address, query)
             if reply.headers.get("Content-Type", "").startswith("text/csv"):
                 content = whole(reply) if reply.streaming else reply.content  # type: ignore[arg-type]
