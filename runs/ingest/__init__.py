@@ -6,7 +6,7 @@ from runs.ingest.columns import BadColumns, Columns, as_columns, read_columns
 from runs.ingest.compacting import compact, loose_runs
 from runs.ingest.draining import close_files
 from runs.ingest.limits import refusal
-from runs.ingest.once import Gap, Kept, ingest, push
+from runs.ingest.once import Gap, Kept, OffsetMoved, ingest, push
 from runs.ingest.prompts import teach
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "Columns",
     "Gap",
     "Kept",
+    "OffsetMoved",
     "as_columns",
     "close_files",
     "compact",

@@ -38,6 +38,17 @@ class Gap(Exception):
         self.got = got
 
 
+class OffsetMoved(Exception):
+    """The epoch's file has been read to byte `offset` by the database, not to where the caller believed it was.
+
+    So it is where another follower was quicker, or where PostgreSQL crashed and lost what it had not flushed.
+    """
+
+    def __init__(self, key: str, epoch: int, offset: int, believed: int) -> None:
+        super().__init__(f"records.{epoch}.jsonl of {key} is read to byte {offset}, not {believed}")
+        self.offset = offset
+
+
 @dataclass(frozen=True)
 class Kept:
     """What a push did: how many records were new, and the seq that the next one must have."""
@@ -52,22 +63,36 @@ def push(attempt: Attempt, epoch: int, pushed: Sequence[Line] | Columns) -> Kept
 
 
 def ingest(
-    attempt: Attempt, epoch: int, lines: Sequence[Line], *, offset: int | None = None, broken: Sequence[Broken] = ()
+    attempt: Attempt,
+    epoch: int,
+    lines: Sequence[Line],
+    *,
+    offset: int | None = None,
+    since: int | None = None,
+    broken: Sequence[Broken] = (),
 ) -> int:
-    """Keeps the records that are not in the database yet and returns how many those were. Call it twice, it acts once.
+    """Store the records that are not in the database yet and return how many those were. Call it twice, it acts once.
 
-    With `offset` the lines come from the epoch's file, read up to that byte: a gap is kept and told, as are `broken`
-    lines. Without, they were pushed, and a gap raises Gap. After the commit pages are told.
+    With `offset` the lines come from the epoch's file, read up to that byte: a gap is stored with a warning, as are
+    `broken` lines. Without, they were pushed, and a gap raises Gap. Raise OffsetMoved, and store nothing, where `since`
+    is given and the database has not read the file to exactly that byte. After the commit pages are notified.
     """
-    return _keep_lines(attempt, epoch, lines, offset, broken).new
+    return _keep_lines(attempt, epoch, lines, offset, since, broken).new
 
 
 def _keep_lines(
-    attempt: Attempt, epoch: int, lines: Sequence[Line], offset: int | None = None, broken: Sequence[Broken] = ()
+    attempt: Attempt,
+    epoch: int,
+    lines: Sequence[Line],
+    offset: int | None = None,
+    since: int | None = None,
+    broken: Sequence[Broken] = (),
 ) -> Kept:
     with transaction.atomic():
         lock(attempt.run_id, durable=offset is None or not all(isinstance(line.record, Metric) for line in lines))
         file, _ = RecordFile.objects.get_or_create(attempt=attempt, epoch=epoch)
+        if since is not None and file.offset != since:
+            raise OffsetMoved(attempt.key, epoch, file.offset, since)
         fresh = _fresh(lines, file.next_seq)
         _check_gaps(attempt, file, fresh, offset)
         kept = _kept(attempt, epoch, fresh)

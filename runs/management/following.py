@@ -2,8 +2,9 @@
 
 What a run writes is in the database a fraction of a second later.
 
-Nothing here is needed to be right: how far each file is read is committed with the rows, so a follower that is killed
-anywhere goes on where it was, and two of them do no harm.
+Nothing here is needed to be right: how far each file is read is committed with the rows, and every transaction checks
+that it goes on from there. So a follower that is killed anywhere goes on where it was, two of them do no harm, and what
+PostgreSQL loses in a crash is read again.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from django.db import InterfaceError, OperationalError
 from kombu.exceptions import OperationalError as BrokerAway
 
 from runs import jobs, live
-from runs.ingest import close_files, ingest
+from runs.ingest import OffsetMoved, close_files, ingest
 from runs.models import Attempt, RecordFile
 from workers.executors.mirror import mirrored
 from workers.executors.states import State
@@ -35,7 +36,10 @@ LINGER_SECONDS = 10.0
 
 @dataclass
 class Progress:
-    """What the follower remembers of an attempt between two looks; a new one is filled from the database."""
+    """What the follower remembers of an attempt between two looks; a new one is filled from the database.
+
+    `offsets` spares a query a look. It is never trusted: the database refuses what does not go on from its own.
+    """
 
     offsets: dict[int, int]
     log_size: int = -1
@@ -53,25 +57,34 @@ class Follower:
         self._known: dict[int, Progress] = {}
 
     def look(self) -> int:
-        """Brings in what the files hold and returns how many lines that were.
+        """Store what the files hold and return how many lines that were.
 
-        Errors of one attempt's files are logged and do not keep it from the others. Raises OperationalError and
-        InterfaceError where the database is away.
+        Errors of one attempt's files are logged and do not keep it from the others. Raise OperationalError or
+        InterfaceError where the database is away; after that, and after any other error, everything remembered is
+        forgotten and read from the database again.
         """
-        attempts = list(_followed())
-        self._known = {a.pk: self._known[a.pk] for a in attempts if a.pk in self._known}
-        return sum(self._look_at(attempt) for attempt in attempts)
+        try:
+            attempts = list(_followed())
+            self._known = {a.pk: self._known[a.pk] for a in attempts if a.pk in self._known}
+            return sum(self._look_at(attempt) for attempt in attempts)
+        except BaseException:
+            self._known.clear()
+            raise
 
     def _look_at(self, attempt: Attempt) -> int:
-        progress = self._known.get(attempt.pk)
-        if progress is not None and progress.sulks_until > time.monotonic():
+        if attempt.pk not in self._known:
+            self._known[attempt.pk] = Progress(_offsets(attempt))
+        progress = self._known[attempt.pk]
+        if progress.sulks_until > time.monotonic():
             return 0
-        progress = self._known.setdefault(attempt.pk, progress or Progress(_offsets(attempt)))
         try:
             return self._bring_in(attempt, progress)
         except (OperationalError, InterfaceError):
-            self._known.clear()
             raise
+        except OffsetMoved as moved:
+            log.warning("%s: reading on from there", moved)
+            self._known[attempt.pk] = Progress(_offsets(attempt))
+            return 0
         except Exception:
             log.exception("The files of %s cannot be followed; trying again in %s s", attempt.key, SULK_SECONDS)
             self._known[attempt.pk] = Progress(_offsets(attempt), sulks_until=time.monotonic() + SULK_SECONDS)
@@ -82,7 +95,7 @@ class Follower:
         _tell_of_log(attempt, progress)
         _tell_of_end(attempt, progress)
         if _is_over(attempt, progress) and not progress.behind:
-            close_files(attempt, _cut_off(attempt, progress))
+            close_files(attempt, progress.offsets, _cut_off(attempt, progress))
         return lines
 
 
@@ -111,7 +124,7 @@ def _read_on(attempt: Attempt, epoch: int, progress: Progress) -> int:
         piece = read(path, offset)
         if piece.next_offset == offset:
             return lines
-        ingest(attempt, epoch, piece.lines, offset=piece.next_offset, broken=piece.broken)
+        ingest(attempt, epoch, piece.lines, since=offset, offset=piece.next_offset, broken=piece.broken)
         progress.offsets[epoch] = piece.next_offset
         lines += len(piece.lines) + len(piece.broken)
     progress.behind.add(epoch)

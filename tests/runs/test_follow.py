@@ -20,7 +20,7 @@ from runs.live.publishing import CHANNEL
 from runs.management import following
 from runs.management.commands.follow import follow
 from runs.management.following import Follower
-from runs.models import Attempt, AttemptEvent, RecordFile
+from runs.models import Attempt, AttemptEvent, Batch, RecordFile
 from tests.runs.recording import make_attempt, make_run
 from tests.waiting import PATIENCE_SECONDS, wait_until
 from workers.records import Metric, RecordWriter
@@ -55,6 +55,10 @@ def write(attempt, *values, epoch=0):
 def append(attempt, data, epoch=0):
     with (attempt.directory / f"records.{epoch}.jsonl").open("ab") as file:
         file.write(data)
+
+
+def metric_line(seq, value):
+    return b'{"seq":%d,"t":1,"kind":"metric","step":%d,"values":{"a":%d}}\n' % (seq, seq, value)
 
 
 def end(attempt, state="succeeded", seconds_ago=60):
@@ -94,6 +98,55 @@ def test_another_follower_goes_on_where_the_last_one_was(attempt):
     write(attempt, 1, 2)
     assert Follower().look() == 2
     assert Follower().look() == 0
+    assert values(attempt) == [1, 2]
+
+
+def lose_what_came_after(attempt, offset, next_seq):
+    """Do to the rows what a crash of PostgreSQL does where commits were not flushed: rows and offset are older."""
+    Batch.objects.filter(attempt=attempt, first_seq__gte=next_seq).delete()
+    RecordFile.objects.filter(attempt=attempt).update(offset=offset, next_seq=next_seq)
+
+
+def test_follower_reads_again_what_the_database_lost_when_the_file_grows(attempt, caplog):
+    follower = Follower()
+    write(attempt, 1)
+    follower.look()
+    (offset,) = RecordFile.objects.values_list("offset", flat=True)
+    append(attempt, metric_line(seq=1, value=2))
+    follower.look()
+    lose_what_came_after(attempt, offset, next_seq=1)
+    append(attempt, metric_line(seq=2, value=3))
+    follower.look()
+    follower.look()
+    assert values(attempt) == [1, 2, 3]
+    assert f"is read to byte {offset}, not " in caplog.text
+    assert not AttemptEvent.objects.exists()
+
+
+def test_follower_reads_again_what_the_database_lost_before_it_drains(attempt):
+    follower = Follower()
+    write(attempt, 1, 2)
+    follower.look()
+    lose_what_came_after(attempt, 0, next_seq=0)
+    end(attempt)
+    follower.look()
+    assert Attempt.objects.undrained().exists()
+    follower.look()
+    assert values(attempt) == [1, 2]
+    assert not Attempt.objects.undrained().exists()
+
+
+def test_follower_trusts_no_offset_from_before_an_error_of_the_database(attempt):
+    follower = Follower()
+    write(attempt, 1, 2)
+    follower.look()
+    with (
+        mock.patch("runs.management.following._followed", side_effect=OperationalError("gone")),
+        pytest.raises(OperationalError),
+    ):
+        follower.look()
+    lose_what_came_after(attempt, 0, next_seq=0)
+    assert follower.look() == 2
     assert values(attempt) == [1, 2]
 
 
