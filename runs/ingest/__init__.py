@@ -6,6 +6,7 @@ from runs.ingest.columns import BadColumns, Columns, as_columns, read_columns
 from runs.ingest.compacting import compact, loose_runs
 from runs.ingest.draining import close_files
 from runs.ingest.limits import refusal
+from runs.ingest.metrics import skip_batch_ids
 from runs.ingest.once import Gap, Kept, OffsetMoved, ingest, push
 from runs.ingest.prompts import teach
 
@@ -26,5 +27,6 @@ __all__ = [
     "push_at_once",
     "read_columns",
     "refusal",
+    "skip_batch_ids",
     "teach",
 ]

@@ -37,6 +37,21 @@ SELECT GREATEST((SELECT max(id) FROM runs_batch WHERE run_id = %(run)s),
        EXISTS (SELECT FROM runs_recordfile f JOIN runs_attempt a ON a.id = f.attempt_id
                WHERE a.run_id = %(run)s AND (a.n, f.epoch) > (%(n)s, %(epoch)s) AND f.next_seq > 0)
 """
+SKIPPED_IDS = 10_000
+SKIP_IDS = """
+SELECT setval(sequence::regclass, nextval(sequence::regclass) + %s)
+FROM pg_get_serial_sequence('runs_batch', 'id') AS sequence
+"""
+
+
+def skip_batch_ids() -> None:
+    """Leave out more ids of batches than a crash of PostgreSQL can have lost, so that none is given twice.
+
+    Ids of commits that were not flushed come back after a crash, and pages that saw the first batch of an id would
+    ignore the second.
+    """
+    with connection.cursor() as sql:
+        sql.execute(SKIP_IDS, [SKIPPED_IDS])
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from django.db import InterfaceError, OperationalError
 from kombu.exceptions import OperationalError as BrokerAway
 
 from runs import jobs, live
-from runs.ingest import OffsetMoved, close_files, ingest
+from runs.ingest import OffsetMoved, close_files, ingest, skip_batch_ids
 from runs.models import Attempt, RecordFile
 from workers.executors.mirror import mirrored
 from workers.executors.states import State
@@ -55,6 +55,7 @@ class Follower:
 
     def __init__(self) -> None:
         self._known: dict[int, Progress] = {}
+        self._has_skipped_ids = False
 
     def look(self) -> int:
         """Store what the files hold and return how many lines that were.
@@ -64,11 +65,15 @@ class Follower:
         forgotten and read from the database again.
         """
         try:
+            if not self._has_skipped_ids:
+                skip_batch_ids()
+                self._has_skipped_ids = True
             attempts = list(_followed())
             self._known = {a.pk: self._known[a.pk] for a in attempts if a.pk in self._known}
             return sum(self._look_at(attempt) for attempt in attempts)
         except BaseException:
             self._known.clear()
+            self._has_skipped_ids = False
             raise
 
     def _look_at(self, attempt: Attempt) -> int:

@@ -107,6 +107,14 @@ def lose_what_came_after(attempt, offset, next_seq):
     RecordFile.objects.filter(attempt=attempt).update(offset=offset, next_seq=next_seq)
 
 
+def meet_error_of_the_database(follower):
+    with (
+        mock.patch("runs.management.following._followed", side_effect=OperationalError("gone")),
+        pytest.raises(OperationalError),
+    ):
+        follower.look()
+
+
 def test_follower_reads_again_what_the_database_lost_when_the_file_grows(attempt, caplog):
     follower = Follower()
     write(attempt, 1)
@@ -140,14 +148,23 @@ def test_follower_trusts_no_offset_from_before_an_error_of_the_database(attempt)
     follower = Follower()
     write(attempt, 1, 2)
     follower.look()
-    with (
-        mock.patch("runs.management.following._followed", side_effect=OperationalError("gone")),
-        pytest.raises(OperationalError),
-    ):
-        follower.look()
+    meet_error_of_the_database(follower)
     lose_what_came_after(attempt, 0, next_seq=0)
     assert follower.look() == 2
     assert values(attempt) == [1, 2]
+
+
+def test_batch_ids_are_not_given_again_after_an_error_of_the_database(attempt):
+    follower = Follower()
+    write(attempt, 1)
+    follower.look()
+    seen = Batch.objects.get().pk
+    meet_error_of_the_database(follower)
+    lose_what_came_after(attempt, 0, next_seq=0)
+    with connection.cursor() as sql:
+        sql.execute("SELECT setval(pg_get_serial_sequence('runs_batch', 'id'), %s, false)", [seen])
+    follower.look()
+    assert Batch.objects.get().pk > seen
 
 
 def test_a_broken_line_is_told_and_the_next_ones_are_read(attempt):
