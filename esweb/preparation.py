@@ -17,13 +17,18 @@ from django.db.backends.postgresql.base import DatabaseWrapper
 from esweb.embedded import CannotStart
 from esweb.embedded.process import told_in_words
 from esweb.page_files import Collecting
+from esweb.schema_version import refuse_newer_database
 
 ADMIN = "admin"
 
 
 def prepare(collecting: Collecting) -> None:
-    """Migrates while pages' files are collected. Raises CannotStart where a server is silent or the disk is full."""
+    """Migrate while pages' files are collected.
+
+    Raise CannotStart where a server is silent, the disk is full, or the database was made by a newer esweb.
+    """
     _check_servers()
+    refuse_newer_database()
     collecting.start()
     try:
         call_command("migrate", verbosity=0, interactive=False)

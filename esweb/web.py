@@ -11,6 +11,8 @@ import uvicorn
 from django.conf import settings
 from django.urls import get_resolver
 
+from esweb.embedded import CannotStart
+from esweb.schema_version import refuse_newer_database
 from esweb.supervisor.listening import listen
 
 
@@ -28,6 +30,7 @@ def serve(listening: socket.socket) -> None:
     )
     logging.config.dictConfig(settings.LOGGING)
     load(config)
+    refuse_newer_database()
     uvicorn.Server(config).run(sockets=[listening])
 
 
@@ -41,7 +44,10 @@ def load(config: uvicorn.Config) -> None:
 
 
 def main(where: str) -> None:
-    """Serves on the socket of that number, or at that address. Raises CannotStart where it is taken."""
+    """Serve on the socket of that number, or at that address.
+
+    Raise CannotStart where it is taken, or the database was made by a newer esweb.
+    """
     if where.isdecimal():
         serve(socket.socket(fileno=int(where)))
         return
@@ -51,4 +57,7 @@ def main(where: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    try:
+        main(sys.argv[1])
+    except CannotStart as error:
+        sys.exit(str(error))

@@ -1,0 +1,22 @@
+"""`manage.py migrate`, which refuses a database that a newer esweb has migrated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandError
+from django.core.management.commands import migrate
+
+from esweb.embedded import CannotStart
+from esweb.schema_version import refuse_newer_database
+
+
+class Command(migrate.Command):
+    """Django's own says "No migrations to apply" there."""
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            refuse_newer_database()
+        except CannotStart as error:
+            raise CommandError(str(error)) from error
+        super().handle(*args, **options)
