@@ -1,0 +1,61 @@
+"""The recount finds every record that is stored, in batches and chunks, and notices each that is missing or doubled."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+
+from runs.ingest import compact
+from runs.models import Attempt, Batch, Chunk, Experiment, Response
+from tests.chaos.recount import differences, of_file
+from tests.runs.recording import make_attempt, make_run
+from workers.records import Checkpoint, Member, Metric, Population, RecordWriter, records_path
+from workers.records import Response as Answer
+
+RECORDS = 9000
+
+
+@pytest.fixture
+def attempt(experiment: Experiment, runs_dir: Path) -> Attempt:
+    """An attempt with every kind of record, of which the follower has stored all."""
+    attempt = make_attempt(make_run(experiment))
+    with RecordWriter(attempt.directory, 0) as records:
+        for step in range(RECORDS):
+            values = {"loss": 1 / (step + 3), "lr": 0.5} | ({"odd": math.nan} if step % 7 == 0 else {})
+            records.write(Metric(step // 2, values, {"tokens": step**2}))
+            if step % 1000 == 0:
+                records.write(Population(step, (Member(7, 0.5, {"length": 2.0}, math.inf), Member(8, 1.0))))
+                records.write(Answer(step, "eval", f"p{step}", 0, "twelve", 3, 0.25, {"exact": 1.0}, 0.125))
+                records.write(Checkpoint(step, f"checkpoints/step-{step}", 12, "ab" * 32))
+    call_command("follow", "--once")
+    return attempt
+
+
+def found(attempt: Attempt) -> list[str]:
+    connection.ensure_connection()
+    return differences(connection.connection, attempt.pk, 0, records_path(attempt.directory, 0))
+
+
+def test_recount_agrees_in_batches_in_chunks_and_in_both(attempt: Attempt) -> None:
+    assert of_file(records_path(attempt.directory, 0)).total() == RECORDS + 3 * 9
+    assert found(attempt) == []
+    assert Batch.objects.count() > 1
+    compact(attempt.run_id)
+    assert Chunk.objects.exists() and not Batch.objects.exists()
+    assert found(attempt) == []
+
+
+def test_recount_names_the_kind_that_is_missing_or_doubled(attempt: Attempt) -> None:
+    Response.objects.first().delete()
+    (batch,) = Batch.objects.order_by("first_seq")[:1]
+    Batch.objects.create(
+        run_id=batch.run_id, attempt=attempt, epoch=0, first_seq=10**6, last_seq=10**6, keys=batch.keys, data=batch.data
+    )
+    metrics, responses = found(attempt)
+    assert metrics.startswith(f"records.0.jsonl: of {RECORDS} metric records 0 are missing,")
+    assert not metrics.endswith(" 0 too many")
+    assert responses == "records.0.jsonl: of 9 response records 1 are missing, 0 too many"
