@@ -1,0 +1,96 @@
+"""A disk that can be full: a tmpfs of a few megabytes, mounted over a folder while a test runs.
+
+Mounting takes root on Linux. A test that needs it is marked `@needs_small_disk`, and skipped with the reason elsewhere.
+"""
+
+from __future__ import annotations
+
+import errno
+import functools
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+BALLAST = ".ballast"
+BLOCK = bytes(2**20)
+
+
+class SmallDisk:
+    """A disk mounted at `path`, which a ballast file fills."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.ballast = path, path / BALLAST
+
+    def fill(self) -> None:
+        """Grow the ballast until no byte is free; called again, it takes what became free since."""
+        with self.ballast.open("ab", buffering=0) as ballast:
+            try:
+                while ballast.write(BLOCK):
+                    pass
+            except OSError as error:
+                if error.errno != errno.ENOSPC:
+                    raise
+
+    def make_room(self) -> None:
+        """Remove the ballast."""
+        self.ballast.unlink(missing_ok=True)
+
+    def free_bytes(self) -> int:
+        """Return how many bytes are free."""
+        stat = os.statvfs(self.path)
+        return stat.f_bavail * stat.f_frsize
+
+
+@contextmanager
+def small_disk(path: Path, size_mb: int) -> Iterator[SmallDisk]:
+    """Mount a disk of that size over an existing folder, whose content, owner and mode it gets.
+
+    It is gone at the end with all that lies on it, also while a process still uses it. Raise CalledProcessError where
+    mounting is not allowed, OSError where the content does not fit.
+    """
+    before, content = path.stat(), Path(tempfile.mkdtemp(dir=path.parent))
+    for entry in list(path.iterdir()):
+        entry.rename(content / entry.name)
+    _mount(path, size_mb)
+    try:
+        # `cp -a` keeps owners, modes and links; a folder of PostgreSQL needs all of them.
+        subprocess.run(["cp", "-a", f"{content}/.", str(path)], check=True)
+        shutil.rmtree(content)
+        os.chown(path, before.st_uid, before.st_gid)
+        path.chmod(before.st_mode & 0o7777)
+        yield SmallDisk(path)
+    finally:
+        subprocess.run(["umount", "--lazy", str(path)], check=True)
+
+
+@functools.cache
+def why_not() -> str:
+    """Return why this machine mounts no small disks; empty where it does."""
+    if os.geteuid() != 0:
+        return "a small disk can be mounted by root alone"
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            _mount(Path(folder), 1)
+        except (OSError, subprocess.CalledProcessError) as error:
+            said = getattr(error, "stderr", None)
+            return f"no tmpfs can be mounted here: {said.decode().strip() if said else error}"
+        subprocess.run(["umount", "--lazy", folder], check=True)
+    return ""
+
+
+def _mount(path: Path, size_mb: int) -> None:
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size_mb}m", "esweb-small-disk", str(path)],
+        check=True,
+        capture_output=True,
+    )
+
+
+MOUNTABLE = not why_not()
+needs_small_disk = pytest.mark.skipif(not MOUNTABLE, reason=why_not())
