@@ -1,9 +1,10 @@
 """Owns one attempt on the machine where it runs: `python -m workers.agent DIR [--epoch N] [--detach]`. Stdlib only.
 
-It claims the attempt (a second agent of the same epoch exits 64 and starts nothing), runs the program of DIR/spec.json,
-beats while that lives, stops it where a newer epoch has taken over (76), and writes down how it ended. SIGUSR1 ("make a
-checkpoint") and SIGTERM ("stop") are passed on; after SIGTERM the program has a grace, then its whole process group is
-killed. Where the kernel can, the program dies with its agent. The files are described in `workers/attempt.py`.
+It claims the attempt (a second agent of the same epoch exits 64 and starts nothing; one that finds the disk full exits
+74), runs the program of DIR/spec.json, beats while that lives, stops it where a newer epoch has taken over (76), and
+writes down how it ended, into space that it took with the claim. SIGUSR1 ("make a checkpoint") and SIGTERM ("stop") are
+passed on; after SIGTERM the program has a grace, then its whole process group is killed. Where the
+kernel can, the program dies with its agent. The files are described in `workers/attempt.py`.
 """
 
 from __future__ import annotations
@@ -28,23 +29,29 @@ from typing import Any
 
 from workers.attempt import (
     ALREADY_CLAIMED,
+    DISK_FULL,
     DUPLICATE,
     FENCED,
     NOT_STARTED,
     ORPHANED,
     Process,
     claim_path,
+    drop_output_if_full,
+    is_disk_full,
     lease,
     owner,
     raise_lease,
     read_json,
+    reserve,
     sync_directory,
     write_json,
+    write_reserved,
 )
 
 BAD_SPEC = 2
 EXIT_PATIENCE_SECONDS = 600.0
 PR_SET_PDEATHSIG = 1
+RESERVE = "reserve"
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -58,6 +65,7 @@ def claim(directory: Path, epoch: int) -> Process | None:
     draft.mkdir()
     try:
         write_json(draft / "owner.json", asdict(_me()), sync=True)
+        reserve(draft / RESERVE)
         draft.rename(target)
     except OSError:
         if (first := owner(directory, epoch)) is None:
@@ -82,7 +90,14 @@ def _refusal(directory: Path, epoch: int) -> int:
     if read_json(directory / "spec.json") is None:
         _say(f"{directory / 'spec.json'} is missing or holds no job")
         return BAD_SPEC
-    if (first := claim(directory, epoch)) is not None:
+    try:
+        first = claim(directory, epoch)
+    except OSError as error:
+        if not is_disk_full(error):
+            raise
+        _say(f"disk full: {directory} takes no claim; nothing is started")
+        return DISK_FULL
+    if first is not None:
         _say(f"{ALREADY_CLAIMED} {first.pid}; I am {os.getpid()} and start nothing")
         return DUPLICATE
     raise_lease(directory, epoch)
@@ -206,7 +221,7 @@ class _Watch:
             os.killpg(self.program.pid, signal.SIGKILL)
 
     def _record(self, returncode: int) -> int:
-        """Writes exit.json, again and again while the disk is full, unless a newer epoch has taken over."""
+        """Writes exit.json, again and again while the disk is away, unless a newer epoch has taken over."""
         elapsed = time.monotonic() - self.start
         ending = {
             "code": returncode if returncode >= 0 else None,
@@ -221,13 +236,22 @@ class _Watch:
             try:
                 if lease(self.directory) > self.epoch:
                     return FENCED
-                write_json(self.directory / "exit.json", ending, sync=True)
+                self._write_ending(ending)
                 return returncode if returncode >= 0 else 128 - returncode
             except OSError:
                 is_hopeless = time.monotonic() > self.start + elapsed + EXIT_PATIENCE_SECONDS
                 if is_hopeless or not self.directory.exists():
                     raise
                 time.sleep(self.beat_seconds)
+
+    def _write_ending(self, ending: dict[str, Any]) -> None:
+        path = self.directory / "exit.json"
+        try:
+            write_json(path, ending, sync=True)
+        except OSError as error:
+            if not is_disk_full(error):
+                raise
+            write_reserved(claim_path(self.directory, self.epoch) / RESERVE, path, ending)
 
 
 def _dies_with_its_agent() -> Callable[[], None]:
@@ -282,4 +306,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    code = main()
+    drop_output_if_full()
+    sys.exit(code)

@@ -5,6 +5,7 @@ claim/owner.json   which agent has it, made once
 lease.json         {"epoch"}: the newest epoch; agents of older ones stop
 heartbeat.json     {"n", "epoch", "pid", ...}: a counter that grows, and the program's process
 exit.json          {"code", "signal", "epoch", "started_at", "ended_at", "timed_out", "stopped"}: the end, written once
+claim/reserve      the space that exit.json takes where the disk is full by then
 log.txt            what the program and its agent print
 site-token         the token that the site made for the attempt, readable by its account alone
 scorer-token       the token of the scorer that the attempt calls or is, readable by its account alone
@@ -13,11 +14,13 @@ scorer-token       the token of the scorer that the attempt calls or is, readabl
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import secrets
 import signal
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,8 +29,12 @@ SITE_TOKEN, SCORER_TOKEN = "site-token", "scorer-token"
 TOKEN_FILES = (SITE_TOKEN, SCORER_TOKEN)
 READABLE, PRIVATE = 0o666, 0o600
 """Modes of new files, before the umask."""
-DUPLICATE, RESUMABLE, FENCED, ORPHANED, NOT_STARTED = 64, 75, 76, 77, 127
-"""Exit codes: claimed by another agent; checkpointed, resume me; an older epoch; the agent is gone; no such program."""
+DUPLICATE, DISK_FULL, RESUMABLE, FENCED, ORPHANED, NOT_STARTED = 64, 74, 75, 76, 77, 127
+"""Exit codes: claimed by another agent; disk full; checkpointed, resume me; an older epoch; the agent is gone; no such
+program."""
+RESERVE_BYTES = 4096
+FULL = (errno.ENOSPC, errno.EDQUOT)
+FULL_WORDS = tuple(os.strerror(number) for number in FULL)
 ALREADY_CLAIMED = "already claimed by process"
 """So an agent begins to say that another has the attempt."""
 CLOSED_EPOCH = 2**31 - 1
@@ -97,6 +104,47 @@ def write_whole(path: Path, text: str, *, sync: bool = False, mode: int = READAB
         draft.unlink(missing_ok=True)
     if sync:
         sync_directory(path.parent)
+
+
+def reserve(path: Path) -> None:
+    """Make a file that `write_reserved` can turn into another one, however full the disk is by then. Raise OSError."""
+    with path.open("wb") as file:
+        file.write(bytes(RESERVE_BYTES))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def write_reserved(reserved: Path, path: Path, data: Any) -> None:
+    """Replace a file whole by the reserved one, whose bytes are overwritten in place. Raise OSError."""
+    with reserved.open("r+b") as file:
+        file.write(json.dumps(data).encode().ljust(RESERVE_BYTES))
+        file.flush()
+        os.fsync(file.fileno())
+    reserved.replace(path)
+    sync_directory(path.parent)
+
+
+def is_disk_full(error: BaseException | None) -> bool:
+    """Return whether this error, or one that it came from, is a full disk or a quota that is used up.
+
+    Libraries that are not written in Python raise errors of their own, which only say so.
+    """
+    while error is not None:
+        number = error.errno if isinstance(error, OSError) else None
+        if number in FULL or any(words in str(error) for words in FULL_WORDS):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def drop_output_if_full() -> None:
+    """Drop what stdout and stderr could not write to a full disk, or Python would exit with 120 instead of our code."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            with Path(os.devnull).open("wb") as nothing:
+                os.dup2(nothing.fileno(), stream.fileno())
 
 
 def read_json(path: Path) -> dict[str, Any] | None:

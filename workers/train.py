@@ -3,14 +3,15 @@
     python -m workers.train run.json --out DIR [--epoch N] [--resume CHECKPOINT] [--code FINGERPRINT]
 
 Exit codes: 0 done; 75 stopped by SIGTERM or SIGUSR1, a checkpoint saved where there was anything to save, start it
-again to go on; 1 failed, the last record says why; 2 the config or the checkpoint cannot be used, every problem is
-named on stderr. The same command on the same DIR goes on from the latest checkpoint there. Relative paths in run.json
-are taken from where the command is run.
+again to go on; 74 the disk is full; 1 failed, the last record says why; 2 the config or the checkpoint cannot be used,
+every problem is named on stderr. The same command on the same DIR goes on from the latest checkpoint there. Relative
+paths in run.json are taken from where the command is run.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import random
 import signal
 import sys
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workers import code, tasks
+from workers.attempt import DISK_FULL, drop_output_if_full, is_disk_full
 from workers.client import environment, pushing, sampling
 from workers.config import ConfigError, Problem, RunConfig
 from workers.config.resources import connect, locate
@@ -58,9 +60,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         return BAD_CONFIG
     except OSError as error:
         print(f"{arguments.out} cannot be written: {error.strerror}; give --out a folder that can", file=sys.stderr)
-        return FAILED
-    with records, pushing(config.tracking, arguments.out, epoch):
-        return _reported(config, records, stop, arguments)
+        return DISK_FULL if is_disk_full(error) else FAILED
+    try:
+        with records, pushing(config.tracking, arguments.out, epoch):
+            return _reported(config, records, stop, arguments)
+    except OSError as error:
+        if not is_disk_full(error):
+            raise
+        # Not even the last record could be written.
+        return DISK_FULL
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -97,8 +105,11 @@ def _reported(config: RunConfig, records: RecordWriter, stop: Stop, arguments: a
         print(error, file=sys.stderr)
         return _failed(records, str(error), BAD_CONFIG)
     except (Exception, KeyboardInterrupt) as error:
-        traceback.print_exc()
-        return _failed(records, _sentence(error), FAILED)
+        is_full = is_disk_full(error)
+        with contextlib.suppress(OSError):
+            traceback.print_exc()
+        why = _disk_full(arguments.out, error) if is_full else _sentence(error)
+        return _failed(records, why, DISK_FULL if is_full else FAILED)
     if stopped:
         records.write(Status("saving", stopped))
         return STOPPED
@@ -119,11 +130,12 @@ def _introduce(records: RecordWriter, pinned: str, other_code: str) -> None:
 
 
 def _failed(records: RecordWriter, why: str, code: int) -> int:
-    """Leaves the reason in the records; where the disk takes none, on stderr, which is the log."""
+    """Leaves the reason in the records; where the disk takes none, on stderr, which is the log, if it takes that."""
     try:
         records.write(Status("failed", why))
     except OSError as error:
-        print(f"{why}\n(the last record could not be written: {error.strerror})", file=sys.stderr)
+        with contextlib.suppress(OSError):
+            print(f"{why}\n(the last record could not be written: {error.strerror})", file=sys.stderr)
     return code
 
 
@@ -205,6 +217,11 @@ def _progress(records: RecordWriter, stop: Stop) -> Callable[[str, float | None]
     return say
 
 
+def _disk_full(folder: Path, error: BaseException) -> str:
+    where = (isinstance(error, OSError) and error.filename) or folder.resolve()
+    return f"disk full: {where} takes no more; make room, then resume the run ({type(error).__name__}: {error})"
+
+
 def _sentence(error: BaseException) -> str:
     """Say in a sentence for the run's page what went wrong; the traceback is in the log."""
     if isinstance(error, tasks.RewardFailed):
@@ -215,4 +232,6 @@ def _sentence(error: BaseException) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    ended = main()
+    drop_output_if_full()
+    sys.exit(ended)

@@ -21,7 +21,7 @@ from runs.launch.pinning import code_arguments, code_environment, pin, ship
 from runs.launch.places import cache_of
 from runs.launch.resources import check_resources, checkpoint_of, data_folders
 from runs.models import Attempt, Job, Rebuild
-from workers.attempt import write_json
+from workers.attempt import is_disk_full, write_json
 from workers.config import ConfigError
 from workers.config.resources import DATA_PATHS, RUN_CHECKPOINT
 from workers.executors.base import Ambiguous, Executor, Rejected, Spec, Unreachable
@@ -47,7 +47,8 @@ def submit(job: Job) -> bool:
         mark(job, reason=f"{job.cluster} does not answer: {error}", gone_since_at=None)
         return False
     except OSError as error:
-        mark(job, reason=f"the job's directory cannot be written: {error}")
+        why = "disk full: " if is_disk_full(error) else ""
+        mark(job, reason=f"{why}the job's directory cannot be written, so it is tried again: {error}")
     except ConfigError as error:
         move(job, State.FAILED, f"not submitted: {'; '.join(map(str, error.problems))}")
     else:

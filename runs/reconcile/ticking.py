@@ -17,7 +17,8 @@ from runs.launch import cancel, executor_for, mark, move, since, submit, waits_o
 from runs.models import Attempt, Cluster, Job, Rebuild
 from runs.reconcile.rebuilds import progress_of, result_of
 from runs.reconcile.rules import Known, Verdict, decide
-from runs.reconcile.traces import Traces, diagnosis, last_words, traces
+from runs.reconcile.traces import Traces, diagnosis, full_disk, last_words, traces
+from workers.attempt import DISK_FULL
 from workers.executors.base import Observation, Unreachable
 from workers.executors.states import State
 
@@ -162,7 +163,10 @@ def _apply(job: Job, verdict: Verdict, seen: Observation | None) -> None:
     elif verdict.must_fence and seen is not None and not seen.state.is_final:
         launch.end_what_is_left(job)
     why = verdict.why
-    if verdict.state == State.FAILED and verdict.facts.get("exit_code"):
+    code = verdict.facts.get("exit_code")
+    if verdict.state == State.FAILED and code == DISK_FULL:
+        why = full_disk(job.directory)
+    elif verdict.state == State.FAILED and code:
         why = f"{why}: {last_words(job.directory)}"
     elif verdict.state in UNEXPLAINED and _said_nothing(verdict) and (found := diagnosis(job.directory)):
         why = f"{why}: {found}"

@@ -74,6 +74,12 @@ def last_words(directory: Path) -> str:
     return in_its_words(_last_words(directory))
 
 
+def full_disk(directory: Path) -> str:
+    """Return why a run ended that could write no more: in its own words, if there was room for these."""
+    said = f"disk full: {directory} takes no more; make room, then resume the run"
+    return _failed_status(directory)[:WORDS].replace("\x00", "") or said
+
+
 def _last_words(directory: Path) -> str:
     return (_failed_status(directory) or _last_line(directory / "log.txt") or "it said nothing")[:WORDS].replace(
         "\x00", ""

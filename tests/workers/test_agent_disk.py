@@ -1,4 +1,4 @@
-"""A disk that is full or gone for a while costs beats, never the record of how the program ended."""
+"""A disk that is away for a while costs beats, never the record of how the program ended."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ def _watch(directory: Path, code: str) -> agent._Watch:
     return agent._Watch(attempt(directory, code), 0, Silent())  # type: ignore[arg-type]
 
 
-def test_exit_json_is_written_once_the_disk_has_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exit_json_is_written_once_the_disk_is_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     writes, refusals = agent.write_json, iter(range(3))
 
-    def full_thrice(path: Path, data: Any, *, sync: bool = False) -> None:
+    def away_thrice(path: Path, data: Any, *, sync: bool = False) -> None:
         if path.name == "exit.json" and next(refusals, None) is not None:
-            raise OSError(errno.ENOSPC, "No space left on device")
+            raise OSError(errno.EIO, "Input/output error")
         writes(path, data, sync=sync)
 
-    monkeypatch.setattr(agent, "write_json", full_thrice)
+    monkeypatch.setattr(agent, "write_json", away_thrice)
     assert _watch(tmp_path, "raise SystemExit(3)").run() == 3
     assert next(refusals, None) is None
     assert read(tmp_path / "exit.json")["code"] == 3

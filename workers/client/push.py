@@ -164,4 +164,6 @@ class Pusher:
 
 
 def _say(words: str) -> None:
-    print(f"push: {words}", file=sys.stderr, flush=True)
+    # The log may be on a disk that is full.
+    with contextlib.suppress(OSError):
+        print(f"push: {words}", file=sys.stderr, flush=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 import time
 from collections.abc import Callable, Mapping
@@ -12,6 +14,7 @@ from typing import Any
 from torch import nn
 
 from workers import models
+from workers.attempt import is_disk_full
 from workers.config import RunConfig
 from workers.engines.resuming import NotResumable
 from workers.engines.stopping import Stop
@@ -141,11 +144,19 @@ def write_checkpoint(final: Path, model: nn.Module, tokenizer: Any, more: Callab
         size, sha256 = models.save(model, tokenizer, growing)
         more(growing)
         put_in_place(growing, final)
-    except BaseException:
+    except BaseException as error:
+        is_full = isinstance(error, Exception) and not is_disk_full(error) and _has_no_room(final.parent)
         # A disk that is full must not stay full of what will never be whole.
         shutil.rmtree(growing, ignore_errors=True)
+        if is_full:
+            # torch does not say why it could not write.
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(final)) from error
         raise
     return size, sha256
+
+
+def _has_no_room(folder: Path) -> bool:
+    return folder.exists() and shutil.disk_usage(folder).free == 0
 
 
 def step_of(checkpoint: Path) -> int:

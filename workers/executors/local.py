@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from workers.attempt import CLOSED_EPOCH, FENCED, Process, owner, raise_lease, read_json
+from workers.attempt import CLOSED_EPOCH, DISK_FULL, FENCED, Process, is_disk_full, owner, raise_lease, read_json
 from workers.executors.base import KEY, STOPPED_BY_ESWEB, Observation, Rejected, Spec, Unreachable
 from workers.executors.starting import start_agent, write_spec
 from workers.executors.states import State
@@ -145,6 +145,10 @@ class Local:
             tickets.put(replace(ticket, owner=agent, reason=""))
         elif code == FENCED:
             tickets.end(ticket, State.CANCELLED, "fenced", "cancelled before it began")
+        elif code == DISK_FULL:
+            reason = f"disk full: {ticket.directory} takes nothing; it starts once there is room"
+            tickets.put(replace(ticket, tries=ticket.tries - 1, reason=reason))
+            return False
         elif ticket.tries >= START_TRIES:
             tickets.end(ticket, State.FAILED, "not started", f"its agent did not start in {ticket.tries} tries: {said}")
         else:
@@ -197,7 +201,8 @@ def _reaching() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise Unreachable(f"the local queue cannot be used: {error}") from error
+        why = "disk full: " if is_disk_full(error) else ""
+        raise Unreachable(f"{why}the local queue cannot be used: {error}") from error
 
 
 def _kill(ticket: Ticket) -> None:

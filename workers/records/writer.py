@@ -40,15 +40,22 @@ class RecordWriter:
         self.epoch = epoch
 
     def write(self, record: Record) -> int:
-        """Appends one record. Raises OSError where the disk is full; the next write starts on a line of its own."""
+        """Append one record, or none of it. Raise OSError if the disk is full."""
         with self._lock:
-            line = pack(self._seq, time.time(), record)
-            written = os.write(self._fd, line)
-            while written < len(line):
-                written += os.write(self._fd, line[written:])
+            self._append(pack(self._seq, time.time(), record))
             self._seq += 1
             self.step = record.step if isinstance(record, Metric) else self.step
             return self._seq - 1
+
+    def _append(self, line: bytes) -> None:
+        end = os.fstat(self._fd).st_size
+        try:
+            while line:
+                line = line[os.write(self._fd, line) :]
+        except OSError:
+            # A part of a line would make one broken line of itself and the next record.
+            os.ftruncate(self._fd, end)
+            raise
 
     def close(self) -> None:
         """Flushes to disk and closes; safe to call twice."""

@@ -28,7 +28,7 @@ LOGS = [
     ("RuntimeError: CUDA error: an illegal memory access was encountered", "the GPU failed: where it happens again"),
     ("RuntimeError: No CUDA GPUs are available", "CUDA was not available: ask for a GPU with compute.gpus"),
     ("slurmstepd: error: *** JOB 9 ON n1 CANCELLED AT 10:00:00 DUE TO TIME LIMIT ***", "its time limit was over"),
-    ("OSError: [Errno 28] No space left on device", "the disk was full: free some"),
+    ("OSError: [Errno 28] No space left on device", "disk full: make room"),
     ("srun: error: Unable to allocate resources: Invalid partition name specified", "there is no such partition"),
     ("huggingface_hub.errors.OfflineModeIsEnabled: Cannot reach the hub", "a download did not work: nodes often"),
 ]  # fmt: skip
@@ -59,7 +59,7 @@ def test_an_exception_of_its_own_is_told_by_its_last_line(tmp_path: Path) -> Non
 
 def test_last_words_are_told_with_what_to_do_where_that_is_known() -> None:
     full = "OSError: [Errno 28] No space left on device: '/shared/x'"
-    assert in_its_words(full).startswith("the disk was full: free some") and in_its_words(full).endswith(f"({full})")
+    assert in_its_words(full).startswith("disk full: make room") and in_its_words(full).endswith(f"({full})")
     assert in_its_words("ValueError: too few prompts") == "ValueError: too few prompts"
 
 

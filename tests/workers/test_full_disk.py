@@ -1,0 +1,131 @@
+"""A run on a disk that is really full says so, tears no record, and goes on once there is room."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.small_disks import SmallDisk, needs_small_disk, small_disk
+from tests.workers.attempts import agent, attempt, finish, read
+from tests.workers.trainings import lines, records, run_json, train_here, weights
+from workers import tasks
+from workers.attempt import DISK_FULL
+from workers.engines.context import write_checkpoint
+from workers.models.save import weights_sha256
+from workers.records import Alert, Metric, RecordWriter, Status, records_path
+from workers.records import read as read_records
+from workers.tasks import Example, Score
+
+pytestmark = needs_small_disk
+ES = {"iterations": 9, "checkpoint_every": 3, "population": 6, "prompts": 4}
+REWARDS_OF_A_STEP, REWARDS_OF_AN_EVALUATION = 6 * 4, 4
+FULL_IN_STEP_5 = REWARDS_OF_AN_EVALUATION + 4 * REWARDS_OF_A_STEP + 1
+LESS_THAN_A_CHECKPOINT = 120 * 1024
+FILLS_THE_DISK = """
+with open('ballast', 'ab', buffering=0) as ballast:
+    try:
+        while ballast.write(bytes(2**20)):
+            pass
+    except OSError:
+        raise SystemExit(3)
+"""
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    """Mount a disk for the folder of runs."""
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    with small_disk(folder, 8) as mounted:
+        yield mounted
+
+
+def test_a_record_is_written_whole_or_not_at_all(disk: SmallDisk) -> None:
+    disk.fill()
+    # There is room for the beginning of a record.
+    os.truncate(disk.ballast, disk.ballast.stat().st_size - 4096)
+    with RecordWriter(disk.path, 0) as writer:
+        for _ in range(2):
+            with pytest.raises(OSError, match="No space left"):
+                writer.write(Alert("info", "x" * 10_000))
+        disk.make_room()
+        assert writer.write(Alert("info", "there is room again")) == 0
+    piece = read_records(records_path(disk.path, 0))
+    assert [line.record for line in piece.lines] == [Alert("info", "there is room again")]
+    assert not piece.broken
+
+
+def test_an_agent_writes_down_how_its_program_ended_on_the_disk_that_it_filled(disk: SmallDisk) -> None:
+    directory = attempt(disk.path / "a1", FILLS_THE_DISK)
+    assert finish(agent(directory))[0] == 3
+    assert disk.free_bytes() == 0
+    assert read(directory / "exit.json")["code"] == 3
+
+
+def test_an_agent_that_finds_the_disk_full_claims_nothing(disk: SmallDisk) -> None:
+    directory = attempt(disk.path / "a1", "")
+    disk.fill()
+    code, said = finish(agent(directory))
+    assert (code, f"disk full: {directory} takes no claim" in said) == (DISK_FULL, True)
+    assert not (directory / "claim").exists()
+    disk.make_room()
+    assert finish(agent(directory))[0] == 0
+
+
+@pytest.mark.slow
+def test_a_training_goes_on_from_its_last_checkpoint_once_there_is_room(
+    disk: SmallDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = run_json(tmp_path, "es-micro", es=ES, evaluation={"every": 0, "prompts": 4})
+    out, straight = disk.path / "out", tmp_path / "straight"
+    usual, asked = tasks.TASKS["conciseness"], 0
+
+    class Fills(usual):  # type: ignore[misc, valid-type]
+        def score(self, example: Example, completion: str) -> Score:
+            nonlocal asked
+            asked += 1
+            if asked == FULL_IN_STEP_5:
+                disk.fill()
+            return super().score(example, completion)
+
+    assert train_here(config, straight)[0] == 0
+    monkeypatch.setitem(tasks.TASKS, "conciseness", Fills)
+    assert train_here(config, out)[0] == DISK_FULL
+    assert records_path(out, 0).read_bytes().endswith(b"\n"), "a part of a record was left"
+    assert records(out, Metric)[-1].step in (4, 5), "what little room the last page has, the fifth may take"
+    assert [path.name for path in (out / "checkpoints").iterdir()] == ["step-000003"]
+    assert train_here(config, out)[0] == DISK_FULL, "it cannot even say what it runs on"
+    assert not lines(out, 1)
+    disk.make_room()
+    assert train_here(config, out)[0] == 0
+    assert weights(out, 2) == {step: sha256 for step, sha256 in weights(straight).items() if step > 3}
+    for step, sha256 in weights(out, 0).items():
+        assert weights_sha256(out / "checkpoints" / f"step-{step:06d}") == sha256
+
+
+@pytest.mark.slow
+def test_a_checkpoint_that_does_not_fit_leaves_nothing_but_the_reason(disk: SmallDisk, tmp_path: Path) -> None:
+    config, out = run_json(tmp_path, "es-micro", es=ES, evaluation={"every": 0, "prompts": 4}), disk.path / "out"
+    disk.ballast.write_bytes(bytes(disk.free_bytes() - LESS_THAN_A_CHECKPOINT))
+    assert train_here(config, out)[0] == DISK_FULL
+    assert not [*(out / "checkpoints").iterdir()]
+    failed = records(out, Status)[-1]
+    assert (failed.phase, failed.message.startswith(f"disk full: {out}")) == ("failed", True), failed
+
+
+def test_what_torch_cannot_write_to_a_checkpoint_is_told_as_a_full_disk(disk: SmallDisk) -> None:
+    class Tiny:
+        def save_pretrained(self, folder: Path) -> None:
+            (folder / "config.json").write_text("{}")
+
+    def more(folder: Path) -> None:
+        torch.save({"weights": torch.zeros(disk.free_bytes())}, folder / "optimizer.pt")
+
+    final = disk.path / "checkpoints" / "step-000001"
+    with pytest.raises(OSError, match="No space left on device"):
+        write_checkpoint(final, Tiny(), Tiny(), more)  # type: ignore[arg-type]
+    assert not [*final.parent.iterdir()]
