@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -24,11 +24,14 @@ BLOCK = bytes(2**20)
 class SmallDisk:
     """A disk mounted at `path`, which a ballast file fills."""
 
-    def __init__(self, path: Path) -> None:
-        self.path, self.ballast = path, path / BALLAST
+    def __init__(self, path: Path, files: int) -> None:
+        self.path, self.ballast, self._files = path, path / BALLAST, files
 
     def fill(self) -> None:
-        """Grow the ballast until no byte is free; called again, it takes what became free since."""
+        """Grow the ballast until no byte is free; called again, it takes what became free since.
+
+        A disk that holds so many files only gets as many more as it takes.
+        """
         with self.ballast.open("ab", buffering=0) as ballast:
             try:
                 while ballast.write(BLOCK):
@@ -37,9 +40,14 @@ class SmallDisk:
                 if error.errno != errno.ENOSPC:
                     raise
 
+        for number in range(self._files):
+            with suppress(OSError):
+                self.path.joinpath(f"{BALLAST}.{number}").touch()
+
     def make_room(self) -> None:
         """Remove the ballast."""
-        self.ballast.unlink(missing_ok=True)
+        for ballast in self.path.glob(f"{BALLAST}*"):
+            ballast.unlink()
 
     def free_bytes(self) -> int:
         """Return how many bytes are free."""
@@ -48,8 +56,10 @@ class SmallDisk:
 
 
 @contextmanager
-def small_disk(path: Path, size_mb: int) -> Iterator[SmallDisk]:
+def small_disk(path: Path, size_mb: int, *, files: int = 0) -> Iterator[SmallDisk]:
     """Mount a disk of that size over an existing folder, whose content, owner and mode it gets.
+
+    `files` limits how many files and folders it takes, itself included; 0 sets no limit.
 
     It is gone at the end with all that lies on it, also while a process still uses it. Raise CalledProcessError where
     mounting is not allowed, OSError where the content does not fit.
@@ -57,14 +67,14 @@ def small_disk(path: Path, size_mb: int) -> Iterator[SmallDisk]:
     before, content = path.stat(), Path(tempfile.mkdtemp(dir=path.parent))
     for entry in list(path.iterdir()):
         entry.rename(content / entry.name)
-    _mount(path, size_mb)
+    _mount(path, size_mb, files)
     try:
         # `cp -a` keeps owners, modes and links; a folder of PostgreSQL needs all of them.
         subprocess.run(["cp", "-a", f"{content}/.", str(path)], check=True)
         shutil.rmtree(content)
         os.chown(path, before.st_uid, before.st_gid)
         path.chmod(before.st_mode & 0o7777)
-        yield SmallDisk(path)
+        yield SmallDisk(path, files)
     finally:
         subprocess.run(["umount", "--lazy", str(path)], check=True)
 
@@ -76,7 +86,7 @@ def why_not() -> str:
         return "a small disk can be mounted by root alone"
     with tempfile.TemporaryDirectory() as folder:
         try:
-            _mount(Path(folder), 1)
+            _mount(Path(folder), 1, 0)
         except (OSError, subprocess.CalledProcessError) as error:
             said = getattr(error, "stderr", None)
             return f"no tmpfs can be mounted here: {said.decode().strip() if said else error}"
@@ -84,9 +94,10 @@ def why_not() -> str:
     return ""
 
 
-def _mount(path: Path, size_mb: int) -> None:
+def _mount(path: Path, size_mb: int, files: int) -> None:
+    options = f"size={size_mb}m,nr_inodes={files}"
     subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={size_mb}m", "esweb-small-disk", str(path)],
+        ["mount", "-t", "tmpfs", "-o", options, "esweb-small-disk", str(path)],
         check=True,
         capture_output=True,
     )

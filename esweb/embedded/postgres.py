@@ -24,6 +24,8 @@ PAGE_COST = 1.1
 """Its default is for disks that turn: then it reads whole tables where a tenth of an index would do."""
 SHARED = "512MB"
 """What it keeps read, taken as it fills. The indices of 100 000 runs are larger than its default."""
+NO_SPACE = "No space left on device"
+WAL_SEGMENT_BYTES = 16 * 2**20
 QUICK_AND_FORGETFUL = ("-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off")
 
 
@@ -52,8 +54,13 @@ class Postgres:
             end_orphan(self.folder / "postmaster.pid", self.folder, signal.SIGINT, AT_ONCE)
             for leftover in self.sockets.glob(f"{places.SOCKET_NAMES[0]}*"):
                 leftover.unlink()
-        self._start_until(time.monotonic() + patience_seconds)
-        self._make_database()
+            self._start_until(time.monotonic() + patience_seconds)
+        try:
+            self._make_database()
+        except psycopg.Error as error:
+            # It ended again, or its disk is full.
+            self.stop()
+            raise CannotStart(f"PostgreSQL did not take its database up: {' '.join(str(error).split())}") from error
 
     def stop(self, patience_seconds: float = 30) -> None:
         """A fast shutdown: open transactions are rolled back, everything committed is on disk."""
@@ -110,9 +117,9 @@ class Postgres:
             time.sleep(0.2)
 
     def _started(self, give_up_at: float) -> bool:
-        """True once it answers, False where it ended or the time is up."""
+        """True once it answers, False where it ended, refuses to for want of space, or the time is up."""
         sockets = str(self.sockets).replace('"', '""')
-        with told_in_words(self.data), self.log.open("ab") as log:
+        with self.log.open("ab") as log:
             self._said_from = log.tell()
             self.process = self._run(
                 "postgres", "-D", str(self.folder), "-c", f'unix_socket_directories="{sockets}"',
@@ -123,7 +130,9 @@ class Postgres:
         while self.process.poll() is None and time.monotonic() < give_up_at:
             try:
                 self._connect().close()
-            except psycopg.OperationalError:
+            except psycopg.OperationalError as error:
+                if NO_SPACE in str(error):
+                    return False
                 time.sleep(0.02)
             else:
                 return True
@@ -144,8 +153,12 @@ class Postgres:
             log.seek(self._said_from)
             return log.read().decode(errors="replace")
 
+    def _has_no_room(self) -> bool:
+        """Return whether its disk takes no more of its write-ahead log; what it prints may be lost then too."""
+        return shutil.disk_usage(self.folder if self.folder.exists() else self.data).free < WAL_SEGMENT_BYTES
+
     def _fail(self, said: str) -> None:
-        if "No space left on device" in said:
+        if NO_SPACE in said or (not said.strip() and self._has_no_room()):
             raise CannotStart(f"The disk that holds {self.data} is full.")
         blamed = [line for line in said.splitlines() if any(word in line for word in ("FATAL", "PANIC", "error:"))]
         words = blamed[-1] if blamed else last_line(self.log)

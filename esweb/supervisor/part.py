@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from esweb.embedded import dies_with_us
+from esweb.embedded import CannotStart, dies_with_us
 from esweb.embedded.process import stop, told_in_words
 
 FIRST_WAIT_SECONDS = 1.0
@@ -73,10 +73,16 @@ class Part:
             said = f"{self.name} {self.how_it_ended()}; it is started again in {self._wait_seconds:.0f} s"
             self._wait_seconds = min(2 * self._wait_seconds, LONGEST_WAIT_SECONDS)
             return f"{said} ({self.log} has more)"
-        if now >= self._start_again_at:
+        if now < self._start_again_at:
+            return ""
+        try:
             self.start()
-            return f"{self.name} is started again"
-        return ""
+        except CannotStart as error:
+            said = f"{self.name} cannot be started: {error} Trying again in {self._wait_seconds:.0f} s."
+            self._start_again_at = now + self._wait_seconds
+            self._wait_seconds = min(2 * self._wait_seconds, LONGEST_WAIT_SECONDS)
+            return said
+        return f"{self.name} is started again"
 
     @property
     def has_ended(self) -> bool:

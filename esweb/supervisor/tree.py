@@ -7,11 +7,10 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from esweb.embedded import CannotStart, Postgres, Valkey
-from esweb.supervisor.part import Part
+from esweb.supervisor.part import FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS, Part
 
 LOOK_SECONDS = 0.1
 PART_PATIENCE_SECONDS = 15.0
-RETRY_SERVER_SECONDS = 5.0
 
 Server = Postgres | Valkey
 
@@ -21,7 +20,7 @@ class Tree:
 
     def __init__(self, servers: Sequence[Server], tell: Callable[[str, str], None]) -> None:
         self.servers, self.parts, self.tell = servers, list[Part](), tell
-        self._retry_at = 0.0
+        self._retry_at, self._pauses = dict[str, float](), dict[str, float]()
 
     def start_servers(self) -> None:
         """Returns once all of them answer. Raises CannotStart."""
@@ -67,10 +66,19 @@ class Tree:
 
     def _tend_servers(self) -> None:
         for server in self.servers:
-            if server.process and server.process.poll() is not None and time.monotonic() >= self._retry_at:
-                self.tell("esweb", f"{server.name} ended; it is started again ({server.log} has more)")
-                try:
-                    server.start()
-                except CannotStart as error:
-                    self.tell("esweb", f"{error} Trying again in {RETRY_SERVER_SECONDS:.0f} s.")
-                    self._retry_at = time.monotonic() + RETRY_SERVER_SECONDS
+            has_ended = server.process is not None and server.process.poll() is not None
+            if has_ended and time.monotonic() >= self._retry_at.get(server.name, 0.0):
+                self._start_again(server)
+
+    def _start_again(self, server: Server) -> None:
+        """Start a server that ended. While that does not help, as on a full disk, the pauses between the tries grow."""
+        self.tell("esweb", f"{server.name} ended; it is started again ({server.log} has more)")
+        try:
+            server.start()
+        except CannotStart as error:
+            pause = self._pauses.get(server.name, FIRST_WAIT_SECONDS)
+            self.tell("esweb", f"{error} Trying again in {pause:.0f} s.")
+            self._retry_at[server.name] = time.monotonic() + pause
+            self._pauses[server.name] = min(2 * pause, LONGEST_WAIT_SECONDS)
+        else:
+            self._pauses.pop(server.name, None)
