@@ -1,0 +1,115 @@
+"""All of a site on one disk, which fills while a run trains: once there is room, everything goes on by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+
+from esweb.embedded import database_url
+from tests.chaos.books import Books
+from tests.chaos.house import House
+from tests.chaos.recount import differences
+from tests.lived_in import lived_in
+from tests.small_disks import SmallDisk, needs_small_disk, small_disk
+from tests.waiting import PATIENCE_SECONDS, wait_until
+from workers.attempt import DISK_FULL, read_json
+from workers.records import records_path
+
+pytestmark = [pytest.mark.slow, needs_small_disk]
+CHECKPOINT_EVERY = 5
+CONFIG = {
+    "es": {"iterations": 100, "population": 6, "prompts": 4, "checkpoint_every": CHECKPOINT_EVERY},
+    "evaluation": {"every": 50, "prompts": 4, "samples": 1},
+}
+WRITE_AHEAD = "SELECT pg_logical_emit_message(false, 'filler', repeat('x', 4000000))"
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    """One `manage.py up`, not open yet."""
+    house = House(lived_in(tmp_path / "data"), {})
+    yield house
+    house.kill_everything()
+
+
+def test_a_site_and_its_run_go_on_once_their_disk_has_room(house: House) -> None:
+    with small_disk(house.data, 256) as disk:
+        house.open()
+        wait_until(lambda: is_well(house), "the site to be well", details=house.console.read_text)
+        with api(house) as site:
+            body = {"experiment_name": "Full", "name": "tight", "preset": "es-micro", "config": CONFIG, "seed": 1}
+            run = site.post("/runs", json=body).raise_for_status().json()["uid"]
+            directory = wait_until(lambda: next(house.data.glob("runs/*/*-a1"), None), "the attempt's directory")
+            wait_until(lambda: [*directory.glob("checkpoints/step-*")], "the first checkpoint")
+            fill_until_the_run_has_ended(disk, directory)
+            fill_until_postgres_cannot_start(disk, house)
+            disk.make_room()
+            wait_until(lambda: is_in(site, run, "failed"), "the run to fail", details=house.console.read_text)
+            site.post(f"/runs/{run}/resume").raise_for_status()
+            wait_until(lambda: is_in(site, run, "succeeded"), "the resumed run to succeed")
+        check_what_was_kept(house)
+        assert house.close() == 0
+        assert not house.living(), "something lives on after the end"
+
+
+def api(house: House) -> httpx.Client:
+    """Return a client that may launch runs."""
+    token = house.manage("createtoken", "admin", "--scope", "launch")
+    headers = {"Authorization": f"Bearer {token}"}
+    return httpx.Client(base_url=f"{house.address}/api/v1", headers=headers, timeout=PATIENCE_SECONDS)
+
+
+def is_well(house: House) -> bool:
+    try:
+        return httpx.get(f"{house.address}/healthz", timeout=PATIENCE_SECONDS).is_success
+    except httpx.TransportError:
+        return False
+
+
+def fill_until_the_run_has_ended(disk: SmallDisk, directory: Path) -> None:
+    """Fill the disk, again whenever something leaves it, until the agent has written down how its run ended."""
+
+    def ended() -> dict[str, Any] | None:
+        disk.fill()
+        return read_json(directory / "exit.json")
+
+    assert wait_until(ended, "exit.json on the full disk")["code"] == DISK_FULL
+
+
+def fill_until_postgres_cannot_start(disk: SmallDisk, house: House) -> None:
+    """Write until PostgreSQL has ended and cannot start for want of space."""
+
+    def cannot_start() -> bool:
+        disk.fill()
+        try:
+            with psycopg.connect(database_url(house.data), autocommit=True) as sql:
+                sql.execute(WRITE_AHEAD)
+        except psycopg.OperationalError:
+            pass
+        return "is full. Trying again in 2 s" in house.console.read_text()
+
+    wait_until(cannot_start, "PostgreSQL to be tried again and again", details=house.console.read_text)
+
+
+def is_in(site: httpx.Client, run: str, state: str) -> bool:
+    """Return whether the run is in that state; False while the site does not answer."""
+    answer = site.get(f"/runs/{run}")
+    return answer.is_success and answer.json()["state"] == state
+
+
+def check_what_was_kept(house: House) -> None:
+    """Check that every record is stored once, and that both attempts say how they came and went."""
+    with Books(house.data) as books:
+        wait_until(lambda: all(row["drained_at"] for row in books.attempts()), "all files to be read to their end")
+        first, second = books.attempts()
+        for row in (first, second):
+            path = records_path(house.data / "runs" / str(row["uid"]) / row["key"], 0)
+            assert differences(books.connection, row["id"], 0, path) == []
+        assert first["reason"].startswith("disk full: "), first["reason"]
+        assert second["resumed_step"] % CHECKPOINT_EVERY == 0, second["resumed_step"]
+        print(books.story())
