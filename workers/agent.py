@@ -3,8 +3,8 @@
 It claims the attempt (a second agent of the same epoch exits 64 and starts nothing; one that finds the disk full exits
 74), runs the program of DIR/spec.json, beats while that lives, stops it where a newer epoch has taken over (76), and
 writes down how it ended, into space that it took with the claim. SIGUSR1 ("make a checkpoint") and SIGTERM ("stop") are
-passed on; after SIGTERM the program has a grace, then its whole process group is killed. Where the
-kernel can, the program dies with its agent. The files are described in `workers/attempt.py`.
+passed on; after SIGTERM the program has a grace, then its whole process group is killed. Where the kernel can, the
+program dies with its agent. The files are described in `workers/attempt.py`.
 """
 
 from __future__ import annotations

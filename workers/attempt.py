@@ -127,11 +127,14 @@ def write_reserved(reserved: Path, path: Path, data: Any) -> None:
 def is_disk_full(error: BaseException | None) -> bool:
     """Return whether this error, or one that it came from, is a full disk or a quota that is used up.
 
-    Libraries that are not written in Python raise errors of their own, which only say so.
+    Libraries that are not written in Python raise errors of their own, which only say so. Errors of this package may
+    quote another machine, whose disk is not meant.
     """
     while error is not None:
-        number = error.errno if isinstance(error, OSError) else None
-        if number in FULL or any(words in str(error) for words in FULL_WORDS):
+        if isinstance(error, OSError) and error.errno in FULL:
+            return True
+        is_ours = type(error).__module__.startswith("workers.")
+        if not is_ours and any(words in str(error) for words in FULL_WORDS):
             return True
         error = error.__cause__ or error.__context__
     return False

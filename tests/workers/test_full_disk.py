@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,11 +14,12 @@ from tests.small_disks import SmallDisk, needs_small_disk, small_disk
 from tests.workers.attempts import agent, attempt, finish, read
 from tests.workers.trainings import lines, records, run_json, train_here, weights
 from workers import tasks
-from workers.attempt import DISK_FULL
+from workers.attempt import DISK_FULL, is_disk_full
 from workers.engines.context import write_checkpoint
 from workers.models.save import weights_sha256
 from workers.records import Alert, Metric, RecordWriter, Status, records_path
 from workers.records import read as read_records
+from workers.scorer.client import ScorerFailed
 from workers.tasks import Example, Score
 
 pytestmark = needs_small_disk
@@ -57,6 +59,28 @@ def test_a_record_is_written_whole_or_not_at_all(disk: SmallDisk) -> None:
     piece = read_records(records_path(disk.path, 0))
     assert [line.record for line in piece.lines] == [Alert("info", "there is room again")]
     assert not piece.broken
+
+
+def raised(error: BaseException, cause: BaseException | None = None) -> BaseException:
+    """Return the error as it is caught once it was raised from `cause`."""
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "is_full"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), True),
+        (OSError(errno.EDQUOT, "Disk quota exceeded"), True),
+        (RuntimeError("Error while serializing: I/O error: No space left on device (os error 28)"), True),
+        (raised(ValueError("not saved"), OSError(errno.ENOSPC, "No space left on device")), True),
+        (ScorerFailed("the scorer answers 500: No space left on device"), False),
+        (OSError(errno.EIO, "Input/output error"), False),
+    ],
+    ids=["space", "quota", "told by a library", "as a cause", "on another machine", "another error"],
+)
+def test_a_full_disk_is_known_by_its_errors(error: BaseException, is_full: bool) -> None:
+    assert is_disk_full(error) == is_full
 
 
 def test_an_agent_writes_down_how_its_program_ended_on_the_disk_that_it_filled(disk: SmallDisk) -> None:
