@@ -45,6 +45,7 @@ from workers.attempt import (
     reserve,
     sync_directory,
     write_json,
+    write_json_anyhow,
     write_reserved,
 )
 
@@ -193,10 +194,10 @@ class _Watch:
         self.beats += 1
         who = asdict(self.identity) if self.identity else {"pid": self.program.pid}
         try:
-            write_json(self.directory / "heartbeat.json", {"n": self.beats, "epoch": self.epoch, **who})
+            write_json_anyhow(self.directory / "heartbeat.json", {"n": self.beats, "epoch": self.epoch, **who})
             return lease(self.directory) <= self.epoch
         except OSError as error:
-            # A disk that is full or away for a while stops no training: the beat is missed and the next one tried.
+            # A disk that is away for a while stops no training: the beat is missed and the next one tried.
             _say(f"heartbeat {self.beats} was not written: {error}")
             return True
 

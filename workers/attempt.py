@@ -33,6 +33,8 @@ DUPLICATE, DISK_FULL, RESUMABLE, FENCED, ORPHANED, NOT_STARTED = 64, 74, 75, 76,
 """Exit codes: claimed by another agent; disk full; checkpointed, resume me; an older epoch; the agent is gone; no such
 program."""
 RESERVE_BYTES = 4096
+BLOCK_BYTES = 512
+"""In which `st_blocks` counts, on every disk."""
 FULL = (errno.ENOSPC, errno.EDQUOT)
 FULL_WORDS = tuple(os.strerror(number) for number in FULL)
 ALREADY_CLAIMED = "already claimed by process"
@@ -90,6 +92,16 @@ def write_json(path: Path, data: Any, *, sync: bool = False) -> None:
     write_whole(path, json.dumps(data), sync=sync)
 
 
+def write_json_anyhow(path: Path, data: Any, *, sync: bool = False) -> None:
+    """Replace a file whole, or overwrite it if the disk is full. Raise OSError."""
+    try:
+        write_json(path, data, sync=sync)
+    except OSError as error:
+        if not is_disk_full(error) or not path.exists():
+            raise
+        overwrite_json(path, data)
+
+
 def write_whole(path: Path, text: str, *, sync: bool = False, mode: int = READABLE) -> None:
     """Replace a file of any text: a reader sees the old file or the new one. Raise OSError."""
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
@@ -116,12 +128,27 @@ def reserve(path: Path) -> None:
 
 def write_reserved(reserved: Path, path: Path, data: Any) -> None:
     """Replace a file whole by the reserved one, whose bytes are overwritten in place. Raise OSError."""
-    with reserved.open("r+b") as file:
-        file.write(json.dumps(data).encode().ljust(RESERVE_BYTES))
-        file.flush()
-        os.fsync(file.fileno())
+    overwrite_json(reserved, data)
     reserved.replace(path)
     sync_directory(path.parent)
+
+
+def overwrite_json(path: Path, data: Any) -> None:
+    """Overwrite a file in the space that it has, for a disk that is full. Raise OSError if that is not enough.
+
+    The text is written at once and ends in blanks, so that a kill leaves the old one or the new one. A power cut may
+    leave neither.
+    """
+    text = json.dumps(data).encode()
+    handle = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        file = os.fstat(handle)
+        if len(text) > max(file.st_blocks * BLOCK_BYTES, file.st_size):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        os.pwrite(handle, text.ljust(file.st_size), 0)
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def is_disk_full(error: BaseException | None) -> bool:

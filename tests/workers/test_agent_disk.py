@@ -35,14 +35,14 @@ def test_exit_json_is_written_once_the_disk_is_back(tmp_path: Path, monkeypatch:
 
 
 def test_missed_beats_stop_no_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    writes = agent.write_json
+    writes = agent.write_json_anyhow
 
     def no_beats(path: Path, data: Any, *, sync: bool = False) -> None:
         if path.name == "heartbeat.json":
-            raise OSError(errno.ENOSPC, "No space left on device")
+            raise OSError(errno.EIO, "Input/output error")
         writes(path, data, sync=sync)
 
-    monkeypatch.setattr(agent, "write_json", no_beats)
+    monkeypatch.setattr(agent, "write_json_anyhow", no_beats)
     assert _watch(tmp_path, "import time; time.sleep(0.1)").run() == 0
     assert read(tmp_path / "exit.json")["code"] == 0
 

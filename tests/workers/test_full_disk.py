@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from tests.small_disks import SmallDisk, needs_small_disk, small_disk
-from tests.workers.attempts import agent, attempt, finish, read
+from tests.waiting import wait_until
+from tests.workers.attempts import RUNS_LONG, agent, attempt, finish, read
 from tests.workers.trainings import lines, records, run_json, train_here, weights
 from workers import tasks
 from workers.attempt import DISK_FULL, is_disk_full
@@ -88,6 +89,20 @@ def test_an_agent_writes_down_how_its_program_ended_on_the_disk_that_it_filled(d
     assert finish(agent(directory))[0] == 3
     assert disk.free_bytes() == 0
     assert read(directory / "exit.json")["code"] == 3
+
+
+def test_an_agent_beats_on_a_full_disk(disk: SmallDisk) -> None:
+    directory = attempt(disk.path / "a1", RUNS_LONG)
+    with agent(directory) as process:
+        try:
+            wait_until((directory / "heartbeat.json").exists, "the first beat")
+            disk.fill()
+            beats = read(directory / "heartbeat.json")["n"]
+            wait_until(lambda: read(directory / "heartbeat.json")["n"] > beats, "another beat")
+        finally:
+            process.terminate()
+            process.communicate()
+    assert read(directory / "exit.json")["stopped"]
 
 
 def test_an_agent_that_finds_the_disk_full_claims_nothing(disk: SmallDisk) -> None:

@@ -1,7 +1,7 @@
 """The local queue, in files: one ticket a job, under `open/` until it has ended and under `ended/` from then on.
 
-Whoever changes a ticket holds the lock. Every change is one rename, so a process killed anywhere leaves a queue that
-the next one reads as well as the last.
+Whoever changes a ticket holds the lock. Every change is one rename, or on a full disk one write in place, so a process
+killed anywhere leaves a queue that the next one reads as well as the last.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from workers.attempt import Process, read_json, write_json
+from workers.attempt import Process, is_disk_full, read_json, write_json, write_json_anyhow, write_reserved
 from workers.executors.states import State
 
 
@@ -74,14 +74,20 @@ class Tickets:
 
     def put(self, ticket: Ticket) -> Ticket:
         """Writes an open ticket. Call under the lock."""
-        write_json(self.open_jobs / f"{ticket.key}.json", asdict(ticket), sync=True)
+        write_json_anyhow(self.open_jobs / f"{ticket.key}.json", asdict(ticket), sync=True)
         return ticket
 
     def end(self, ticket: Ticket, state: State, native: str, reason: str = "") -> None:
         """Files a ticket as ended. Call under the lock."""
         ended = replace(ticket, state=state.value, native=native, reason=reason)
-        write_json(self.ended_jobs / f"{ticket.key}.json", asdict(ended), sync=True)
-        (self.open_jobs / f"{ticket.key}.json").unlink(missing_ok=True)
+        still_open, filed = (folder / f"{ticket.key}.json" for folder in (self.open_jobs, self.ended_jobs))
+        try:
+            write_json(filed, asdict(ended), sync=True)
+        except OSError as error:
+            if not is_disk_full(error):
+                raise
+            write_reserved(still_open, filed, asdict(ended))
+        still_open.unlink(missing_ok=True)
 
     def _was_being_filed(self, ticket: Ticket) -> bool:
         """True where a process died between the two steps of `end`; the second is then made up for."""

@@ -1,4 +1,4 @@
-"""The disk of the jobs fills while one waits in line: it goes on waiting, and starts when there is room."""
+"""The disk of the jobs fills: who waits in line goes on waiting, and how a job ended is known all the same."""
 
 from __future__ import annotations
 
@@ -12,6 +12,14 @@ from workers.executors.base import Spec
 from workers.executors.local import Local
 from workers.executors.states import State
 
+FILLS_THE_DISK = """
+with open('ballast', 'ab', buffering=0) as ballast:
+    try:
+        while ballast.write(bytes(2**20)):
+            pass
+    except OSError:
+        raise SystemExit(3)
+"""
 UNTIL_TOLD = "import pathlib, time\nwhile not pathlib.Path('go').exists(): time.sleep(0.01)"
 
 
@@ -39,3 +47,20 @@ def test_a_job_whose_disk_is_full_waits_for_room_however_often_it_is_tried(
         assert (second.directory / "ran").exists()
         ended = machine.poll(["first", "second"])
         assert [seen and seen.state for seen in ended.values()] == [State.SUCCEEDED, State.SUCCEEDED]
+
+
+@needs_small_disk
+def test_a_job_that_filled_the_disk_of_the_queue_too_is_seen_to_have_failed(
+    tmp_path: Path, machine: Local, job: Callable[..., Spec]
+) -> None:
+    with small_disk(tmp_path, 1) as disk:
+        machine.submit(job("greedy", FILLS_THE_DISK))
+        seen = wait_until(
+            lambda: (seen := machine.poll(["greedy"])["greedy"]) and seen.state.is_final and seen,
+            "the job to be seen to have ended",
+        )
+        assert (seen.state, seen.native) == (State.FAILED, "exit 3")
+        assert disk.free_bytes() == 0
+        assert not [*(tmp_path / "queue" / "open").iterdir()]
+        assert machine.poll(["greedy"])["greedy"] == seen
+        disk.make_room()
