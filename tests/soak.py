@@ -38,7 +38,14 @@ class Part:
 
 
 PARTS = (
-    Part("chaos", "Every process of esweb is killed in turn, and the clock is set.", ("tests/chaos",)),
+    Part(
+        "chaos", "Everything is killed and frozen in turn, disks are full, and the clock is set.",
+        ("tests/chaos/test_whatever_fails_nothing_is_lost_or_doubled.py",),
+    ),
+    Part(
+        "postgres", "PostgreSQL is killed again and again.",
+        ("tests/chaos/test_postgres_is_killed_and_no_record_is_lost.py",),
+    ),
     Part(
         "slurm", "Controller, nodes, agents, programs and the worker are killed.",
         ("tests/clusters/test_slurm_whatever_is_killed.py",),

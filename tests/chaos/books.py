@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,6 @@ import psycopg
 from psycopg.rows import dict_row
 
 from esweb.embedded import database_url
-from runs import series
-from runs.series.chunks import TIMES, Column, unpack_chunk
 
 Row = dict[str, Any]
 RESTARTS_SOON = {"restart": 1.0, "restart_longest": 4.0}
@@ -45,27 +42,6 @@ class Books:
         rows = self._rows('SELECT epoch, "offset", next_seq FROM runs_recordfile WHERE attempt_id = %s', attempt)
         return {row["epoch"]: (row["offset"], row["next_seq"]) for row in rows}
 
-    def points(self, attempt: int, epoch: int) -> Counter[tuple[int, str, float, str]]:
-        """(step, key, time, value), as often as it is kept. Values as text: NaN does not equal itself."""
-        # In one question: what is loose now may be in a chunk a moment later.
-        rows = self._rows(
-            "SELECT NULL AS key, keys, data FROM runs_batch WHERE attempt_id = %s AND epoch = %s"
-            " UNION ALL SELECT key, NULL, data FROM runs_chunk WHERE attempt_id = %s AND epoch = %s",
-            *(attempt, epoch) * 2,
-        )
-        loose = [series.unpack(row["keys"], row["data"]) for row in rows if row["key"] is None]
-        chunks = [(row["key"], unpack_chunk(row["data"])) for row in rows if row["key"] is not None]
-        return Counter([*(point for block in loose for point in _points(block)), *_compacted(chunks)])
-
-    def kept(self, table: str, columns: str, attempt: int, epoch: int) -> list[tuple[Any, ...]]:
-        """Those columns of all rows of one epoch, in order of seq."""
-        rows = self._rows(
-            f"SELECT {columns} FROM {table} WHERE attempt_id = %s AND epoch = %s ORDER BY seq",  # noqa: S608  (our own words)
-            attempt,
-            epoch,
-        )
-        return [tuple(row.values()) for row in rows]
-
     def story(self) -> str:
         """In a line, how much there was to lose."""
         ends = Counter(row["state"] for row in self.attempts())
@@ -87,19 +63,3 @@ class Books:
 
     def _rows(self, query: str, *parameters: int) -> list[Row]:
         return self.connection.execute(query, parameters).fetchall()
-
-
-def _points(block: series.Block) -> Iterator[tuple[int, str, float, str]]:
-    for key in block.keys:
-        for row, value in zip(*block.column(key), strict=True):
-            yield int(block.steps[row]), key, float(block.t[row]), repr(float(value))
-
-
-def _compacted(chunks: Sequence[tuple[str, Column]]) -> Iterator[tuple[int, str, float, str]]:
-    """The points of all chunks of an epoch. The times of its records are a key of their own."""
-    of_times = [zip(points.records, points.values, strict=True) for key, points in chunks if key == TIMES]
-    times = {int(record): float(t) for column in of_times for record, t in column}
-    for key, points in chunks:
-        if key != TIMES:
-            for record, step, value in zip(points.records, points.steps, points.values, strict=True):
-                yield int(step), key, times[int(record)], repr(float(value))

@@ -1,11 +1,14 @@
-"""The whole of it: a house with four runs going, blow after blow, then rest."""
+"""The whole of it: a house in which runs train, fault after fault, then rest."""
 
 from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from itertools import cycle
 from pathlib import Path
 
 import psycopg
@@ -14,30 +17,37 @@ from tests import soaking
 from tests.chaos.books import Books
 from tests.chaos.clock import Clock
 from tests.chaos.house import House
+from tests.chaos.injection import frozen, full
 from tests.chaos.launching import Launcher
-from tests.chaos.moments import Moments
-from tests.chaos.plan import CLOCK, Blow
+from tests.chaos.plan import ALL_OF_IT, CLOCK, FREEZE, KILL, RUNS_DISK, Fault
 from tests.chaos.residents import Resident
+from tests.chaos.victims import JOBS, Victims, described
+from tests.chaos.visitor import HEALTH, Visitor, Visits
 from tests.chaos.watch import Watch
+from tests.small_disks import SmallDisk
 from tests.waiting import wait_until
 from workers.executors.states import State
 
 GOING = 4 if soaking.SECONDS else 2
 """How many runs are open at any time: of each method one, or two."""
-JOBS = frozenset({"agent", "training"})
-PARENTS = 0.5
-MOMENT_SECONDS = 5.0
+WEB = frozenset({"web", "up", ALL_OF_IT})
+PAGES = ("/", "/experiments/", "/queue/", "/services/")
+CALLS = ("/api/v1/runs?limit=20", "/api/v1/experiments", HEALTH)
+READY = "ready at"
 LOOK_SECONDS = 0.01
 
 
 class Chaos:
-    """Strikes one house. `hit`: the attempts whose agent or program was killed."""
+    """Makes one house fail. `hit`: attempts whose agent or program was killed; `starved`: those without disk space."""
 
-    def __init__(self, house: House, clock: Clock | None, tell: Callable[[str], None]) -> None:
-        self.house, self.clock, self.tell = house, clock, tell
-        self.hit: set[Path] = set()
-        self.kills = 0
-        self.moments = Moments(house.data / "runs")
+    def __init__(
+        self, house: House, clock: Clock | None, tell: Callable[[str], None], disks: Mapping[str, SmallDisk]
+    ) -> None:
+        self.house, self.clock, self.tell, self.disks = house, clock, tell, disks
+        self.hit, self.starved = set[Path](), set[Path]()
+        self.counts = Counter[str]()
+        self.visits, self.visitors = Visits(), list[Visitor]()
+        self.victims = Victims(house, self._tend)
         self.watch = Watch(house)
         self.launcher: Launcher | None = None
         self._began = time.monotonic()
@@ -48,41 +58,51 @@ class Chaos:
         assert self.launcher is not None
         return self.launcher.launched
 
+    @property
+    def table(self) -> str:
+        """How often each fault was injected, a line each, and how visitors were answered."""
+        width = max(map(len, self.counts), default=0)
+        lines = [f"{name:<{width}}  {count:>4}" for name, count in sorted(self.counts.items())]
+        return "\n".join([*lines, f"{'all of them':<{width}}  {self.counts.total():>4}", self.visits.summary()])
+
     def begin(self) -> None:
-        """Opens the house and launches the first runs."""
+        """Open the house, launch the first runs and let the visitors in."""
         self.house.open()
-        wait_until(
-            lambda: "ready at" in self.house.console.read_text(),
-            "esweb to be ready",
-            details=self.house.console.read_text,
-        )
+        wait_until(lambda: READY in self.house.said, "esweb to be ready", details=lambda: self.house.said)
         with Books(self.house.data) as books:
             books.hasten_restarts()
         self.launcher = Launcher(self.house, GOING)
-        self.launcher.start()
-        self.watch.start()
+        pages, calls = cycle(PAGES), cycle(CALLS)
+        reader = Visitor(self.house, self.visits, lambda: next(pages))
+        reader.sign_in(self.house.said)
+        token = self.house.manage("createtoken", "admin", "--scope", "read")
+        self.visitors = [reader, Visitor(self.house, self.visits, lambda: next(calls), token)]
+        for helper in (self.launcher, self.watch, *self.visitors):
+            helper.start()
 
-    def strike(self, blow: Blow) -> None:
-        """Waits for its moment, then lets it fall; what must be opened again is."""
-        self._let_time_pass(blow.wait)
-        if blow.victim == CLOCK:
-            assert self.clock is not None
-            self.clock.move(blow.shift)
-            self._say(f"{blow}; it is {self.clock.moved:+d} s off now")
-            return
-        chosen = self._await(blow)
-        if chosen is None:
-            hit = self.house.kill_everything()
-        else:
-            chosen.process.send(signal.SIGKILL)
-            hit = [chosen]
-        self.hit |= {resident.folder for resident in hit if resident.role in JOBS}
-        self.kills += 1
-        self._say(f"{blow}: {_who(chosen)}")
-        self._open_again(blow)
+    def inject(self, fault: Fault, await_moment: Callable[[], object] = lambda: None) -> None:
+        """Wait for its moment, then let it happen and end; what must be opened again is.
+
+        `await_moment` is called when the victim is known, and returns when the fault is to happen.
+        """
+        self._let_time_pass(fault.wait)
+        chosen = self._victims(fault, await_moment) if fault.kind in (KILL, FREEZE) else []
+        about = described(chosen) if chosen else ""
+        with self.visits.web_is_down() if fault.victim in WEB else nullcontext():
+            if fault.kind == KILL:
+                self._kill(fault, chosen)
+            elif fault.kind == CLOCK:
+                assert self.clock is not None
+                self.clock.move(fault.shift)
+                about = f"it is {self.clock.moved:+d} s off now"
+            else:
+                cause = frozen(chosen) if fault.kind == FREEZE else full(self.house, fault.victim, self.disks)
+                self._endure(fault, cause)
+        self.counts[fault.name] += 1
+        self._say(f"{fault} {about}".rstrip())
 
     def rest(self) -> None:
-        """Returns once every run has ended and is read to its end. Nothing is launched any more, but for the last."""
+        """Return once every run has ended and is read to its end. Nothing is launched any more, but for the last."""
         assert self.launcher is not None
         self.launcher.one_more()
         self._say("resting")
@@ -90,8 +110,8 @@ class Chaos:
 
         def has_changed(before: Sequence[str]) -> bool:
             nonlocal may_end
-            # Once: the last blow too may have cut a start short.
-            assert self.house.is_open or may_end, self.house.console.read_text()
+            # Once: the last fault too may have cut a start short.
+            assert self.house.is_open or may_end, self.house.said
             may_end &= self.house.is_open
             self._tend()
             return self._unsettled() != before
@@ -101,63 +121,55 @@ class Chaos:
         self.end()
 
     def end(self) -> None:
-        """Stops what this started, whatever happened."""
-        for helper in (self.launcher, self.watch):
+        """Stop what this started, whatever happened."""
+        for helper in (self.launcher, self.watch, *self.visitors):
             if helper is not None and helper.is_alive():
                 helper.stop()
+
+    def _victims(self, fault: Fault, await_moment: Callable[[], object]) -> Sequence[Resident]:
+        """Return those of which one at least still lives after that moment has come."""
+        while True:
+            chosen = self.victims.of(fault, self._let_time_pass)
+            await_moment()
+            if any(resident.process.is_alive() for resident in chosen):
+                return chosen
+
+    def _kill(self, fault: Fault, chosen: Sequence[Resident]) -> None:
+        if fault.victim == ALL_OF_IT:
+            chosen = self.house.kill_everything()
+        for resident in chosen:
+            resident.process.send(signal.SIGKILL)
+        self.hit |= {resident.folder for resident in chosen if resident.role in JOBS}
+        if fault.victim in ("up", ALL_OF_IT):
+            self.house.await_ruin()
+            self.house.open()
+
+    def _endure(self, fault: Fault, cause: AbstractContextManager[None]) -> None:
+        ended = {path.parent for path in self._attempts("exit.json")}
+        with cause:
+            self._let_time_pass(fault.seconds)
+        if fault.victim == RUNS_DISK:
+            self.starved |= {path for path in self._attempts("") if path not in ended}
+
+    def _attempts(self, file: str) -> list[Path]:
+        return list(self.house.data.glob(f"runs/*/esweb-*/{file}"))
 
     def _let_time_pass(self, seconds: float, has_come: Callable[[], object] = lambda: False) -> None:
         """Tend the house for so long, or until that moment has come."""
         end = time.monotonic() + seconds
         while time.monotonic() < end and not has_come():
             self._tend()
-            time.sleep(LOOK_SECONDS)  # noqa: TID251  (lets time pass between two blows, and awaits nothing)
+            time.sleep(LOOK_SECONDS)  # noqa: TID251  (lets time pass between two faults, and awaits nothing)
 
     def _tend(self) -> None:
-        """A start that a blow cut short is made again, as a person would."""
+        """Make a start that a fault cut short again, as a person would. Once it was ready, `up` ends by no fault."""
         assert self.launcher is not None and not self.launcher.refused, self.launcher and self.launcher.refused
         if not self.house.is_open:
-            self._say("up has ended by itself, and is started again")
-            self.house.await_ruin()
-            self.house.open()
-
-    def _await(self, blow: Blow) -> Resident | None:
-        """The victim, once it lives and some attempt is at that moment; where none comes to it, any moment will do."""
-        chosen: list[Resident | None] = []
-
-        def choose_at_its_moment() -> bool:
-            at_it = {path for path, moment in self.moments.now().items() if moment == blow.moment}
-            chosen[:] = self._choose(blow, at_it) if at_it else []
-            return bool(chosen)
-
-        if blow.moment:
-            self._let_time_pass(MOMENT_SECONDS, choose_at_its_moment)
-        if not chosen:
-            chosen = wait_until(partial(self._choose_any, blow), f"a process to kill: {blow.victim}")
-        return chosen[0]
-
-    def _choose_any(self, blow: Blow) -> list[Resident | None]:
-        self._tend()
-        return self._choose(blow, set())
-
-    def _choose(self, blow: Blow, at_it: set[Path]) -> list[Resident | None]:
-        """Return one of its processes, None for all of them, or nothing where none lives.
-
-        Of a server it is every second time the process that all others come from.
-        """
-        if blow.victim == "everything":
-            return [None]
-        living = self.house.living(blow.victim)
-        if blow.victim in JOBS:
-            living = [resident for resident in living if resident.folder in at_it] or living
-        elif blow.which < PARENTS:
-            living = living[:1]
-        return [living[int(blow.which * len(living))]] if living else []
-
-    def _open_again(self, blow: Blow) -> None:
-        if blow.victim in ("up", "everything"):
-            self.house.await_ruin()
-            self.house.open()
+            assert READY not in self.house.said, f"up has ended by itself:\n{self.house.said}"
+            self._say("a start was cut short, and is made again")
+            with self.visits.web_is_down():
+                self.house.await_ruin()
+                self.house.open()
 
     def _unsettled(self) -> Sequence[str]:
         try:
@@ -171,9 +183,3 @@ class Chaos:
 
     def _say(self, what: str) -> None:
         self.tell(f"{time.monotonic() - self._began:7.1f} s | {what}")
-
-
-def _who(chosen: Resident | None) -> str:
-    if chosen is None:
-        return "all of it"
-    return f"process {chosen.process.pid}" + (f" of {chosen.folder.name}" if chosen.role in JOBS else "")

@@ -29,6 +29,7 @@ class House:
         self.env = {k: v for k, v in os.environ.items() if k not in OTHERS}
         self.env |= {"ESWEB_LOCAL_SLOTS": str(SLOTS), **env}
         self.up: subprocess.Popen[bytes] | None = None
+        self._opened_at = 0
 
     @property
     def address(self) -> str:
@@ -39,8 +40,14 @@ class House:
         """True while `up` itself lives."""
         return self.up is not None and self.up.poll() is None
 
+    @property
+    def said(self) -> str:
+        """What `up` has printed since it was started last."""
+        return self.console.read_bytes()[self._opened_at :].decode(errors="replace")
+
     def open(self) -> None:
         """Starts it, and does not wait for it."""
+        self._opened_at = self.console.stat().st_size if self.console.exists() else 0
         argv = [sys.executable, str(ROOT / "manage.py"), "up", "--data", str(self.data), "--port", str(self.port)]
         with self.console.open("ab") as console:
             self.up = subprocess.Popen(argv, stdout=console, stderr=console, env=self.env, start_new_session=True)
@@ -61,6 +68,8 @@ class House:
         """SIGKILL to all that lives there, the supervisor first, and to what was being born meanwhile; who was hit."""
         hit: list[Resident] = []
         wait_until(lambda: not self._hit_all(hit), "every process of esweb to end")
+        if self.up is not None:
+            self.up.wait(PATIENCE_SECONDS)
         return hit
 
     def await_ruin(self) -> None:
@@ -84,7 +93,5 @@ class House:
         found = sorted(self.living(), key=lambda resident: resident.role != "up")
         for resident in found:
             resident.process.send(signal.SIGKILL)
-        if self.up is not None:
-            self.up.poll()
         hit += found
         return bool(found)

@@ -56,9 +56,14 @@ def differences(
     ]
 
 
+def whole_lines(path: Path, end: int | None = None) -> list[dict[str, Any]]:
+    """Return the records of a file up to byte `end`, without a line that was cut off."""
+    return [json.loads(line) for line in path.read_bytes()[:end].split(b"\n")[:-1]]
+
+
 def of_file(path: Path, end: int | None = None) -> Counter[Row]:
     """Return the records of the whole lines of a file up to byte `end`, as often as they stand there."""
-    records = [json.loads(line) for line in path.read_bytes()[:end].split(b"\n")[:-1]]
+    records = whole_lines(path, end)
     rows = [_metric(r["t"], r["step"], _values(r)) for r in records if r["kind"] == "metric"]
     rows += [
         (r["kind"], r["seq"], r["step"], *(_plain(r.get(field)) for field in FIELDS[r["kind"]]))

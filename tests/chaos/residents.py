@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +28,7 @@ class Resident:
     process: Process
     role: str
     folder: Path
+    parent: int
     leads: bool
 
 
@@ -36,13 +37,22 @@ def residents(data: Path) -> list[Resident]:
     return sorted(_found(data), key=lambda resident: resident.process.pid)
 
 
+def named(name: str, living: Sequence[Resident]) -> list[Resident]:
+    """Return the processes of a role that the role itself did not start; of "worker child" those that it did."""
+    role, _, child = name.partition(" ")
+    of_role = [resident for resident in living if resident.role == role]
+    pids = {resident.process.pid for resident in of_role}
+    return [resident for resident in of_role if (resident.parent in pids) == bool(child)]
+
+
 def _found(data: Path) -> Iterator[Resident]:
     for proc in Path("/proc").glob("[0-9]*"):
         try:
             command = (proc / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
             folder = (proc / "cwd").readlink()
             if _lives_in(proc, command, folder, data) and (process := Process.at(int(proc.name))):
-                yield Resident(process, _role(command), folder, _session(proc) == process.pid)
+                parent, session = _parent_and_session(proc)
+                yield Resident(process, _role(command), folder, parent, session == process.pid)
         except OSError:
             continue  # it has ended while it was looked at
 
@@ -58,5 +68,6 @@ def _role(command: str) -> str:
     return next((role for role, words in ROLES.items() if words in command), "other")
 
 
-def _session(proc: Path) -> int:
-    return int((proc / "stat").read_text(errors="replace").rpartition(")")[2].split()[3])
+def _parent_and_session(proc: Path) -> tuple[int, int]:
+    fields = (proc / "stat").read_text(errors="replace").rpartition(")")[2].split()
+    return int(fields[1]), int(fields[3])
