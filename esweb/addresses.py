@@ -15,7 +15,7 @@ def database(url: str) -> dict[str, Any]:
         raise ImproperlyConfigured("DATABASE_URL must look like postgresql://user:password@host:5432/name.")
     options: dict[str, Any] = dict(parse_qsl(parts.query))
     return {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "esweb.database",
         "NAME": unquote(parts.path[1:]),
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),

@@ -5,13 +5,17 @@ Django's ASGI handler renders them in a thread that is no request's, so the end 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
 from django.db import connections
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.views import defaults
+
+from esweb.outage_errors import server_of
+from esweb.outages import unavailable
 
 View = Callable[..., HttpResponse]
 
@@ -32,4 +36,11 @@ def _gives_back(view: View) -> View:
 bad_request = _gives_back(defaults.bad_request)
 permission_denied = _gives_back(defaults.permission_denied)
 page_not_found = _gives_back(defaults.page_not_found)
-server_error = _gives_back(defaults.server_error)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Answer 503 if PostgreSQL or Valkey is what failed, else 500. Django calls this while it handles the exception."""
+    error = sys.exception()
+    if server := server_of(error):
+        return unavailable(request, server, error=error, began=True)
+    return _gives_back(defaults.server_error)(request)

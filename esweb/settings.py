@@ -28,9 +28,8 @@ LOCAL_SLOTS = env.number("ESWEB_LOCAL_SLOTS", CORES, at_least=1)
 
 DATABASES: dict[str, Any] = {"default": addresses.database(DATABASE_URL)}
 # A pool, because an ASGI server runs each request on whichever thread is free: connections that last would pile up.
-DATABASES["default"]["OPTIONS"]["pool"] = {"min_size": 0, "max_size": 8, "timeout": 30}
-# Looked at before it is given out: after a restart of PostgreSQL the pool is full of dead connections.
-DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+POOL = {"max_size": 8, "timeout": 3.0}
+DATABASES["default"]["OPTIONS"] = {"connect_timeout": 3, **DATABASES["default"]["OPTIONS"], "pool": POOL}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}}
 
@@ -227,8 +226,10 @@ CELERY_BEAT_SCHEDULE = {
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
+    "filters": {"one-line": {"()": "esweb.outage_errors.OneLine"}},
     "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": "WARNING"},
-    "loggers": {name: {"level": env.text("ESWEB_LOG_LEVEL", "INFO")} for name in ("esweb", "runs", "judging")},
+    "loggers": {name: {"level": env.text("ESWEB_LOG_LEVEL", "INFO")} for name in ("esweb", "runs", "judging")}
+    | {"django.request": {"filters": ["one-line"]}},
 }

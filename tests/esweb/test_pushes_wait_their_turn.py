@@ -95,15 +95,15 @@ def test_while_others_wait_for_a_connection_no_push_joins_them(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_who_waits_while_the_pool_still_grows_sends_nobody_away(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connection_that_is_being_opened_sends_nobody_away(monkeypatch: pytest.MonkeyPatch) -> None:
     connection.close()
     connections["default"].close_pool()
     pool, opened = connections["default"].pool, threading.Event()
-    monkeypatch.setattr(pool, "_configure", lambda _: opened.wait(PATIENCE_SECONDS))
-    pool.open()
+    connect = pool._connect
+    monkeypatch.setattr(pool, "_connect", lambda: opened.wait(PATIENCE_SECONDS) and connect())
     waits = threading.Thread(target=lambda: pool.putconn(pool.getconn(PATIENCE_SECONDS)))
     waits.start()
-    wait_until(lambda: pool.get_stats()["requests_waiting"], "a request to wait for a connection")
+    wait_until(lambda: pool.get_stats()["pool_size"], "a connection to be opened")
     check_connections()
     opened.set()
     waits.join()

@@ -1,0 +1,65 @@
+"""Which errors say that PostgreSQL or Valkey is away, full or frozen, and how the log tells of them.
+
+Read by the settings of logging, before there are models.
+"""
+
+from __future__ import annotations
+
+import logging
+
+import kombu.exceptions
+import psycopg
+import redis
+from django import db
+from django.http import HttpRequest
+
+DATABASE, REDIS = "database", "redis"
+AWAY = (db.OperationalError, db.InterfaceError, psycopg.OperationalError, psycopg.InterfaceError)
+TOO_COMPLEX = "54"
+"""The class of errors of statements that PostgreSQL will never be able to run."""
+CANNOT_WRITE = (
+    kombu.exceptions.OperationalError,
+    redis.ConnectionError,
+    redis.TimeoutError,
+    redis.OutOfMemoryError,
+    redis.ReadOnlyError,
+)
+
+
+def server_of(error: BaseException | None) -> str:
+    """Return which server an error says to be away or full: "database" or "redis"; empty if it is another's error."""
+    if isinstance(error, AWAY):
+        return "" if sqlstate_of(error).startswith(TOO_COMPLEX) else DATABASE
+    if isinstance(error, CANNOT_WRITE):
+        return REDIS
+    if isinstance(error, redis.ResponseError) and str(error).startswith(("MISCONF", "NOREPLICAS")):
+        return REDIS
+    return ""
+
+
+def sqlstate_of(error: BaseException | None) -> str:
+    """Return PostgreSQL's code of the error, which Django's own hold as their cause."""
+    while error is not None:
+        if isinstance(error, psycopg.Error):
+            return error.sqlstate or ""
+        error = error.__cause__
+    return ""
+
+
+class OneLine(logging.Filter):
+    """Makes one line of what Django logs about a request that an outage ended, instead of an error with a traceback."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return True: no record is dropped."""
+        error = record.exc_info[1] if record.exc_info else None
+        if server := server_of(error):
+            request = getattr(record, "request", None)
+            asked = f"{request.method} {request.path[:200]}" if isinstance(request, HttpRequest) else "A request"
+            record.msg, record.args = "%s is answered 503, because of the %s: %s", (asked, server, _line(error))
+            record.levelno, record.levelname = logging.WARNING, "WARNING"
+            record.exc_info = record.exc_text = None
+        return True
+
+
+def _line(error: BaseException | None) -> str:
+    return " ".join(str(error).split())[:300]

@@ -1,0 +1,75 @@
+"""What is answered while PostgreSQL or Valkey is away, full or frozen: 503, Retry-After and one sentence.
+
+Nothing here asks either of them.
+"""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import Any
+
+import psycopg
+from csp.middleware import CSPMiddleware
+from django.core.handlers.asgi import ASGIRequest
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.middleware.clickjacking import XFrameOptionsMiddleware
+from django.middleware.security import SecurityMiddleware
+from django.template.loader import render_to_string
+from django.utils import translation
+from django.utils.cache import add_never_cache_headers
+from django.utils.translation import gettext
+
+from esweb.outage_errors import REDIS, sqlstate_of
+from runs.api.problems import problem
+
+API, PUSHES = "/api/", "/records"
+RETRY_SECONDS = 5
+SAFE = {"GET", "HEAD", "OPTIONS", "TRACE"}
+
+
+def unavailable(request: HttpRequest, server: str, *, error: BaseException | None = None, began: bool) -> HttpResponse:
+    """Return the 503. `began` says whether the request may have changed something already."""
+    words = [_what_is_wrong(server, error), gettext("Try again in a few seconds.")]
+    if began and request.method not in SAFE:
+        words[1:] = [_what_is_unknown(request)]
+    detail = " ".join(words)
+    answer: HttpResponse
+    if request.path.startswith(API):
+        answer = problem(503, detail)
+    elif request.headers.get("HX-Request") == "true":
+        answer = HttpResponse(detail, status=503, content_type="text/plain; charset=utf-8")
+    else:
+        answer = HttpResponse(render_to_string("503.html", {"detail": detail}), status=503)
+    answer["Retry-After"] = str(RETRY_SECONDS)
+    add_never_cache_headers(answer)
+    return answer
+
+
+def answer_in_front(scope: dict[str, Any], server: str, *, began: bool) -> HttpResponseBase:
+    """Return the 503 for a request that Django does not answer, with the headers that protect."""
+
+    def view(request: HttpRequest) -> HttpResponse:
+        language = "en" if request.path.startswith(API) else translation.get_language_from_request(request)
+        with translation.override(language):
+            return unavailable(request, server, began=began)
+
+    chain = SecurityMiddleware(XFrameOptionsMiddleware(CSPMiddleware(view)))
+    answer: HttpResponseBase = chain(ASGIRequest(scope, BytesIO()))  # type: ignore[assignment]
+    return answer
+
+
+def _what_is_wrong(server: str, error: BaseException | None) -> str:
+    if server == REDIS:
+        return gettext("Valkey, which counts and queues, does not answer or cannot store anything.")
+    if sqlstate_of(error) == psycopg.errors.DiskFull.sqlstate:
+        return gettext("The disk of the database is full: an admin has to make room.")
+    return gettext("The database does not answer.")
+
+
+def _what_is_unknown(request: HttpRequest) -> str:
+    if request.path.startswith(API) and request.path.endswith(PUSHES):
+        return "Send the same records again: what was stored already is not stored twice."
+    if request.path.startswith(API) and "Idempotency-Key" in request.headers:
+        return "It is unknown whether the change was stored: send it again with the same Idempotency-Key."
+    return gettext("It is unknown whether your change was stored: look before you send it again.")

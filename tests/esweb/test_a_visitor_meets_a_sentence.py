@@ -1,0 +1,201 @@
+"""While a server is killed or full, whoever asks is answered soon, and as ever once that is over."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+import httpx
+import psycopg
+import pytest
+import redis
+
+from esweb.embedded import database_url, redis_url
+from tests import migrated
+from tests.esweb.web_process import ROOT, WebProcess, children
+from tests.waiting import PATIENCE_SECONDS, wait_until
+from workers.config.cache import cache_folder
+
+PROMISED_SECONDS = 5.0
+LATE_SECONDS = 2 * PROMISED_SECONDS
+"""A busy machine is forgiven as much again."""
+SEED = """
+import django; django.setup()
+from django.contrib.auth.models import User
+from django.test import Client
+from runs import access
+ada = User.objects.create_superuser("ada", password="x")
+browser = Client(); browser.force_login(ada)
+print(*(access.issue(ada, scope)[1] for scope in ("read", "launch")), browser.cookies["sessionid"].value)
+"""
+
+
+@dataclass(frozen=True)
+class Site:
+    """A web process, the text of a token of each scope, and a browser's session."""
+
+    process: WebProcess
+    read: str
+    launch: str
+    session: str
+
+    def ask(self, method: str, path: str, **more: object) -> httpx.Response:
+        """Return the answer. Raise httpx.TransportError if none comes."""
+        address = f"http://127.0.0.1:{self.process.port}{path}"
+        return httpx.request(method, address, timeout=PATIENCE_SECONDS, **more)  # type: ignore[arg-type]
+
+    def page(self) -> httpx.Response:
+        return self.ask("GET", "/", headers={"Cookie": f"sessionid={self.session}"})
+
+    def fragment(self) -> httpx.Response:
+        return self.ask("GET", "/", headers={"Cookie": f"sessionid={self.session}", "HX-Request": "true"})
+
+    def api_read(self) -> httpx.Response:
+        return self.ask("GET", "/api/v1/runs", headers={"Authorization": f"Bearer {self.read}"})
+
+    def api_write(self) -> httpx.Response:
+        new = {"name": uuid4().hex, "question": "Does it last?"}
+        return self.ask("POST", "/api/v1/experiments", json=new, headers={"Authorization": f"Bearer {self.launch}"})
+
+    def static(self) -> httpx.Response:
+        return self.ask("GET", "/static/css/app.css")
+
+
+ASKED: dict[str, Callable[[Site], httpx.Response]] = {
+    "page": Site.page,
+    "fragment": Site.fragment,
+    "API read": Site.api_read,
+    "API write": Site.api_write,
+    "static file": Site.static,
+}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A site that is well, with one person."""
+    data = tmp_path_factory.mktemp("site")
+    migrated.put_into(data, cache_folder())
+    process = WebProcess(data, "127.0.0.1")
+    try:
+        argv = [sys.executable, "-c", SEED]
+        done = subprocess.run(argv, cwd=ROOT, env=process.env, stdout=subprocess.PIPE, text=True, check=True)
+        running = Site(process, *done.stdout.split())
+        wait_until(lambda: process.health()[0] == 200, "the site to be well", details=process.health)
+        yield running
+    finally:
+        process.stop()
+
+
+@contextmanager
+def postgres_killed(process: WebProcess) -> Iterator[None]:
+    """The server is gone within the block, and started again at its end."""
+    assert process.postgres.process is not None
+    process.postgres.process.send_signal(signal.SIGKILL)
+    process.postgres.process.wait(PATIENCE_SECONDS)
+    yield
+    process.postgres.start(PATIENCE_SECONDS)
+
+
+@contextmanager
+def backends_ended(process: WebProcess) -> Iterator[None]:
+    """Every connection is cut once, as a restart of PostgreSQL does between two requests."""
+    with psycopg.connect(database_url(process.postgres.data), autocommit=True) as own:
+        own.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+    yield
+
+
+@contextmanager
+def backend_killed(process: WebProcess) -> Iterator[None]:
+    """A process of PostgreSQL is killed, upon which it ends all others and recovers by itself."""
+    assert process.postgres.process is not None
+    for pid in children(process.postgres.process.pid):
+        if b"checkpointer" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            subprocess.run(["kill", "-9", str(pid)], check=True)
+    yield
+    wait_until(lambda: process.health()[1]["database"] == "ok", "PostgreSQL to recover")
+
+
+@contextmanager
+def valkey_killed(process: WebProcess) -> Iterator[None]:
+    """The server is gone within the block, and started again at its end."""
+    assert process.valkey.process is not None
+    process.valkey.process.send_signal(signal.SIGKILL)
+    process.valkey.process.wait(PATIENCE_SECONDS)
+    yield
+    process.valkey.start(PATIENCE_SECONDS)
+
+
+@contextmanager
+def out_of_memory(process: WebProcess) -> Iterator[None]:
+    """Valkey refuses every write: OOM."""
+    with redis.from_url(redis_url(process.valkey.data)) as client:
+        client.config_set("maxmemory", 1)
+        yield
+        client.config_set("maxmemory", 0)
+
+
+@contextmanager
+def cannot_save(process: WebProcess) -> Iterator[None]:
+    """Valkey refuses every write, because a folder is where its file belongs: MISCONF."""
+    in_the_way = process.valkey.folder / "dump.rdb"
+    in_the_way.mkdir()
+    with redis.from_url(redis_url(process.valkey.data)) as client:
+        client.config_set("save", "3600 1")
+        client.bgsave()
+        wait_until(lambda: client.info("persistence")["rdb_last_bgsave_status"] == "err", "saving to fail")
+        yield
+        client.config_set("save", "")
+    in_the_way.rmdir()
+
+
+FAULTS: dict[str, Callable[[WebProcess], AbstractContextManager[None]]] = {
+    "PostgreSQL killed": postgres_killed,
+    "PostgreSQL's connections cut": backends_ended,
+    "a process of PostgreSQL killed": backend_killed,
+    "Valkey killed": valkey_killed,
+    "Valkey out of memory": out_of_memory,
+    "Valkey unable to save": cannot_save,
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_every_request_is_answered_within_seconds_and_works_after_the_fault(site: Site, fault: str) -> None:
+    _fill_pool(site)
+    logged = site.process.log.stat().st_size
+    with FAULTS[fault](site.process):
+        answers = {name: _timed(lambda ask=ask: ask(site)) for name, ask in ASKED.items()}
+    after = {name: ask(site).status_code for name, ask in ASKED.items()}
+    slowest = max(seconds for _, seconds in answers.values())
+    statuses = {name: answer.status_code for name, (answer, _) in answers.items()}
+    print(f"{fault}: slowest answer {slowest:.2f} s of {PROMISED_SECONDS:g} s; {statuses}; then {after}")
+    for name, (answer, seconds) in answers.items():
+        assert seconds < LATE_SECONDS, f"{name} was answered after {seconds:.1f} s"
+        assert answer.status_code in (200, 201, 503), f"{name}: {answer.status_code} {answer.text[:300]}"
+        if answer.status_code == 503:
+            assert int(answer.headers["Retry-After"]) > 0
+            assert "again" in answer.text
+    assert statuses["static file"] == 200
+    assert all(status in (200, 201) for status in after.values()), after
+    assert "Traceback" not in site.process.log.read_bytes()[logged:].decode()
+
+
+def _fill_pool(site: Site) -> None:
+    """Leave several connections in the pool: those that a fault breaks."""
+    threads = [threading.Thread(target=site.page) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def _timed(ask: Callable[[], httpx.Response]) -> tuple[httpx.Response, float]:
+    began = time.monotonic()
+    return ask(), time.monotonic() - began
