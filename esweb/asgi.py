@@ -1,5 +1,6 @@
 """The web server's entry point. HTTP goes to Django once the sender of a body is known, plain pushes of records go a
-quicker way; WebSockets go to the consumers, for signed-in people of allowed origins."""
+quicker way, and what hangs on a frozen server is answered 503; WebSockets go to the consumers, for signed-in people of
+allowed origins."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ django.setup(set_prefix=False)
 
 # Models exist only once Django is set up.
 from esweb.body_limits import BodyLimits  # noqa: E402
+from esweb.outage_guard import OutageGuard  # noqa: E402
 from esweb.quick_pushes import QuickPushes  # noqa: E402
 from esweb.socket_origins import SameOrigin  # noqa: E402
 from esweb.sync_handler import SyncHandler  # noqa: E402
@@ -21,7 +23,7 @@ from runs.routing import websocket_urlpatterns  # noqa: E402
 
 application = ProtocolTypeRouter(
     {
-        "http": QuickPushes(BodyLimits(SyncHandler())),
+        "http": OutageGuard(QuickPushes(BodyLimits(SyncHandler()))),
         "websocket": SameOrigin(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
     }
 )

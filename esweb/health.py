@@ -81,14 +81,23 @@ def _ask_redis() -> None:
 PROBES = {"database": Probe(_ask_database, psycopg.Error), "redis": Probe(_ask_redis, redis.RedisError)}
 
 
+def silent_server() -> str:
+    """Return the name of a server that does not answer, the database before Redis; empty if both do."""
+    return next((name for name, answer in _answers().items() if answer != OK), "")
+
+
+def _answers() -> dict[str, str]:
+    deadline = time.monotonic() + ANSWER_SECONDS
+    questions = {name: probe.start() for name, probe in PROBES.items()}
+    return {name: question.answer_by(deadline) for name, question in questions.items()}
+
+
 @never_cache
 @login_not_required
 @require_safe
 def health(request: HttpRequest) -> JsonResponse:
     """Answer 200 if the database and Redis answer, else 503; say which, and nothing more to a stranger."""
-    deadline = time.monotonic() + ANSWER_SECONDS
-    questions = {name: probe.start() for name, probe in PROBES.items()}
-    parts = {name: question.answer_by(deadline) for name, question in questions.items()}
+    parts = _answers()
     return JsonResponse(parts, status=200 if set(parts.values()) == {OK} else 503)
 
 

@@ -12,7 +12,6 @@ import psycopg
 from csp.middleware import CSPMiddleware
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase
 from django.middleware.clickjacking import XFrameOptionsMiddleware
 from django.middleware.security import SecurityMiddleware
 from django.template.loader import render_to_string
@@ -46,7 +45,7 @@ def unavailable(request: HttpRequest, server: str, *, error: BaseException | Non
     return answer
 
 
-def answer_in_front(scope: dict[str, Any], server: str, *, began: bool) -> HttpResponseBase:
+def answer_in_front(scope: dict[str, Any], server: str, *, began: bool) -> HttpResponse:
     """Return the 503 for a request that Django does not answer, with the headers that protect."""
 
     def view(request: HttpRequest) -> HttpResponse:
@@ -55,7 +54,7 @@ def answer_in_front(scope: dict[str, Any], server: str, *, began: bool) -> HttpR
             return unavailable(request, server, began=began)
 
     chain = SecurityMiddleware(XFrameOptionsMiddleware(CSPMiddleware(view)))
-    answer: HttpResponseBase = chain(ASGIRequest(scope, BytesIO()))  # type: ignore[assignment]
+    answer: HttpResponse = chain(ASGIRequest(scope, BytesIO()))  # type: ignore[assignment]
     return answer
 
 
@@ -72,4 +71,4 @@ def _what_is_unknown(request: HttpRequest) -> str:
         return "Send the same records again: what was stored already is not stored twice."
     if request.path.startswith(API) and "Idempotency-Key" in request.headers:
         return "It is unknown whether the change was stored: send it again with the same Idempotency-Key."
-    return gettext("It is unknown whether your change was stored: look before you send it again.")
+    return gettext("It is unknown whether the change was stored: look before you send it again.")

@@ -1,13 +1,15 @@
-"""While a server is killed or full, whoever asks is answered soon, and as ever once that is over."""
+"""While a server is killed, frozen or full, whoever asks is answered soon, and as ever once that is over."""
 
 from __future__ import annotations
 
 import signal
+import ssl
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,13 +22,24 @@ import redis
 
 from esweb.embedded import database_url, redis_url
 from tests import migrated
-from tests.esweb.web_process import ROOT, WebProcess, children
+from tests.esweb.web_process import ROOT, WebProcess, children, frozen
 from tests.waiting import PATIENCE_SECONDS, wait_until
 from workers.config.cache import cache_folder
 
 PROMISED_SECONDS = 5.0
 LATE_SECONDS = 2 * PROMISED_SECONDS
 """A busy machine is forgiven as much again."""
+ENCRYPTION = ssl.create_default_context()
+"""Not used, but made anew for each request where there is none, which takes longer than the answer."""
+SPARE_THREADS = 14
+"""A connection to the database each, of which there are 8, and those that ask for the health of servers."""
+COMMIT_KILLS = """
+CREATE FUNCTION end_connection() RETURNS trigger LANGUAGE plpgsql AS
+'BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END';
+CREATE CONSTRAINT TRIGGER end_connection AFTER INSERT ON runs_experiment
+DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION end_connection();
+"""
+"""The connection of whoever makes an experiment ends while its transaction is committed."""
 SEED = """
 import django; django.setup()
 from django.contrib.auth.models import User
@@ -50,7 +63,7 @@ class Site:
     def ask(self, method: str, path: str, **more: object) -> httpx.Response:
         """Return the answer. Raise httpx.TransportError if none comes."""
         address = f"http://127.0.0.1:{self.process.port}{path}"
-        return httpx.request(method, address, timeout=PATIENCE_SECONDS, **more)  # type: ignore[arg-type]
+        return httpx.request(method, address, timeout=PATIENCE_SECONDS, verify=ENCRYPTION, **more)  # type: ignore[arg-type]
 
     def page(self) -> httpx.Response:
         return self.ask("GET", "/", headers={"Cookie": f"sessionid={self.session}"})
@@ -160,7 +173,9 @@ FAULTS: dict[str, Callable[[WebProcess], AbstractContextManager[None]]] = {
     "PostgreSQL killed": postgres_killed,
     "PostgreSQL's connections cut": backends_ended,
     "a process of PostgreSQL killed": backend_killed,
+    "PostgreSQL frozen": lambda process: frozen(process.postgres),
     "Valkey killed": valkey_killed,
+    "Valkey frozen": lambda process: frozen(process.valkey),
     "Valkey out of memory": out_of_memory,
     "Valkey unable to save": cannot_save,
 }
@@ -199,3 +214,31 @@ def _fill_pool(site: Site) -> None:
 def _timed(ask: Callable[[], httpx.Response]) -> tuple[httpx.Response, float]:
     began = time.monotonic()
     return ask(), time.monotonic() - began
+
+
+def test_hundred_requests_to_a_frozen_database_leave_no_more_threads_than_connections(site: Site) -> None:
+    before = site.process.threads()
+    with frozen(site.process.postgres), ThreadPoolExecutor(100) as visitors:
+        answers = list(visitors.map(lambda _: _timed(site.api_read), range(100)))
+        slowest = max(seconds for _, seconds in answers)
+        wait_until(lambda: site.process.threads() <= before + SPARE_THREADS, "the threads of most requests to end")
+        print(f"slowest of 100 answers {slowest:.2f} s; {site.process.threads() - before} threads more than before")
+        assert {answer.status_code for answer, _ in answers} == {503}
+        assert slowest < LATE_SECONDS
+    assert site.page().status_code == 200
+    wait_until(lambda: site.process.threads() <= before + 2, "every thread to end after the fault")
+
+
+def test_change_that_may_have_been_stored_is_said_to_be_unknown(site: Site) -> None:
+    with psycopg.connect(database_url(site.process.postgres.data), autocommit=True) as own:
+        own.execute(COMMIT_KILLS)
+        try:
+            answer = site.api_write()
+        finally:
+            own.execute("DROP FUNCTION end_connection CASCADE")
+    assert answer.status_code == 503
+    assert answer.json()["detail"].endswith(
+        "It is unknown whether the change was stored: look before you send it again."
+    )
+    assert "nothing" not in answer.text
+    assert site.api_write().status_code == 201
