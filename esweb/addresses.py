@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, unquote, urlsplit
 
+import redis
 from django.core.exceptions import ImproperlyConfigured
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 
 def database(url: str) -> dict[str, Any]:
@@ -34,3 +37,12 @@ def celery_broker(redis_url: str) -> str:
         raise ImproperlyConfigured("REDIS_URL must start with redis://, rediss:// or unix://.")
     db = parse_qs(parts.query).get("db", ["0"])[0]
     return f"redis+socket://{parts.path}?virtual_host={db}"
+
+
+def redis_limits(seconds: float) -> dict[str, Any]:
+    """Return options of a Redis client that waits so many seconds for an answer, and once opens a dead connection anew.
+
+    A frozen server is not asked twice.
+    """
+    retry = Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,))
+    return {"socket_timeout": seconds, "socket_connect_timeout": seconds, "retry": retry}

@@ -5,7 +5,9 @@ wrong tokens of one script never shut out the good ones beside it. Signing in is
 generously by name, because whoever guesses a name's password must not keep its owner out.
 
 Where Redis does not answer, calls are let through and the log says so: it is the queue of all jobs, and has to be
-mended anyway. The limits stand in `.env.example`.
+mended anyway. Tries to sign in are answered 503 then, because somebody may be guessing passwords.
+
+The limits stand in `.env.example`.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
+from esweb import addresses
 from esweb.handed import handed
 from runs.api.problems import problem
 
@@ -34,6 +37,7 @@ VOTES = "/vote/"
 PUSHES = "/records"
 NAMES = 3
 """So many times as often as an address may sign in, a name may be tried from all addresses together."""
+SIGN_IN, NAME = "sign-in", "name"
 ANSWER_SECONDS = 0.5
 # A bucket that refills steadily, kept as the one moment at which it is full again (GCRA). Answers milliseconds to wait.
 # A moment more than a minute away was kept before the machine's clock was set back.
@@ -63,10 +67,15 @@ class Limit:
         return f"esweb:calls:{self.kind}:{sha256(self.caller.encode()).hexdigest()[:32]}"
 
     def wait_seconds(self) -> int:
-        """Counts a call; the seconds until it would be let in, 0 where it is."""
+        """Count a call and return the seconds until it would be let in, 0 if it is.
+
+        Raise redis.RedisError if a try to sign in cannot be counted.
+        """
         try:
             wait = _valkey().eval(TAKE, 1, self.key, str(60_000 / self.per_minute))
         except redis.RedisError as error:
+            if self.kind in (SIGN_IN, NAME):
+                raise
             log.warning("Calls are not counted, because Redis does not answer: %s", error)
             return 0
         return math.ceil(int(wait) / 1000)
@@ -100,8 +109,8 @@ def _limits(request: HttpRequest) -> list[Limit]:
         return [_of_the_api(request)]
     if request.method == "POST" and request.path == reverse("login"):
         name = request.POST.get("username", "").casefold()
-        by_address = Limit("sign-in", _address(request), settings.SIGN_INS_PER_MINUTE)
-        return [by_address, Limit("name", name, NAMES * settings.SIGN_INS_PER_MINUTE)]
+        by_address = Limit(SIGN_IN, _address(request), settings.SIGN_INS_PER_MINUTE)
+        return [by_address, Limit(NAME, name, NAMES * settings.SIGN_INS_PER_MINUTE)]
     if request.path.startswith(SHARED):
         return [Limit("shared", _address(request), settings.CALLS_PER_MINUTE)]
     if request.path.startswith(VOTES):
@@ -144,4 +153,5 @@ def _too_many(request: HttpRequest, wait: int) -> HttpResponse:
 
 @cache
 def _valkey() -> redis.Redis:
-    return redis.from_url(settings.REDIS_URL, socket_timeout=ANSWER_SECONDS, socket_connect_timeout=ANSWER_SECONDS)
+    limits = addresses.redis_limits(ANSWER_SECONDS)
+    return redis.from_url(settings.REDIS_URL, **limits)

@@ -31,7 +31,13 @@ DATABASES: dict[str, Any] = {"default": addresses.database(DATABASE_URL)}
 POOL = {"max_size": 8, "timeout": 3.0}
 DATABASES["default"]["OPTIONS"] = {"connect_timeout": 3, **DATABASES["default"]["OPTIONS"], "pool": POOL}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}}
+CACHES: dict[str, Any] = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL,
+        "OPTIONS": addresses.redis_limits(1.0),
+    }
+}
 
 # Who may come in -----------------------------------------------------------------------------------------------------
 
@@ -191,7 +197,11 @@ USE_TZ = True
 TICK_SECONDS = env.number("ESWEB_TICK_SECONDS", 2, at_least=1)
 SWEEP_RUNS = env.number("ESWEB_SWEEP_RUNS", 1000, at_least=1)
 CELERY_BROKER_URL = addresses.celery_broker(REDIS_URL)
+# A frozen Valkey holds nobody up for longer: not the web, not beat, not a job that queues others.
+CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 2.0, "socket_connect_timeout": 2.0, "socket_keepalive": True}
+CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "interval_step": 0}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True

@@ -121,7 +121,9 @@ class Hub:
 async def _messages(url: str) -> AsyncIterator[dict[str, Any]]:
     """All messages, and one of type psubscribe after every connect, redis-py's own reconnects included."""
     # Its default of 5 s would end every quiet subscription; pings find a dead peer instead.
-    client = redis.asyncio.Redis.from_url(url, socket_timeout=None, health_check_interval=15)
+    client = redis.asyncio.Redis.from_url(
+        url, socket_timeout=None, socket_connect_timeout=5.0, health_check_interval=15
+    )
     async with client, client.pubsub() as subscription:
         await subscription.psubscribe(CHANNEL + "*")
         while True:

@@ -63,7 +63,9 @@ def news(run_uid: str, message: bytes) -> News:
 
 @cache
 def _client(url: str) -> redis.Redis:
-    return redis.Redis.from_url(url, socket_connect_timeout=1, socket_timeout=5, retry=Retry(NoBackoff(), 1))
+    # A dead connection is opened anew once; a frozen server is not waited for twice.
+    retry = Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,))
+    return redis.Redis.from_url(url, socket_connect_timeout=1, socket_timeout=1, retry=retry)
 
 
 def _publish(run_uid: str, told: dict[str, Any], data: bytes = b"") -> None:

@@ -104,6 +104,17 @@ def test_a_name_cannot_be_tried_from_many_addresses(settings: Settings) -> None:
     assert [answer.status_code for answer in tries] == [200, 200, 200, 429]
 
 
+def test_without_redis_nobody_tries_passwords(db: None, settings: Settings) -> None:
+    settings.REDIS_URL = "redis://127.0.0.1:1"
+    limits._valkey.cache_clear()
+    browser = Client(raise_request_exception=False)
+    refused = browser.post("/login/", {"username": "ada", "password": "x"})
+    limits._valkey.cache_clear()
+    assert (refused.status_code, refused["Retry-After"]) == (503, "5")
+    assert "Valkey, which counts and queues, does not answer" in refused.content.decode()
+    assert browser.get("/login/").status_code == 200
+
+
 def test_without_redis_calls_are_let_through_and_the_log_says_so(
     ada: User, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
