@@ -47,15 +47,16 @@ def sqlstate_of(error: BaseException | None) -> str:
 
 
 class OneLine(logging.Filter):
-    """Makes one line of what Django logs about a request that an outage ended, instead of an error with a traceback."""
+    """Makes one line, without a traceback, of what Django logs when an outage ends a request or a step after it."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return True: no record is dropped."""
         error = record.exc_info[1] if record.exc_info else None
         if server := server_of(error):
             request = getattr(record, "request", None)
-            asked = f"{request.method} {request.path[:200]}" if isinstance(request, HttpRequest) else "A request"
-            record.msg, record.args = "%s is answered 503, because of the %s: %s", (asked, server, _line(error))
+            if isinstance(request, HttpRequest):
+                asked = f"{request.method} {request.path[:200]}"
+                record.msg, record.args = "%s is answered 503, because of the %s: %s", (asked, server, _line(error))
             record.levelno, record.levelname = logging.WARNING, "WARNING"
             record.exc_info = record.exc_text = None
         return True

@@ -241,5 +241,5 @@ LOGGING = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": "WARNING"},
     "loggers": {name: {"level": env.text("ESWEB_LOG_LEVEL", "INFO")} for name in ("esweb", "runs", "judging")}
-    | {"django.request": {"filters": ["one-line"]}},
+    | {name: {"filters": ["one-line"]} for name in ("django.request", "django.db.backends.base")},
 }

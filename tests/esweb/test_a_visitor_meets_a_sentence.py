@@ -78,6 +78,10 @@ class Site:
         new = {"name": uuid4().hex, "question": "Does it last?"}
         return self.ask("POST", "/api/v1/experiments", json=new, headers={"Authorization": f"Bearer {self.launch}"})
 
+    def launch_run(self) -> httpx.Response:
+        new = {"experiment_name": "Lasting", "preset": "es-tiny", "seed": 1}
+        return self.ask("POST", "/api/v1/runs", json=new, headers={"Authorization": f"Bearer {self.launch}"})
+
     def static(self) -> httpx.Response:
         return self.ask("GET", "/static/css/app.css")
 
@@ -87,6 +91,7 @@ ASKED: dict[str, Callable[[Site], httpx.Response]] = {
     "fragment": Site.fragment,
     "API read": Site.api_read,
     "API write": Site.api_write,
+    "launch": Site.launch_run,
     "static file": Site.static,
 }
 
