@@ -7,6 +7,7 @@ and `columns.py` of `runs/series` promise.
 from __future__ import annotations
 
 import json
+import re
 import struct
 import zlib
 from collections import Counter, defaultdict
@@ -21,6 +22,10 @@ Row = tuple[Any, ...]
 """A record: its kind first, numbers as their text, since NaN does not equal itself."""
 Values = tuple[tuple[str, str], ...]
 HEADER = struct.Struct("<BIII")
+UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+"""What PostgreSQL refuses in a text: NUL, and halves of pairs. It is stored as U+FFFD."""
+LONGEST = 300
+"""So many characters of a record are shown."""
 NON_FINITE = {"NaN", "Infinity", "-Infinity"}
 OF_EPOCH = "WHERE attempt_id = %(attempt)s AND epoch = %(epoch)s"
 SERIES = f"""
@@ -51,7 +56,7 @@ def differences(
     missing, surplus = written - stored, stored - written
     return [
         f"{path.name}: of {_of_kind(written, kind)} {kind} records {_of_kind(missing, kind)} are missing,"
-        f" {_of_kind(surplus, kind)} too many"
+        f" {_of_kind(surplus, kind)} too many{_example(missing, surplus, kind)}"
         for kind in sorted({row[0] for row in (*missing, *surplus)})
     ]
 
@@ -138,12 +143,19 @@ def _plain(value: Any) -> Any:
         return tuple(sorted((name, _plain(item)) for name, item in value.items() if item not in (None, {})))
     if isinstance(value, list):
         return tuple(_plain(item) for item in value)
+    if isinstance(value, str) and value not in NON_FINITE:
+        return UNSTORABLE.sub("\ufffd", value)
     is_number = isinstance(value, int | float) or value in NON_FINITE
     return repr(float(value)) if is_number else value or ""
 
 
 def _of_kind(rows: Counter[Row], kind: str) -> int:
     return sum(count for row, count in rows.items() if row[0] == kind)
+
+
+def _example(missing: Counter[Row], surplus: Counter[Row], kind: str) -> str:
+    rows = [repr(row)[:LONGEST] for found in (missing, surplus) for row in [*found][:50] if row[0] == kind]
+    return f": {' | '.join(rows[:2])}"
 
 
 def _ints(data: bytes, points: int) -> list[int]:
