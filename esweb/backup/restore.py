@@ -1,0 +1,138 @@
+"""Restore a backup into an empty site. A failure leaves the site as empty as it was."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.db import DatabaseError
+
+from esweb.backup.archive import (
+    ADMIN_PASSWORD,
+    DUMP,
+    FOLDERS,
+    SECRET_KEY,
+    BackupError,
+    Manifest,
+    extract,
+    sync_folder,
+)
+from esweb.backup.database import clear, connect, is_bundled, is_empty, load
+from esweb.backup.open_jobs import end_open_jobs
+from esweb.embedded import CannotStart, Postgres, hold
+from esweb.env import secret
+from esweb.preparation import release_database
+from esweb.schema_version import sentence, unknown_migrations
+
+
+def restore_backup(archive: Path, tell: Callable[[str], None]) -> None:
+    """Make this empty site the one of the archive; `tell` prints a line. Raise BackupError."""
+    if not archive.is_file():
+        raise BackupError(f"There is no file {archive}.")
+    data = Path(settings.DATA_DIR)
+    try:
+        with hold(data):
+            _refuse_files(data)
+            with tempfile.TemporaryDirectory(dir=data, prefix=".restore-") as folder:
+                tell("unpacking and checking the archive")
+                manifest = extract(archive, Path(folder))
+                _refuse_newer(manifest)
+                _refuse_other_key(Path(folder) / SECRET_KEY)
+                _put_in_place(Path(folder), data, manifest, tell)
+    except CannotStart as error:
+        raise BackupError(str(error)) from error
+    except OSError as error:
+        raise BackupError(f"Nothing was restored: {error.strerror or error} ({error.filename or data}).") from error
+
+
+def _put_in_place(new: Path, data: Path, manifest: Manifest, tell: Callable[[str], None]) -> None:
+    with _empty_database(data):
+        tell(f"restoring the database of esweb {manifest.esweb}, of {manifest.created_at}")
+        load(new / DUMP)
+        try:
+            call_command("migrate", verbosity=0, interactive=False)
+            ended = end_open_jobs(datetime.fromisoformat(manifest.created_at))
+        except (DatabaseError, CommandError) as error:
+            raise BackupError(f"The database of the backup could not be brought up to date: {error}") from error
+        finally:
+            release_database()
+        tell(f"placing {len(manifest.members)} files")
+        _place_files(new, data)
+    tell(f"restored; {ended} runs and rebuilds that had not ended are interrupted now")
+
+
+@contextmanager
+def _empty_database(data: Path) -> Iterator[None]:
+    """Run the block on an empty database, and empty it again if the block fails. Raise BackupError if it is not."""
+    server, is_new = Postgres(data) if is_bundled() else None, not (data / "postgres").exists()
+    try:
+        if server:
+            server.start()
+        with connect() as connection:
+            if not is_empty(connection):
+                raise BackupError(
+                    "The database has tables already: restore into a new folder with --data, or an empty database."
+                )
+            try:
+                yield
+            except BaseException:
+                clear(connection)
+                raise
+    except BaseException:
+        if server:
+            server.stop()
+            if is_new:
+                for name in ("postgres", "sockets", "logs"):
+                    shutil.rmtree(data / name, ignore_errors=True)
+        raise
+    if server:
+        server.stop()
+
+
+def _refuse_files(data: Path) -> None:
+    for folder in FOLDERS:
+        if (data / folder).is_dir() and any((data / folder).iterdir()):
+            raise BackupError(f"{data / folder} is not empty: restore into a new folder with --data.")
+
+
+def _refuse_newer(manifest: Manifest) -> None:
+    if unknown := unknown_migrations(manifest.migrations):
+        raise BackupError(
+            f"The archive was made by a newer esweb ({manifest.esweb}): this one does not know {sentence(unknown)}. "
+            "Install that version to restore it."
+        )
+
+
+def _refuse_other_key(file: Path) -> None:
+    """A key of the environment wins over the one in the folder, and would decrypt nothing."""
+    named = secret("SECRET_KEY")
+    if named and named != file.read_text(encoding="utf-8"):
+        raise BackupError("SECRET_KEY is set to another key than the archive's: unset it, or set the archive's.")
+
+
+def _place_files(new: Path, data: Path) -> None:
+    """Rename everything into place. What was placed is taken away again if the rest fails."""
+    placed: list[Path] = []
+    try:
+        for folder in FOLDERS:
+            if (new / folder).is_dir():
+                if (data / folder).exists():
+                    (data / folder).rmdir()
+                (new / folder).rename(data / folder)
+                placed.append(data / folder)
+    except OSError:
+        for path in placed:
+            shutil.rmtree(path)
+        raise
+    for name in (ADMIN_PASSWORD, SECRET_KEY):
+        if (new / name).exists():
+            (new / name).chmod(0o600)
+            (new / name).replace(data / name)
+    sync_folder(data)

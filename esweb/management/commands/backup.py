@@ -1,0 +1,27 @@
+"""`manage.py backup FILE`: all of a site in one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from esweb.backup import BackupError, create_backup
+
+
+class Command(BaseCommand):
+    """Prints a line for each step."""
+
+    help = "Writes the whole site into one archive: database, runs' files, keys. It may be running."
+    requires_system_checks: list[str] = []  # noqa: RUF012  (Django's own annotation; the database may be stopped)
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path, metavar="FILE", help="the archive to write; it must not exist")
+        parser.add_argument("--data", help="folder of all state (default .esweb); every command takes this option")
+
+    def handle(self, *args: Any, file: Path, **options: Any) -> None:
+        try:
+            create_backup(file.absolute(), self.stdout.write)
+        except BackupError as error:
+            raise CommandError(str(error)) from error

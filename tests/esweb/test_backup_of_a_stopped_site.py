@@ -1,0 +1,129 @@
+"""A stopped site, backed up and restored with its bundled servers, by the commands that people use."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from esweb.embedded import Postgres, database_url
+from tests import migrated
+from tests.waiting import PATIENCE_SECONDS
+
+ROOT = Path(__file__).resolve().parents[2]
+QUERY = "SELECT app, name FROM django_migrations ORDER BY id"
+
+
+def manage(*words: str | Path, key: str = "") -> subprocess.CompletedProcess[str]:
+    """Run a command of manage.py with the bundled servers, and SECRET_KEY if one is given."""
+    env = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "REDIS_URL", "ESWEB_DATA")}
+    env |= {"SECRET_KEY": key} if key else {}
+    argv = [sys.executable, ROOT / "manage.py", *words]
+    return subprocess.run(argv, env=env, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS)
+
+
+def rows(data: Path) -> list[tuple[object, ...]]:
+    """The migrations of a stopped site's database."""
+    server = Postgres(data, durable=False)
+    server.start(PATIENCE_SECONDS)
+    try:
+        with psycopg.connect(database_url(data)) as connection:
+            return connection.execute(QUERY).fetchall()
+    finally:
+        server.stop(PATIENCE_SECONDS)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A migrated site that is stopped."""
+    data = tmp_path_factory.mktemp("site")
+    migrated.put_into(data, Path(os.environ["ESWEB_CACHE"]))
+    return data
+
+
+@pytest.fixture(scope="module")
+def archive(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Its backup, with a key from the environment."""
+    file = tmp_path_factory.mktemp("backups") / "site.tar"
+    done = manage("backup", file, "--data", site, key="a key of the environment")
+    assert done.returncode == 0, done.stderr
+    return file
+
+
+def test_restored_site_has_the_database_and_the_key_of_the_environment(
+    site: Path, archive: Path, tmp_path: Path
+) -> None:
+    done = manage("restore", archive, "--data", tmp_path / "new")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "new" / "secret-key").read_text() == "a key of the environment"
+    assert rows(tmp_path / "new") == rows(site)
+    again = manage("restore", archive, "--data", tmp_path / "new")
+    assert again.returncode == 1
+    assert again.stderr.startswith("CommandError: The database has tables already")
+
+
+def test_archive_is_private_and_alone_in_its_folder(archive: Path) -> None:
+    assert archive.stat().st_mode & 0o777 == 0o600
+    assert list(archive.parent.iterdir()) == [archive]
+
+
+def test_existing_file_is_not_replaced(site: Path, tmp_path: Path) -> None:
+    file = tmp_path / "mine"
+    file.write_text("mine")
+    done = manage("backup", file, "--data", site)
+    assert done.returncode == 1
+    assert "exists already" in done.stderr
+    assert file.read_text() == "mine"
+
+
+def flip(content: bytes) -> bytes:
+    """Change a byte inside the dump of the database."""
+    at = content.index(b"PGDMP") + 4000
+    return content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
+
+
+def cut(content: bytes) -> bytes:
+    """Leave only the first half."""
+    return content[: len(content) // 2]
+
+
+@pytest.mark.parametrize("damage", [flip, cut])
+def test_damaged_archive_is_refused_and_leaves_nothing(
+    archive: Path, tmp_path: Path, damage: Callable[[bytes], bytes]
+) -> None:
+    file, data = tmp_path / "damaged.tar", tmp_path / "new"
+    file.write_bytes(damage(archive.read_bytes()))
+    refused(file, data, "Use another backup." if damage is flip else "use another one.", "another backup.")
+
+
+def test_member_outside_the_folder_is_refused(archive: Path, tmp_path: Path) -> None:
+    file = tmp_path / "hostile.tar"
+    file.write_bytes(archive.read_bytes())
+    with tarfile.open(file, "a") as tar:
+        tar.add(archive, "runs/../../x")
+    refused(file, tmp_path / "new", "'runs/../../x'")
+    assert not (tmp_path / "x").exists()
+
+
+def test_archive_of_a_newer_esweb_is_refused(archive: Path, tmp_path: Path) -> None:
+    file = tmp_path / "newer.tar"
+    content = archive.read_bytes()
+    known = b'"0023_scorer_secrets"'
+    assert known in content
+    file.write_bytes(content.replace(known, b'"9023_scorer_secrets"'))
+    refused(file, tmp_path / "new", "made by a newer esweb", "runs.9023_scorer_secrets")
+
+
+def refused(file: Path, data: Path, *words: str) -> None:
+    """Check that restoring says one of these in one line and leaves no database and no file of the archive."""
+    done = manage("restore", file, "--data", data)
+    assert done.returncode == 1
+    assert any(word in done.stderr for word in words), done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert {path.name for path in data.iterdir()} <= {"lock", "secret-key"}
