@@ -29,7 +29,7 @@ def answered_runs(experiment: Experiment, answers: Mapping[str, Sequence[str]], 
         for name in answers
     )  # fmt: skip
     attempts = Attempt.objects.bulk_create(
-        Attempt(run=run, n=1, key=f"esweb-{run.uid}-a1", cluster=local, state="completed") for run in runs
+        Attempt(run=run, n=1, key=f"esweb-{run.uid}-a1", cluster=local, state="succeeded") for run in runs
     )
     words = [f"What is {k}?" for k in range(max(map(len, answers.values())))]
     made = [Prompt(name=word, digest=sha256(word.encode()).hexdigest(), text=word) for word in words]

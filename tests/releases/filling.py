@@ -1,0 +1,42 @@
+"""Fills a site with what the examples of the API speak of: python -m tests.releases.filling.
+
+`DATABASE_URL` and `ESWEB_DATA` name the site.
+"""
+
+from __future__ import annotations
+
+import django
+
+django.setup()
+
+from judging import boards  # noqa: E402  (models exist only once Django is set up)
+from judging.models import Tournament  # noqa: E402
+from runs import registry  # noqa: E402
+from runs.models import Cluster, Experiment, Run, Scoring  # noqa: E402
+from tests.conftest import person  # noqa: E402
+from tests.judging.meeting import count_from_one, meeting  # noqa: E402
+from tests.judging.rounds import gold  # noqa: E402
+from tests.runs import pages  # noqa: E402
+from tests.runs.test_api_examples import fill  # noqa: E402
+
+
+def main() -> None:
+    """Make a person, runs with every kind of record, a sweep, a view, limits, services, scores, judges and a board."""
+    ada = person("ada")
+    Cluster.objects.get_or_create(name="local", defaults={"kind": "local"})
+    fill(ada)
+    run = Run.objects.filter(sweep=None).order_by("pk")[0]
+    count_from_one()
+    meeting(ada, run.experiment)
+    Run.objects.filter(attempts__state="succeeded").update(state="succeeded")
+    gold(ada)
+    tournament = Tournament.objects.get()
+    boards.keep(tournament, tournament.rubrics.order_by("pk")[0])
+    registry.register(ada, registry.Said("scorer", "beaver", "4f1c9a52e0b7", "http://127.0.0.1:9"))
+    Scoring.objects.create(id=1, run=run, scorer="beaver", asked_by=ada, state="failed")
+    failed = pages.make_run(Experiment.objects.create(name="Words that ended", owner=ada), "grpo-micro", state="failed")
+    pages.record(failed, pages.a_bit_of_everything((0, 5)))
+
+
+if __name__ == "__main__":
+    main()
