@@ -3,6 +3,12 @@
 
 const SIGN_IN = "/login/";
 
+// What the site says of a server that is away: also whether a change may have been stored.
+function sentenceOf(xhr) {
+  const isPlain = xhr.getResponseHeader("Content-Type")?.startsWith("text/plain");
+  return xhr.status === 503 && isPlain ? xhr.responseText : "";
+}
+
 class RequestTroubles extends HTMLElement {
   connectedCallback() {
     this.words = this.querySelector("[data-words]");
@@ -15,7 +21,9 @@ class RequestTroubles extends HTMLElement {
     const answered = gettext("A part of this page is not up to date: the server answered %s.");
     const silent = gettext("A part of this page is not up to date: the server does not answer.");
     const slow = gettext("A part of this page is not up to date: the server takes too long.");
-    on("htmx:responseError", (detail) => this.onTrouble(detail, interpolate(answered, [detail.xhr.status])));
+    on("htmx:responseError", (detail) => {
+      this.onTrouble(detail, sentenceOf(detail.xhr) || interpolate(answered, [detail.xhr.status]));
+    });
     on("htmx:sendError", (detail) => this.onTrouble(detail, silent));
     on("htmx:timeout", (detail) => this.onTrouble(detail, slow));
     on("htmx:beforeSwap", (detail) => this.beforeSwap(detail));

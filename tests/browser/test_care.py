@@ -94,6 +94,12 @@ def test_a_part_that_could_not_be_fetched_is_said_and_can_be_asked_for_again(ope
     open_page.route("**/curves/**", lambda route: route.fulfill(status=500, body="broken"))
     ask_for_curves(open_page)
     expect(trouble.filter(has_text="is not up to date: the server answered 500")).to_be_visible()
+    open_page.unroute("**/curves/**")
+    sentence = "The database does not answer. Try again in a few seconds."
+    away = {"status": 503, "content_type": "text/plain; charset=utf-8", "body": sentence}
+    open_page.route("**/curves/**", lambda route: route.fulfill(**away))
+    ask_for_curves(open_page)
+    expect(trouble.filter(has_text=sentence)).to_be_visible()
     expect(open_page.locator("#chart-reward")).to_be_visible()
     open_page.unroute("**/curves/**")
     with open_page.expect_response("**/curves/**"):
