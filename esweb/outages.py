@@ -11,6 +11,7 @@ from typing import Any
 import psycopg
 from csp.middleware import CSPMiddleware
 from django.core.handlers.asgi import ASGIRequest
+from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.middleware.clickjacking import XFrameOptionsMiddleware
 from django.middleware.security import SecurityMiddleware
@@ -18,6 +19,7 @@ from django.template.loader import render_to_string
 from django.utils import translation
 from django.utils.cache import add_never_cache_headers
 from django.utils.translation import gettext
+from psycopg_pool import PoolTimeout
 
 from esweb.outage_errors import REDIS, sqlstate_of
 from runs.api.problems import problem
@@ -61,6 +63,8 @@ def answer_in_front(scope: dict[str, Any], server: str, *, began: bool) -> HttpR
 def _what_is_wrong(server: str, error: BaseException | None) -> str:
     if server == REDIS:
         return gettext("Valkey, which counts and queues, does not answer or cannot store anything.")
+    if isinstance(error, OperationalError) and isinstance(error.__cause__, PoolTimeout):
+        return gettext("The site has more to do than it can at the moment.")
     if sqlstate_of(error) == psycopg.errors.DiskFull.sqlstate:
         return gettext("The disk of the database is full: an admin has to make room.")
     return gettext("The database does not answer.")

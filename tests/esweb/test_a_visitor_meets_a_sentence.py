@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import ssl
 import subprocess
@@ -19,8 +20,12 @@ import httpx
 import psycopg
 import pytest
 import redis
+from django.db import OperationalError
+from django.test import RequestFactory
+from psycopg_pool import PoolTimeout
 
 from esweb.embedded import database_url, redis_url
+from esweb.outages import unavailable
 from tests import migrated
 from tests.esweb.web_process import ROOT, WebProcess, children, frozen
 from tests.waiting import PATIENCE_SECONDS, wait_until
@@ -247,3 +252,11 @@ def test_change_that_may_have_been_stored_is_said_to_be_unknown(site: Site) -> N
     )
     assert "nothing" not in answer.text
     assert site.api_write().status_code == 201
+
+
+def test_who_gets_no_connection_in_time_is_told_that_there_is_too_much_to_do(rf: RequestFactory) -> None:
+    error = OperationalError("all 8 connections were in use for 3 s")
+    error.__cause__ = PoolTimeout()
+    answer = unavailable(rf.get("/api/v1/runs"), "database", error=error, began=True)
+    said = json.loads(answer.content)["detail"]
+    assert said == "The site has more to do than it can at the moment. Try again in a few seconds."
