@@ -62,7 +62,9 @@ def differences(
 
 
 def whole_lines(path: Path, end: int | None = None) -> list[dict[str, Any]]:
-    """Return the records of a file up to byte `end`, without a line that was cut off."""
+    """Return the records of a file up to byte `end`, without a line that was cut off; none where there is no file."""
+    if not path.exists():
+        return []
     return [json.loads(line) for line in path.read_bytes()[:end].split(b"\n")[:-1]]
 
 
