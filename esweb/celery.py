@@ -2,12 +2,47 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import threading
+from typing import Any
 
-from celery import Celery
+from celery import Celery, bootsteps
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "esweb.settings")
+
+log = logging.getLogger(__name__)
+
+STOP_SECONDS = 30.0
+"""Longer than `manage.py up` waits for a part that it stops."""
 
 app = Celery("esweb")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(related_name="jobs")
+
+
+class EndsInTime(bootsteps.StartStopStep):  # type: ignore[misc]
+    """End a worker that cannot stop, so that it is started again.
+
+    Where the queue refuses it, as Valkey does while its disk is full, a worker stops. It then waits for its processes,
+    and one that has a result to hand over waits for the worker. Jobs that are lost so are made up for by ticks.
+    """
+
+    requires = {"celery.worker.components:Pool"}  # noqa: RUF012  (Celery's own annotation)
+
+    def stop(self, parent: Any) -> None:
+        """Begin to count when the worker begins to stop; the pool of processes stops after this step."""
+        timer = threading.Timer(STOP_SECONDS, end_at_last)
+        timer.daemon = True
+        timer.start()
+
+    terminate = stop
+
+
+def end_at_last() -> None:
+    """End this process at once."""
+    log.error("The worker has not stopped within %g s, and is ended", STOP_SECONDS)
+    os._exit(1)
+
+
+app.steps["worker"].add(EndsInTime)

@@ -54,7 +54,7 @@ def test_one_part_is_run_by_its_name(capfd: pytest.CaptureFixture[str]) -> None:
 def test_an_unknown_part_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         soak.main(["caos"])
-    assert "no such part: caos; there are chaos, slurm" in capsys.readouterr().err
+    assert "no such part: caos; there are chaos, postgres, slurm" in capsys.readouterr().err
 
 
 def test_outside_a_soak_a_test_does_a_few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:

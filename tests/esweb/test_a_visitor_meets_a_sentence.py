@@ -197,6 +197,7 @@ def test_every_request_is_answered_within_seconds_and_works_after_the_fault(site
     logged = site.process.log.stat().st_size
     with FAULTS[fault](site.process):
         answers = {name: _timed(lambda ask=ask: ask(site)) for name, ask in ASKED.items()}
+    wait_until(lambda: site.process.health()[0] == 200, "both servers to be well again")
     after = {name: ask(site).status_code for name, ask in ASKED.items()}
     slowest = max(seconds for _, seconds in answers.values())
     statuses = {name: answer.status_code for name, (answer, _) in answers.items()}
@@ -235,6 +236,7 @@ def test_hundred_requests_to_a_frozen_database_leave_no_more_threads_than_connec
         print(f"slowest of 100 answers {slowest:.2f} s; {site.process.threads() - before} threads more than before")
         assert {answer.status_code for answer, _ in answers} == {503}
         assert slowest < LATE_SECONDS
+    wait_until(lambda: site.process.health()[0] == 200, "PostgreSQL to be well again")
     assert site.page().status_code == 200
     wait_until(lambda: site.process.threads() <= before + 2, "every thread to end after the fault")
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.waiting import PATIENCE_SECONDS
+from workers.attempt import DISK_FULL
 from workers.config import preset
 from workers.records import Status, read
 
@@ -163,7 +164,7 @@ NODES = [
     BadNode("a reward that kills its process", {"task": OWN}, ("What is", "exit code 3"), reward="os._exit(3)"),
     BadNode("a reward that prints 10 MB", {"task": OWN}, (), 0, reward="print('x' * 10_000_000)"),
     BadNode("a resume from nowhere", {}, ("--resume none", "no such folder"), 2, more=("--resume", "none")),
-    BadNode("a full disk", {}, ("No space left on device",), small_disk="size=64k"),
+    BadNode("a full disk", {}, ("No space left on device",), DISK_FULL, small_disk="size=64k"),
     BadNode("a read-only folder", {}, ("Read-only file system", "--out"), small_disk="ro"),
 ]  # fmt: skip
 
