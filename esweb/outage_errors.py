@@ -15,8 +15,11 @@ from django.http import HttpRequest
 
 DATABASE, REDIS = "database", "redis"
 AWAY = (db.OperationalError, db.InterfaceError, psycopg.OperationalError, psycopg.InterfaceError)
-TOO_COMPLEX = "54"
-"""The class of errors of statements that PostgreSQL will never be able to run."""
+OUTAGES = ("08", "53", "57P", "58")
+"""Classes of PostgreSQL's codes: connection, resources, shutdown and recovery, its machine. A lost connection has none.
+
+Others are errors of one statement, such as a deadlock or a timeout, which are defects of ours.
+"""
 CANNOT_WRITE = (
     kombu.exceptions.OperationalError,
     redis.ConnectionError,
@@ -29,7 +32,8 @@ CANNOT_WRITE = (
 def server_of(error: BaseException | None) -> str:
     """Return which server an error says to be away or full: "database" or "redis"; empty if it is another's error."""
     if isinstance(error, AWAY):
-        return "" if sqlstate_of(error).startswith(TOO_COMPLEX) else DATABASE
+        code = sqlstate_of(error)
+        return DATABASE if not code or code.startswith(OUTAGES) else ""
     if isinstance(error, CANNOT_WRITE):
         return REDIS
     if isinstance(error, redis.ResponseError) and str(error).startswith(("MISCONF", "NOREPLICAS")):
