@@ -93,6 +93,8 @@ def _refusal(directory: Path, epoch: int) -> int:
         return BAD_SPEC
     try:
         first = claim(directory, epoch)
+        if first is None:
+            _raise_lease(directory, epoch)
     except OSError as error:
         if not is_disk_full(error):
             raise
@@ -101,12 +103,20 @@ def _refusal(directory: Path, epoch: int) -> int:
     if first is not None:
         _say(f"{ALREADY_CLAIMED} {first.pid}; I am {os.getpid()} and start nothing")
         return DUPLICATE
-    raise_lease(directory, epoch)
     # After the claim, never before: whoever closes the lease and then sees no claim knows that nothing will start.
     if lease(directory) > epoch:
         _say(f"epoch {epoch} is over; nothing is started")
         return FENCED
     return 0
+
+
+def _raise_lease(directory: Path, epoch: int) -> None:
+    """Raise the lease of an attempt that is claimed. Give the claim up and raise OSError if that cannot be written."""
+    try:
+        raise_lease(directory, epoch)
+    except OSError:
+        shutil.rmtree(claim_path(directory, epoch))
+        raise
 
 
 class _Mailbox:

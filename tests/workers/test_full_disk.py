@@ -115,6 +115,19 @@ def test_an_agent_that_finds_the_disk_full_claims_nothing(disk: SmallDisk) -> No
     assert finish(agent(directory))[0] == 0
 
 
+def test_an_agent_that_cannot_write_its_lease_gives_its_claim_up(disk: SmallDisk) -> None:
+    directory, codes = attempt(disk.path / "a1", ""), []
+    disk.fill()
+    # From no room at all to room for all that an agent writes: at some size the lease alone does not fit.
+    while not codes or codes[-1] != 0:
+        code, said = finish(agent(directory, "--epoch", "1"))
+        codes.append(code)
+        assert (directory / "claim.1").exists() == (code == 0), said
+        assert (code, "disk full" in said) in [(0, False), (DISK_FULL, True)], said
+        os.truncate(disk.ballast, disk.ballast.stat().st_size - os.statvfs(disk.path).f_bsize)
+    assert len(codes) > 2, "no size was between nothing and enough"
+
+
 @pytest.mark.slow
 def test_a_training_goes_on_from_its_last_checkpoint_once_there_is_room(
     disk: SmallDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
