@@ -1,14 +1,19 @@
-"""Beat's schedule on a machine whose clock may be set back: what was done "in the future" is due again by then."""
+"""Beat's schedule on a machine whose clock may be set back, and whose broker may be away."""
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from celery import beat
 
+from esweb.outage_errors import server_of
+
+log = logging.getLogger(__name__)
+
 
 class Scheduler(beat.Scheduler):  # type: ignore[misc]
-    """Celery's own would send nothing until the clock has caught up with the last time that it did."""
+    """Celery's own sends nothing until a clock that was set back has caught up with the last time that it did."""
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
         """Sends what is due; seconds until the next look."""
@@ -20,3 +25,10 @@ class Scheduler(beat.Scheduler):  # type: ignore[misc]
             self._heap = None  # it holds times of the old clock, and is made anew where there is none
         wait: float = super().tick(*args, **kwargs)
         return wait
+
+    def apply_entry(self, entry: Any, producer: Any = None) -> None:
+        """Queue a job that is due. While the broker is away that is one line of the log: it is due again in seconds."""
+        try:
+            self.apply_async(entry, producer=producer, advance=False)
+        except beat.SchedulingError as error:
+            log.error("%s", error, exc_info=not server_of(error.__context__))

@@ -36,7 +36,8 @@ def server_of(error: BaseException | None) -> str:
         return DATABASE if not code or code.startswith(OUTAGES) else ""
     if isinstance(error, CANNOT_WRITE):
         return REDIS
-    if isinstance(error, redis.ResponseError) and str(error).startswith(("MISCONF", "NOREPLICAS")):
+    # The error of a command in a pipeline begins with the command.
+    if isinstance(error, redis.ResponseError) and any(code in str(error) for code in ("MISCONF", "NOREPLICAS")):
         return REDIS
     return ""
 

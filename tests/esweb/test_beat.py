@@ -1,4 +1,4 @@
-"""Ticks come every few seconds, whatever the machine's date does."""
+"""Ticks come every few seconds, whatever the machine's date does, and a broker that is away fills no log."""
 
 from __future__ import annotations
 
@@ -48,3 +48,20 @@ def test_it_sends_again_within_two_intervals(monkeypatch: pytest.MonkeyPatch, ju
     assert passes(5 * EVERY) in (4, 5)
     clock[0] += jump
     assert passes(2 * EVERY) in (1, 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("broker", "has_traceback"), [("redis+socket:///nowhere/valkey.sock", False), ("nonsense://", True)]
+)
+def test_broker_that_is_away_is_one_line_and_a_defect_keeps_its_traceback(
+    caplog: pytest.LogCaptureFixture, broker: str, has_traceback: bool
+) -> None:
+    app = Celery("test", broker=broker)
+    app.conf.task_publish_retry_policy = {"max_retries": 0}
+    scheduler = Scheduler(app, {}, lazy=True)
+    entry = scheduler.Entry(app=app, name="score-answers", task="score", schedule=EVERY)
+    scheduler.apply_entry(entry)
+    (record,) = (record for record in caplog.records if record.name == "esweb.beat")
+    assert record.getMessage().startswith("Couldn't apply scheduled task score-answers: ")
+    assert "\n" not in record.getMessage()
+    assert bool(record.exc_info) == has_traceback
