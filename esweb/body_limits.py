@@ -9,11 +9,10 @@ limit, and `BodyRefusals` answers. `docs/decisions/0031` says why.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from io import BytesIO
-from typing import Any, TypeAlias
 
 from asgiref.sync import ThreadSensitiveContext
 from channels.db import database_sync_to_async
@@ -28,6 +27,7 @@ from django.urls import Resolver404, ResolverMatch, resolve
 from django.utils.translation import gettext
 
 from esweb.api import api
+from esweb.asgi_types import App, Message, Receive, Scope, Send
 from esweb.handed import BodyRefusal, hand, handed, handed_in
 from judging.exchange import UPLOAD_AT_MOST as JUDGMENTS_AT_MOST
 from judging.gold import BYTES_AT_MOST as GOLD_AT_MOST
@@ -53,12 +53,6 @@ READS_NO_BODY = {"GET", "HEAD", "OPTIONS", "TRACE"}
 OF_A_BODY = {b"content-length", b"content-type", b"content-encoding", b"transfer-encoding"}
 OF_A_CALLER = {b"authorization"}
 IDENTITY = ("", "identity")
-
-Scope: TypeAlias = dict[str, Any]
-Message: TypeAlias = dict[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[Message]]
-Send: TypeAlias = Callable[[Message], Awaitable[None]]
-App: TypeAlias = Callable[[Scope, Any, Any], Awaitable[None]]
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,11 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(related_name="jobs")
 
 
-class EndsInTime(bootsteps.StartStopStep):  # type: ignore[misc]
+class StopDeadline(bootsteps.StartStopStep):  # type: ignore[misc]
     """End a worker that cannot stop, so that it is started again.
 
     Where the queue refuses it, as Valkey does while its disk is full, a worker stops. It then waits for its processes,
-    and one that has a result to hand over waits for the worker. Jobs that are lost so are made up for by ticks.
+    and one that has a result to hand over waits for the worker. Ticks make up for the jobs that are lost.
     """
 
     requires = {"celery.worker.components:Pool"}  # noqa: RUF012  (Celery's own annotation)
@@ -45,4 +45,4 @@ def end_at_last() -> None:
     os._exit(1)
 
 
-app.steps["worker"].add(EndsInTime)
+app.steps["worker"].add(StopDeadline)

@@ -1,4 +1,4 @@
-"""How often a caller may call: answered 429 with Retry-After beyond that. Counted in Redis, for all web processes.
+"""A caller may call so often; beyond that it is answered 429 with Retry-After. Redis counts, for all web processes.
 
 A caller is a token, else a browser's session; whoever shows neither, or a wrong one, is counted by address, so that
 wrong tokens of one script never shut out the good ones beside it. Signing in is counted by address, and more
@@ -63,7 +63,7 @@ class Limit:
 
     @property
     def key(self) -> str:
-        """Where it is counted."""
+        """Return the key of Redis under which the calls are counted."""
         return f"esweb:calls:{self.kind}:{sha256(self.caller.encode()).hexdigest()[:32]}"
 
     def wait_seconds(self) -> int:
@@ -98,7 +98,7 @@ class Limits:
 
 
 def of_push(authorization: str) -> Limit:
-    """That of pushes by whoever shows this."""
+    """Return the limit of pushes with this Authorization header."""
     return Limit("push", authorization, settings.PUSHES_PER_MINUTE)
 
 
@@ -128,7 +128,7 @@ def _of_the_api(request: HttpRequest) -> Limit:
 
 
 def _shown(request: HttpRequest) -> str:
-    """What the caller shows to be let in, right or wrong."""
+    """Return the token or session that the caller sends, right or wrong; empty if there is none."""
     return request.headers.get("Authorization", "") or request.COOKIES.get(settings.SESSION_COOKIE_NAME, "")
 
 

@@ -51,7 +51,7 @@ def sqlstate_of(error: BaseException | None) -> str:
     return ""
 
 
-class OneLine(logging.Filter):
+class OneLineFilter(logging.Filter):
     """Makes one line, without a traceback, of what Django logs when an outage ends a request or a step after it."""
 
     def filter(self, record: logging.LogRecord) -> bool:

@@ -9,22 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeAlias
+from collections.abc import Callable
 
 from django.conf import settings
 
 from esweb import health
+from esweb.asgi_types import App, Message, Receive, Scope, Send
 from esweb.outage_errors import DATABASE
 from esweb.outages import answer_in_front
 
 log = logging.getLogger(__name__)
-
-Scope: TypeAlias = dict[str, Any]
-Message: TypeAlias = dict[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[Message]]
-Send: TypeAlias = Callable[[Message], Awaitable[None]]
-App: TypeAlias = Callable[[Scope, Any, Any], Awaitable[None]]
 
 PATIENCE_SECONDS = 2.5
 """So long a request may take before the servers are asked; with their time to answer, it is four seconds."""
@@ -45,11 +39,11 @@ class OutageGuard:
             # No thread is started: those that hang already may be as many as there are connections.
             await _answer(scope, send, DATABASE, began=False)
         else:
-            watched = _Watched(self, scope, receive, send)
+            pending = _PendingRequest(self, scope, receive, send)
             try:
-                await self.site(scope, watched.receive, watched.send)
+                await self.site(scope, pending.receive, pending.send)
             finally:
-                watched.end()
+                pending.end()
 
     async def silent_server(self) -> str:
         """Return the name of a server that does not answer, or nothing. All requests share one question."""
@@ -60,7 +54,7 @@ class OutageGuard:
         return server
 
 
-class _Watched:
+class _PendingRequest:
     """A request that is looked at every few seconds until its answer has begun."""
 
     def __init__(self, guard: OutageGuard, scope: Scope, receive: Receive, send: Send) -> None:

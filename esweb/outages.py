@@ -1,4 +1,4 @@
-"""What is answered while PostgreSQL or Valkey is away, full or frozen: 503, Retry-After and one sentence.
+"""Answer 503 with Retry-After and one sentence while PostgreSQL or Valkey is away, full or frozen.
 
 Nothing here asks either of them.
 """
@@ -31,9 +31,9 @@ SAFE = {"GET", "HEAD", "OPTIONS", "TRACE"}
 
 def unavailable(request: HttpRequest, server: str, *, error: BaseException | None = None, began: bool) -> HttpResponse:
     """Return the 503. `began` says whether the request may have changed something already."""
-    words = [_what_is_wrong(server, error), gettext("Try again in a few seconds.")]
+    words = [_cause(server, error), gettext("Try again in a few seconds.")]
     if began and request.method not in SAFE:
-        words[1:] = [_what_is_unknown(request)]
+        words[1:] = [_advice_after_a_change(request)]
     detail = " ".join(words)
     answer: HttpResponse
     if request.path.startswith(API):
@@ -60,7 +60,7 @@ def answer_in_front(scope: dict[str, Any], server: str, *, began: bool) -> HttpR
     return answer
 
 
-def _what_is_wrong(server: str, error: BaseException | None) -> str:
+def _cause(server: str, error: BaseException | None) -> str:
     if server == REDIS:
         return gettext("Valkey, which counts and queues, does not answer or cannot store anything.")
     if isinstance(error, OperationalError) and isinstance(error.__cause__, PoolTimeout):
@@ -70,7 +70,7 @@ def _what_is_wrong(server: str, error: BaseException | None) -> str:
     return gettext("The database does not answer.")
 
 
-def _what_is_unknown(request: HttpRequest) -> str:
+def _advice_after_a_change(request: HttpRequest) -> str:
     if request.path.startswith(API) and request.path.endswith(PUSHES):
         return "Send the same records again: what was stored already is not stored twice."
     if request.path.startswith(API) and "Idempotency-Key" in request.headers:

@@ -1,4 +1,4 @@
-"""What must be so before the parts start: a database of today's shape, pages' files, and somebody who may sign in."""
+"""Prepare a site before its parts start: migrate the database, collect pages' files, create the first admin."""
 
 from __future__ import annotations
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from time import monotonic
-from typing import Any, TypeAlias
 
 import psycopg
 from django.conf import settings
@@ -22,6 +21,7 @@ from ninja.errors import HttpError
 from psycopg_pool import PoolTimeout
 
 from esweb import limits
+from esweb.asgi_types import App, Message, Receive, Scope, Send
 from esweb.back_pressure import AT_ONCE, WAITING, BackPressure, Full, check_connections
 from esweb.handed import Handed, hand
 from runs import ingest
@@ -32,12 +32,6 @@ from runs.api.records import COLUMNAR
 from runs.ingest import BadColumns, Columns, Kept
 
 log = logging.getLogger(__name__)
-
-Scope: TypeAlias = dict[str, Any]
-Message: TypeAlias = dict[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[Message]]
-Send: TypeAlias = Callable[[Message], Awaitable[None]]
-App: TypeAlias = Callable[[Scope, Any, Any], Awaitable[None]]
 
 ADDRESS = re.compile(r"/api/v1/attempts/([a-z0-9-]{1,60})/records")
 EPOCH = re.compile(rb"(?:epoch=(\d{1,9}))?")

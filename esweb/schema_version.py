@@ -49,7 +49,7 @@ def sentence(migrations: list[str]) -> str:
 
 
 def _files() -> set[Migration]:
-    """The migrations of all installed apps, by the names of their files: importing all of them takes half a second."""
+    """Return the migrations of all installed apps, by their files' names: importing all of them takes half a second."""
     found = set()
     for app in apps.get_app_configs():
         try:
@@ -61,7 +61,7 @@ def _files() -> set[Migration]:
 
 
 def _applied() -> list[Migration]:
-    """Ask with a connection of our own, before anything uses the pool. A database without that table is new."""
+    """Return the migrations that the database has; none if it is new. Connect by ourselves, before the pool is used."""
     with psycopg.connect(**{**connection.get_connection_params(), "connect_timeout": 10}, autocommit=True) as own:
         if own.execute("SELECT to_regclass('django_migrations')").fetchone() == (None,):
             return []

@@ -34,7 +34,7 @@ DUPLICATE, DISK_FULL, RESUMABLE, FENCED, ORPHANED, NOT_STARTED = 64, 74, 75, 76,
 program."""
 RESERVE_BYTES = 4096
 BLOCK_BYTES = 512
-"""In which `st_blocks` counts, on every disk."""
+"""`st_blocks` counts in these, on every disk."""
 FULL = (errno.ENOSPC, errno.EDQUOT)
 FULL_WORDS = tuple(os.strerror(number) for number in FULL)
 ALREADY_CLAIMED = "already claimed by process"
@@ -178,7 +178,7 @@ def drop_output_if_full() -> None:
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """What the file says, or None where there is none or it holds no JSON object."""
+    """Return the JSON object in a file, or None if there is no file or it holds none."""
     try:
         data = json.loads(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError, ValueError):
@@ -187,7 +187,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
 
 
 def sync_directory(directory: Path) -> None:
-    """Makes what was renamed in there survive a power cut. Raises OSError."""
+    """Make what was renamed in there survive a power cut. Raise OSError."""
     handle = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(handle)

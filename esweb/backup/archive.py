@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from workers.attempt import sync_directory
+
 FORMAT = 1
 MANIFEST, DUMP, SECRET_KEY, ADMIN_PASSWORD = "manifest.json", "database.dump", "secret-key", "admin-password"
 FOLDERS = ("runs", "code")
@@ -34,7 +36,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What an archive is. `migrations` are (app, name) of those that its database has."""
+    """An archive describes itself here. `migrations` are (app, name) of those that its database has."""
 
     esweb: str
     created_at: str
@@ -93,7 +95,7 @@ class ArchiveWriter:
 
 
 class _HashingReader(io.RawIOBase):
-    """Passes a file's bytes on and computes their checksum."""
+    """It passes a file's bytes on and computes their checksum."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file, self.digest = file, hashlib.sha256()
@@ -126,22 +128,13 @@ def new_archive(path: Path) -> Iterator[ArchiveWriter]:
             refuse_existing(path)
     finally:
         draft.unlink(missing_ok=True)
-    sync_folder(path.parent)
+    sync_directory(path.parent)
 
 
 def refuse_existing(path: Path) -> None:
     """Raise BackupError if there is a file of that name."""
     if os.path.lexists(path):
         raise BackupError(f"{path} exists already: choose another name, or remove it first.")
-
-
-def sync_folder(folder: Path) -> None:
-    """Make what was renamed in there survive a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def extract(archive: Path, into: Path) -> Manifest:
@@ -164,7 +157,7 @@ def extract(archive: Path, into: Path) -> Manifest:
 
 
 def _checked(entry: tarfile.TarInfo) -> str:
-    """The member's name. Raise BackupError if it is not a plain file in one of the places of a backup."""
+    """Return the member's name. Raise BackupError if it is not a plain file in one of the places of a backup."""
     parts = entry.name.split("/")
     is_known = entry.name in (MANIFEST, DUMP, SECRET_KEY, ADMIN_PASSWORD) or (len(parts) > 1 and parts[0] in FOLDERS)
     if not entry.isreg() or not is_known or {"", ".", ".."} & {*parts}:

@@ -5,8 +5,9 @@ Files of records only grow, so each reaches at least as far as the database has 
 
 from __future__ import annotations
 
+import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -24,7 +25,12 @@ from esweb.backup.archive import (
     refuse_existing,
 )
 from esweb.backup.database import dump, running_database
-from esweb.backup.files import files_of_code, files_of_runs
+from esweb.preparation import password_file
+from workers.attempt import TOKEN_FILES
+from workers.code.bundle import SUFFIX
+
+PROCESS_FILES = ("heartbeat.json", "claim")
+"""These are left out: on another site the process of that number is another one. `claim` stands for `claim.N` too."""
 
 
 def create_backup(archive: Path, tell: Callable[[str], None]) -> None:
@@ -50,13 +56,43 @@ def _fill(writer: ArchiveWriter, data: Path, beside: Path, tell: Callable[[str],
         snapshot = dump(Path(folder) / DUMP)
         writer.add_file(DUMP, Path(folder) / DUMP)
     tell(f"copying the files of {len(snapshot.jobs)} runs")
-    for name, path in (*files_of_runs(Path(settings.RUNS_DIR), snapshot.jobs), *files_of_code(data / "code")):
+    for name, path in (*_files_of_runs(Path(settings.RUNS_DIR), snapshot.jobs), *_files_of_code(data / "code")):
         try:
             writer.add_file(name, path)
         except FileNotFoundError:
             tell(f"{name} was removed meanwhile")
     # From the settings: it may come from the environment.
     writer.add_text(SECRET_KEY, settings.SECRET_KEY)
-    if (data / ADMIN_PASSWORD).exists():
-        writer.add_file(ADMIN_PASSWORD, data / ADMIN_PASSWORD)
+    if password_file().exists():
+        writer.add_file(ADMIN_PASSWORD, password_file())
     writer.close(Manifest(version("esweb"), created_at, snapshot.migrations))
+
+
+def _files_of_runs(runs: Path, jobs: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, Path]]:
+    """Yield the archive's name and the path of each file of these jobs, by the uid of their run."""
+    for uid, keys in sorted(jobs.items()):
+        for key in sorted(keys):
+            for path in _walk(runs / uid / key):
+                yield f"runs/{path.relative_to(runs).as_posix()}", path
+
+
+def _files_of_code(code: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the bundles of code that attempts ran; what is unpacked from them is made again."""
+    for path in sorted(code.glob(f"*{SUFFIX}")):
+        if not path.name.startswith(".") and path.is_file():
+            yield f"code/{path.name}", path
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    """Yield plain files, without drafts (`.name`), tokens, and what names a process."""
+    for where, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if _belongs_in_backup(name))
+        for name in sorted(names):
+            path = Path(where) / name
+            if _belongs_in_backup(name) and path.is_file() and not path.is_symlink():
+                yield path
+
+
+def _belongs_in_backup(name: str) -> bool:
+    is_draft = name.startswith(".")
+    return not (is_draft or name in TOKEN_FILES or name in PROCESS_FILES or name.startswith("claim."))

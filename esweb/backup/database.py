@@ -23,7 +23,7 @@ Connection = psycopg.Connection[tuple[object, ...]]
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What the dump holds: the migrations, and of each run the keys of its attempts and rebuilds."""
+    """A dump holds these migrations, and of each run the keys of these attempts and rebuilds."""
 
     migrations: list[tuple[str, str]]
     jobs: dict[str, list[str]]

@@ -1,4 +1,7 @@
-"""Restore a backup into an empty site. A failure leaves the site as empty as it was."""
+"""Restore a backup into an empty site. A failure leaves the site as empty as it was.
+
+Jobs that had not ended when the backup was made end as interrupted: their processes are the other site's.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from pathlib import Path
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import CommandError
-from django.db import DatabaseError
+from django.db import DatabaseError, transaction
 
 from esweb.backup.archive import (
     ADMIN_PASSWORD,
@@ -22,14 +25,18 @@ from esweb.backup.archive import (
     BackupError,
     Manifest,
     extract,
-    sync_folder,
 )
 from esweb.backup.database import clear, connect, is_bundled, is_empty, load
-from esweb.backup.open_jobs import end_open_jobs
 from esweb.embedded import CannotStart, Postgres, hold
 from esweb.env import secret
 from esweb.preparation import release_database
 from esweb.schema_version import sentence, unknown_migrations
+from runs import access
+from runs.models import Attempt, AttemptEvent, Rebuild, Run
+from workers.attempt import sync_directory
+from workers.executors.states import State
+
+REASON = "the site was restored from a backup that was made before this ended"
 
 
 def restore_backup(archive: Path, tell: Callable[[str], None]) -> None:
@@ -66,6 +73,23 @@ def _put_in_place(new: Path, data: Path, manifest: Manifest, tell: Callable[[str
         tell(f"placing {len(manifest.members)} files")
         _place_files(new, data)
     tell(f"restored; {ended} runs and rebuilds that had not ended are interrupted now")
+
+
+def end_open_jobs(at: datetime) -> int:
+    """End all open attempts and rebuilds as interrupted at that time; return how many. Nothing starts by itself."""
+    with transaction.atomic():
+        attempts = list(Attempt.objects.open().select_related("run"))
+        for attempt in attempts:
+            attempt.note(REASON, "warning", attempt.state, State.INTERRUPTED)
+            access.end_run_tokens(attempt.run, attempt.key)
+            if attempt.speaks_for_run:
+                Run.objects.filter(pk=attempt.run_id).update(state=State.INTERRUPTED.value)
+        AttemptEvent.objects.filter(attempt__in=attempts, why=REASON).update(at=at)
+        ended = {"state": State.INTERRUPTED.value, "reason": REASON, "ended_at": at}
+        Attempt.objects.filter(pk__in=[attempt.pk for attempt in attempts]).update(**ended, hold="")
+        Attempt.objects.filter(restart_at__isnull=False).update(restart_at=None)
+        Attempt.objects.filter(moves_to__isnull=False).update(moves_to=None, moves_held=False)
+        return len(attempts) + Rebuild.objects.open().update(**ended)
 
 
 @contextmanager
@@ -135,4 +159,4 @@ def _place_files(new: Path, data: Path) -> None:
         if (new / name).exists():
             (new / name).chmod(0o600)
             (new / name).replace(data / name)
-    sync_folder(data)
+    sync_directory(data)

@@ -1,4 +1,4 @@
-"""The backend. Django looks for it under this name."""
+"""Django looks for a database backend under this module name."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def _standing(attempt: Attempt, epoch: int) -> tuple[int, bool]:
 
 
 def summary(points: Block) -> dict[str, Any]:
-    """What SUMMARISE adds up, key by key: keys, points, and the rest as PostgreSQL's array literals."""
+    """Return what SUMMARISE adds up, key by key: keys, points, and the rest as PostgreSQL's array literals."""
     starts, last = points.cuts[:-1], points.cuts[1:] - 1
     return {
         "keys": list(points.keys),

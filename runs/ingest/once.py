@@ -51,7 +51,7 @@ class OffsetMoved(Exception):
 
 @dataclass(frozen=True)
 class Kept:
-    """What a push did: how many records were new, and the seq that the next one must have."""
+    """A push brought so many new records; the next record must have the seq `next_seq`."""
 
     new: int
     next_seq: int

@@ -60,7 +60,7 @@ def submit(job: Job) -> bool:
 
 
 def spec_of(job: Job) -> Spec:
-    """What the cluster is asked for. No secret stands in it."""
+    """Return the spec that the cluster gets. It holds no secret."""
     compute = job.run.run_config.compute
     env = {"ESWEB_CACHE": cache_of(job.cluster)}
     if "HF_HUB_OFFLINE" in os.environ:

@@ -24,7 +24,7 @@ RETRY_SECONDS = 1.0
 
 @dataclass
 class Mail:
-    """What a socket has to deal with: news in order, changes, and runs of which news was lost."""
+    """A socket handles these: news in order, changes, and runs of which news was lost."""
 
     news: list[News] = field(default_factory=list)
     changed: list[tuple[str, str]] = field(default_factory=list)

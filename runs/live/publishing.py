@@ -53,7 +53,7 @@ def publish_changed(run_uid: str, what: str) -> None:
 
 
 def news(run_uid: str, message: bytes) -> News:
-    """What was published."""
+    """Decode a message that was published."""
     head, _, data = message.partition(b"\n")
     told = orjson.loads(head)
     keys = told.pop("keys", None)

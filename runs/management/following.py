@@ -36,7 +36,7 @@ LINGER_SECONDS = 10.0
 
 @dataclass
 class Progress:
-    """What the follower remembers of an attempt between two looks; a new one is filled from the database.
+    """The follower remembers this of an attempt between two looks; a new one is filled from the database.
 
     `offsets` spares a query a look. It is never trusted: the database refuses what does not go on from its own.
     """

@@ -1,4 +1,4 @@
-"""What an attempt's directory tells about its life: the exit record, the heartbeat, the claim, the last words."""
+"""Read from an attempt's directory how it lives or ended: exit record, heartbeat, claim, the last line it printed."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _last_words(directory: Path) -> str:
 
 
 def diagnosis(directory: Path) -> str:
-    """What the job's log shows where its program could not say; empty where it shows nothing."""
+    """Return what the job's log shows if its program could not say why it failed; empty if it shows nothing."""
     return diagnose(directory / JOB_LOG, directory / "log.txt")
 
 

@@ -24,7 +24,7 @@ from django.core.management import call_command  # noqa: E402
 from django.test import Client  # noqa: E402
 
 from esweb.api import api  # noqa: E402
-from esweb.backup.open_jobs import end_open_jobs  # noqa: E402
+from esweb.backup.restore import end_open_jobs  # noqa: E402
 from judging import boards  # noqa: E402
 from judging import models as judging  # noqa: E402
 from runs import access, models, reconcile  # noqa: E402

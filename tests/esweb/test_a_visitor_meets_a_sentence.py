@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import ssl
 import subprocess
@@ -13,7 +14,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from uuid import uuid4
 
 import httpx
@@ -24,10 +24,10 @@ from django.db import OperationalError
 from django.test import RequestFactory
 from psycopg_pool import PoolTimeout
 
-from esweb.embedded import database_url, redis_url
+from esweb.embedded import Postgres, Valkey, database_url, redis_url
 from esweb.outages import unavailable
 from tests import migrated
-from tests.esweb.web_process import ROOT, WebProcess, children, frozen
+from tests.esweb.web_process import ROOT, WebProcess, frozen
 from tests.waiting import PATIENCE_SECONDS, wait_until
 from workers.config.cache import cache_folder
 
@@ -118,13 +118,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 @contextmanager
-def postgres_killed(process: WebProcess) -> Iterator[None]:
-    """The server is gone within the block, and started again at its end."""
-    assert process.postgres.process is not None
-    process.postgres.process.send_signal(signal.SIGKILL)
-    process.postgres.process.wait(PATIENCE_SECONDS)
+def killed(server: Postgres | Valkey) -> Iterator[None]:
+    """Kill the server; it is started again after the block."""
+    assert server.process is not None
+    server.process.send_signal(signal.SIGKILL)
+    server.process.wait(PATIENCE_SECONDS)
     yield
-    process.postgres.start(PATIENCE_SECONDS)
+    server.start(PATIENCE_SECONDS)
 
 
 @contextmanager
@@ -138,22 +138,11 @@ def backends_ended(process: WebProcess) -> Iterator[None]:
 @contextmanager
 def backend_killed(process: WebProcess) -> Iterator[None]:
     """A process of PostgreSQL is killed, upon which it ends all others and recovers by itself."""
-    assert process.postgres.process is not None
-    for pid in children(process.postgres.process.pid):
-        if b"checkpointer" in Path(f"/proc/{pid}/cmdline").read_bytes():
-            subprocess.run(["kill", "-9", str(pid)], check=True)
+    with psycopg.connect(database_url(process.postgres.data)) as own:
+        ((pid,),) = own.execute("SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'").fetchall()
+    os.kill(pid, signal.SIGKILL)
     yield
     wait_until(lambda: process.health()[1]["database"] == "ok", "PostgreSQL to recover")
-
-
-@contextmanager
-def valkey_killed(process: WebProcess) -> Iterator[None]:
-    """The server is gone within the block, and started again at its end."""
-    assert process.valkey.process is not None
-    process.valkey.process.send_signal(signal.SIGKILL)
-    process.valkey.process.wait(PATIENCE_SECONDS)
-    yield
-    process.valkey.start(PATIENCE_SECONDS)
 
 
 @contextmanager
@@ -180,11 +169,11 @@ def cannot_save(process: WebProcess) -> Iterator[None]:
 
 
 FAULTS: dict[str, Callable[[WebProcess], AbstractContextManager[None]]] = {
-    "PostgreSQL killed": postgres_killed,
+    "PostgreSQL killed": lambda process: killed(process.postgres),
     "PostgreSQL's connections cut": backends_ended,
     "a process of PostgreSQL killed": backend_killed,
     "PostgreSQL frozen": lambda process: frozen(process.postgres),
-    "Valkey killed": valkey_killed,
+    "Valkey killed": lambda process: killed(process.valkey),
     "Valkey frozen": lambda process: frozen(process.valkey),
     "Valkey out of memory": out_of_memory,
     "Valkey unable to save": cannot_save,

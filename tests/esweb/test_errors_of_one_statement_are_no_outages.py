@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from django.db import OperationalError, connection, transaction
 
-from esweb.outage_errors import DATABASE, OneLine, server_of
+from esweb.outage_errors import DATABASE, OneLineFilter, server_of
 
 STATEMENTS = {
     "57014": "SET LOCAL statement_timeout = 1; SELECT pg_sleep(10)",
@@ -36,7 +36,7 @@ def test_error_of_a_statement_is_no_outage_and_keeps_its_traceback(code: str) ->
         raise error
     except OperationalError:
         record = logging.LogRecord("django.request", logging.ERROR, "", 0, "failed", None, sys.exc_info())
-    assert OneLine().filter(record) and record.levelno == logging.ERROR and record.exc_info is not None
+    assert OneLineFilter().filter(record) and record.levelno == logging.ERROR and record.exc_info is not None
 
 
 @pytest.mark.django_db

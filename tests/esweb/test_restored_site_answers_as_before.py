@@ -17,7 +17,7 @@ import psycopg
 import pytest
 from django.conf import settings
 
-from esweb.backup.open_jobs import REASON
+from esweb.backup.restore import REASON
 from esweb.embedded import Postgres, database_url, hold
 from tests import migrated
 from tests.chaos.recount import differences, of_file

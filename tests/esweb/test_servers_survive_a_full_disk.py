@@ -35,7 +35,7 @@ def running(server: Server) -> Iterator[Server]:
         server.stop()
 
 
-class Watched:
+class RunningTree:
     """A tree that is watched in a thread of its own, as `up` watches it, until the block ends."""
 
     def __init__(self, *servers: Server) -> None:
@@ -44,7 +44,7 @@ class Watched:
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self.tree.watch, args=(self._is_over.is_set,))
 
-    def __enter__(self) -> Watched:
+    def __enter__(self) -> RunningTree:
         self.tree.start_servers()
         self._thread.start()
         return self
@@ -62,14 +62,18 @@ class Watched:
 
 
 def test_postgres_is_tried_again_until_its_disk_has_room(tmp_path: Path) -> None:
-    with small_disk(tmp_path, 160) as disk, Watched(Postgres(tmp_path)) as watched:
+    with small_disk(tmp_path, 160) as disk, RunningTree(Postgres(tmp_path)) as up:
         ask(tmp_path, "CREATE TABLE kept AS SELECT generate_series(1, 1000) AS n")
         with psycopg.connect(database_url(tmp_path), autocommit=True) as sql:
             disk.fill()
             with pytest.raises(psycopg.OperationalError):
                 while True:
                     sql.execute(WRITE_AHEAD)
-        wait_until(lambda: watched.has_told("is full. Trying again in 2 s"), "a second try", details=watched.told.copy)
+        wait_until(
+            lambda: up.has_told("is full. Trying again in 2 s"),
+            "a second try",
+            details=up.told.copy,
+        )
         disk.make_room()
         wait_until(lambda: rows(tmp_path) == 1000, "PostgreSQL to come back with all that was committed")
         ask(tmp_path, "INSERT INTO kept VALUES (1001)")
@@ -97,7 +101,7 @@ def test_valkey_starts_empty_where_it_cannot_read_its_files_and_keeps_them(
 
 def test_valkey_goes_on_when_its_disk_has_room_again(tmp_path: Path) -> None:
     (tmp_path / "valkey").mkdir()
-    with small_disk(tmp_path / "valkey", 1) as disk, Watched(Valkey(tmp_path)):
+    with small_disk(tmp_path / "valkey", 1) as disk, RunningTree(Valkey(tmp_path)):
         fill_queue(tmp_path)
         disk.fill()
         with redis.from_url(redis_url(tmp_path)) as client:
@@ -112,16 +116,16 @@ def test_valkey_goes_on_when_its_disk_has_room_again(tmp_path: Path) -> None:
 def test_a_part_whose_log_cannot_be_made_is_tried_until_it_can(tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     logs.mkdir()
-    with small_disk(logs, 1, files=3) as disk, Watched() as watched:
+    with small_disk(logs, 1, files=3) as disk, RunningTree() as up:
         short = Part("short", [sys.executable, "-S", "-c", "print('here')"], logs / "short.log", {})
-        watched.tree.start_part(short)
-        wait_until(lambda: watched.has_told("here"), "the part to say that it is there")
+        up.tree.start_part(short)
+        wait_until(lambda: up.has_told("here"), "the part to say that it is there")
         short.log.unlink()
         disk.fill()
-        wait_until(lambda: watched.has_told("short cannot be started: The disk that holds"), "a start that fails")
+        wait_until(lambda: up.has_told("short cannot be started: The disk that holds"), "a start that fails")
         disk.make_room()
-        watched.told.clear()
-        wait_until(lambda: watched.has_told("here"), "the part to come back")
+        up.told.clear()
+        wait_until(lambda: up.has_told("here"), "the part to come back")
 
 
 def fill_queue(data: Path) -> None:

@@ -155,7 +155,7 @@ class Pusher:
             raise error
 
     def _offset_of(self, seq: int) -> int:
-        """Where the record of that seq begins. Each line of a file holds one record, seq counting from 0."""
+        """Return the byte at which the record of that seq begins. Each line is one record; seq counts from 0."""
         offset = 0
         with self.path.open("rb") as file:
             for _ in range(seq):

@@ -1,4 +1,4 @@
-"""What an engine is given: the run's config, model, task and evaluator, and the one way to write records about them."""
+"""An engine works in this context: config, model, task and evaluator of its run, and the one way to write records."""
 
 from __future__ import annotations
 

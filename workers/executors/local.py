@@ -51,7 +51,7 @@ class Local:
         return spec.key
 
     def poll(self, keys: Iterable[str]) -> dict[str, Observation | None]:
-        """Where each job stands, after starting what fits."""
+        """Start the jobs that fit, and return the state of each of these."""
         with self._queue() as tickets:
             line = self._advance(tickets)
             found = {key: tickets.get(key) for key in keys}
@@ -197,7 +197,7 @@ class Local:
 
 @contextmanager
 def _reaching() -> Iterator[None]:
-    """What the disk refuses says nothing about any job: it is asked again later."""
+    """Raise Unreachable if the disk refuses: that says nothing about any job, and the caller tries again later."""
     try:
         yield
     except OSError as error:

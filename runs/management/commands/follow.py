@@ -8,7 +8,7 @@ import threading
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
-from django.db import InterfaceError, OperationalError, connection, connections
+from django.db import InterfaceError, OperationalError, connections
 
 from runs.management.following import Follower
 
@@ -33,8 +33,6 @@ class Command(BaseCommand):
             while follower.look():
                 pass
             return
-        # One thread asks here. After a crash of PostgreSQL a pool tries its dead connections first, pausing in between.
-        connection.settings_dict["OPTIONS"].pop("pool", None)
         stop = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
