@@ -57,7 +57,7 @@ IDENTITY = ("", "identity")
 
 @dataclass(frozen=True)
 class Allowance:
-    """How long a request's body may be, in bytes, and whether it may be compressed."""
+    """A request's body may have so many bytes, and be compressed or not."""
 
     max_bytes: int
     takes_gzip: bool = False

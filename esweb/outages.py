@@ -18,6 +18,7 @@ from django.middleware.security import SecurityMiddleware
 from django.template.loader import render_to_string
 from django.utils import translation
 from django.utils.cache import add_never_cache_headers
+from django.utils.http import escape_leading_slashes
 from django.utils.translation import gettext
 from psycopg_pool import PoolTimeout
 
@@ -41,7 +42,8 @@ def unavailable(request: HttpRequest, server: str, *, error: BaseException | Non
     elif request.headers.get("HX-Request") == "true":
         answer = HttpResponse(detail, status=503, content_type="text/plain; charset=utf-8")
     else:
-        answer = HttpResponse(render_to_string("503.html", {"detail": detail}), status=503)
+        address = escape_leading_slashes(request.get_full_path()) if request.method in SAFE else ""
+        answer = HttpResponse(render_to_string("503.html", {"detail": detail, "address": address}), status=503)
     answer["Retry-After"] = str(RETRY_SECONDS)
     add_never_cache_headers(answer)
     return answer

@@ -211,7 +211,7 @@ def _is_plain(scope: Scope, headers: dict[bytes, bytes]) -> bool:
 
 
 async def _received(receive: Receive) -> list[Message]:
-    """What comes until the body is whole, or whoever sends it has gone."""
+    """Return the messages up to the end of the body, or until its sender has gone."""
     messages = [await receive()]
     while messages[-1]["type"] == "http.request" and messages[-1].get("more_body"):
         messages.append(await receive())
@@ -219,7 +219,7 @@ async def _received(receive: Receive) -> list[Message]:
 
 
 def _again(messages: Iterable[Message], receive: Receive) -> Receive:
-    """Receives the messages once more, and then what follows."""
+    """Return a `receive` that repeats these messages, and goes on with those that follow."""
     left = iter(messages)
 
     async def again() -> Message:

@@ -251,3 +251,15 @@ def test_who_gets_no_connection_in_time_is_told_that_there_is_too_much_to_do(rf:
     answer = unavailable(rf.get("/api/v1/runs"), "database", error=error, began=True)
     said = json.loads(answer.content)["detail"]
     assert said == "The site has more to do than it can at the moment. Try again in a few seconds."
+
+
+@pytest.mark.parametrize(
+    ("path", "address"),
+    [("/runs/", "/runs/?sort=%22&amp;page=2"), ("//elsewhere/", "/%2Felsewhere/?sort=%22&amp;page=2")],
+)
+def test_page_that_failed_can_be_opened_again_and_a_change_cannot(rf: RequestFactory, path: str, address: str) -> None:
+    request = rf.get("/", QUERY_STRING="sort=%22&page=2")
+    request.path = path
+    page = unavailable(request, "database", began=True).content.decode()
+    assert f'<a href="{address}">Try again</a>' in page
+    assert "Try again</a>" not in unavailable(rf.post("/runs/"), "database", began=True).content.decode()
