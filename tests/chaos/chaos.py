@@ -96,7 +96,9 @@ class Chaos:
                 self.clock.move(fault.shift)
                 about = f"it is {self.clock.moved:+d} s off now"
             else:
-                cause = frozen(chosen) if fault.kind == FREEZE else full(self.house, fault.victim, self.disks)
+                cause = (
+                    frozen(chosen) if fault.kind == FREEZE else full(self.house, fault.victim, self.disks, self._tend)
+                )
                 self._endure(fault, cause)
         self.counts[fault.name] += 1
         self._say(f"{fault} {about}".rstrip())

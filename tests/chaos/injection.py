@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -30,25 +30,29 @@ def frozen(residents: Sequence[Resident]) -> Iterator[None]:
 
 
 @contextmanager
-def full(house: House, what: str, disks: Mapping[str, SmallDisk]) -> Iterator[None]:
-    """Leave no room on that disk, or in the memory of Valkey, until the end."""
+def full(house: House, what: str, disks: Mapping[str, SmallDisk], tend: Callable[[], None]) -> Iterator[None]:
+    """Leave no room on that disk, or in the memory of Valkey, until the end.
+
+    `tend` is called while Valkey is awaited; it makes a start again that the fault before has cut short.
+    """
     if what == VALKEY_MEMORY:
-        _limit_memory(house.data, 1)
+        _limit_memory(house.data, 1, tend)
     else:
         disks[what].fill()
     try:
         yield
     finally:
         if what == VALKEY_MEMORY:
-            _limit_memory(house.data, 0)
+            _limit_memory(house.data, 0, tend)
         else:
             disks[what].make_room()
 
 
-def _limit_memory(data: Path, size_bytes: int) -> None:
+def _limit_memory(data: Path, size_bytes: int, tend: Callable[[], None]) -> None:
     """Set the limit; 0 is none. A Valkey that is being started again is awaited."""
 
     def is_set() -> bool:
+        tend()
         with suppress(redis.RedisError), redis.from_url(redis_url(data)) as client:
             return bool(client.config_set("maxmemory", size_bytes))
         return False
