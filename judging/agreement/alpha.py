@@ -14,17 +14,18 @@ DISTANCES = ("nominal", "ordinal")
 
 
 def coincidences(labels: Labels) -> Floats:
-    """How often each two labels met in each item, one over its raters less one each. float64[items, k, k]."""
-    rated = labels.rated()
-    raters = rated.sum(axis=1)
-    pairs = rated[:, :, None] * rated[:, None, :] - rated[:, :, None] * np.eye(labels.kinds)
-    weight = np.zeros(len(rated))
+    """Return how often each two labels met in each item, one over its raters less one each. float64[items, k, k]."""
+    raters = labels.rated().sum(axis=1)
+    weight = np.zeros(len(raters))
     np.divide(1, raters - 1, out=weight, where=raters > 1)
-    return np.asarray(pairs * weight[:, None, None])
+    return np.asarray(labels.meetings() * weight[:, None, None])
 
 
 def alpha(coincidences: Floats, distance: str = "nominal") -> Floats:
-    """Of coincidences summed over items, float64[..., k, k]. float64[...]. Raises ValueError for another distance."""
+    """Return α of coincidences summed over items, float64[..., k, k] -> float64[...].
+
+    Raise ValueError if `distance` is none of DISTANCES.
+    """
     if distance not in DISTANCES:
         raise ValueError(f"distance must be one of {', '.join(DISTANCES)}, not {distance!r}")
     used = coincidences.sum(axis=-1)
@@ -42,6 +43,6 @@ def _nominal(used: Floats) -> Floats:
 
 
 def _ordinal(used: Floats) -> Floats:
-    """As many labels as lie between two, half of the two themselves counted, squared."""
+    """Return the squared number of labels between two, half of the two themselves counted."""
     middle = used.cumsum(axis=-1) - used / 2
     return np.asarray((middle[..., :, None] - middle[..., None, :]) ** 2)

@@ -1,4 +1,4 @@
-"""How far raters of one kind agree with each other, and with those of another: people, and models."""
+"""Agreement of raters of one kind, people or models, with each other and with the other kind."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Group:
 
 @dataclass(frozen=True)
 class Without:
-    """What is left of α where one rater is left out. rise: by how much that lifts the ordinal one, with its interval:
-    wholly above 0, the others agree better without."""
+    """α without one rater. rise: the ordinal α without the rater minus that of all, with its interval: wholly above 0,
+    the others agree better without."""
 
     rater: str
     labels: int
@@ -45,19 +45,19 @@ class Without:
 
 
 def among(labels: Labels, raters: Sequence[int]) -> Group:
-    """Raters of one kind against each other."""
-    rated = only(labels, raters).rated()
-    met = rated[:, :, None] * rated[:, None, :] - rated[:, :, None] * np.eye(labels.kinds)
+    """Compare raters of one kind with each other."""
+    own = only(labels, raters)
+    rated, met = own.rated(), own.meetings()
     shared = rated.sum(axis=1) > 1
     kappa = _kappa(labels, raters, rated[shared], met[shared], labels.prompt[shared])
     # Every meeting stands in the table twice, once from each side.
-    return _group(met[shared] / 2, labels.prompt[shared], kappa, coincidences(only(labels, raters))[shared])
+    return _group(met[shared] / 2, labels.prompt[shared], kappa, coincidences(own)[shared])
 
 
 def between(labels: Labels, one: Sequence[int], other: Sequence[int]) -> Group:
-    """Raters of one kind against those of another."""
+    """Compare raters of one kind with those of another."""
     left, right = (only(labels, side).rated() for side in (one, other))
-    met = left[:, :, None] * right[:, None, :]
+    met = labels.in_both_directions(left[:, :, None] * right[:, None, :])
     shared = met.any(axis=(1, 2))
     met, prompt = met[shared], labels.prompt[shared]
     kappa = estimate(met, prompt, cohen, ONE_LABEL if shared.any() else NOTHING_SHARED)
@@ -67,7 +67,7 @@ def between(labels: Labels, one: Sequence[int], other: Sequence[int]) -> Group:
 
 
 def without_each(labels: Labels) -> list[Without]:
-    """Of three raters or more: what each does to α. Of two, nobody would be left to agree."""
+    """Return α without each rater in turn; nothing for fewer than three raters, of whom no two would be left."""
     if len(labels.raters) < 3:
         return []
     everybody, every = coincidences(labels), range(len(labels.raters))
@@ -75,13 +75,13 @@ def without_each(labels: Labels) -> list[Without]:
 
 
 def only(labels: Labels, raters: Sequence[int]) -> Labels:
-    """What these said; raters keep their numbers."""
+    """Return the labels of these raters, who keep their numbers."""
     own = np.isin(labels.rater, list(raters))
     return replace(labels, rater=labels.rater[own], item=labels.item[own], label=labels.label[own])
 
 
 def _kappa(labels: Labels, raters: Sequence[int], rated: Floats, met: Floats, prompt: Ints) -> Estimate:
-    """Of raters of one kind; rated, met and prompt are of the items that they share."""
+    """Return κ of raters of one kind; rated, met and prompt are of the items that they share."""
     sides = [k for k in raters if (labels.rater == k).any()]
     if len(sides) == 2:
         return pair(labels, sides[0], sides[1]).kappa
@@ -116,7 +116,7 @@ def _without(labels: Labels, everybody: Floats, rater: int, others: Sequence[int
 
 
 def _rise(tables: Floats) -> Floats:
-    """Of everybody's coincidences beside the others', float64[..., 2, kinds, kinds]."""
+    """Return α of the second table minus that of the first. float64[..., 2, kinds, kinds] -> float64[...]."""
     found = alpha(tables, "ordinal")
     return np.asarray(found[..., 1] - found[..., 0])
 

@@ -1,4 +1,4 @@
-"""How far raters agree: two of them against each other, and all of them."""
+"""Agreement of every two raters, and of all raters together."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 
 from judging.agreement.alpha import alpha, coincidences
-from judging.agreement.kappa import cohen, crosses, fleiss
+from judging.agreement.kappa import cohen, crosses
 from judging.agreement.labels import TIE, Labels
 from judging.agreement.resampling import Estimate, estimate
 from judging.votes import Floats
@@ -43,12 +43,12 @@ class All:
 
 
 def pairs(labels: Labels) -> list[Pair]:
-    """Every two raters, also those who shared nothing."""
+    """Compare every two raters, also those who shared nothing."""
     return [pair(labels, one, other) for one, other in combinations(range(len(labels.raters)), 2)]
 
 
 def pair(labels: Labels, one: int, other: int) -> Pair:
-    """Rater number `one` against `other`."""
+    """Compare rater number `one` with `other`."""
     tables = crosses(labels, one, other)
     shared = np.flatnonzero(tables.any(axis=(1, 2)))
     tables, prompt = tables[shared], labels.prompt[shared]
@@ -65,22 +65,24 @@ def pair(labels: Labels, one: int, other: int) -> Pair:
 
 
 def together(labels: Labels) -> All:
-    """All raters on all items that at least two judged."""
+    """Compare all raters on all items that at least two judged."""
     rated = labels.rated()
     shared = rated.sum(axis=1) > 1
     tables, prompt = coincidences(labels)[shared], labels.prompt[shared]
-    kappa = fleiss(rated[shared])
+    number = rated.sum(axis=1)[shared]
+    is_fixed = len(number) > 0 and bool((number == number[0]).all())
+    fleiss = float(cohen(labels.meetings()[shared].sum(axis=0))) if is_fixed else float("nan")
     return All(
         int(shared.sum()),
         estimate(tables, prompt, lambda drawn: alpha(drawn, "nominal"), ONE_LABEL),
         estimate(tables, prompt, lambda drawn: alpha(drawn, "ordinal"), ONE_LABEL),
-        None if np.isnan(kappa) else kappa,
+        None if np.isnan(fleiss) else fleiss,
         float(rated[:, TIE].sum() / max(rated.sum(), 1)),
     )
 
 
 def raw(table: Floats) -> Floats:
-    """Of tables of counts, float64[..., k, k]: the share on the diagonal. float64[...]."""
+    """Return the share on the diagonal of tables of counts. float64[..., k, k] -> float64[...]."""
     total = table.sum(axis=(-1, -2))
     share = np.full(total.shape, np.nan)
     np.divide(table.trace(axis1=-2, axis2=-1), total, out=share, where=total > 0)

@@ -61,8 +61,9 @@ def share(sums: Floats) -> Floats:
 
 def _drawn(summed: Floats, rng: np.random.Generator, resamples: int) -> Floats:
     """Sums over as many clusters as there are, drawn again and again. float64[resamples, cells]."""
-    # Clusters with the same table are one kind: of a hundred thousand single votes there are a few.
-    kinds, many = np.unique(summed, axis=0, return_counts=True)
+    # Clusters with the same table are one kind: of a hundred thousand single votes there are a few. Rounded, so that
+    # the order in which items were summed makes no second kind of one.
+    kinds, many = np.unique(summed.round(12), axis=0, return_counts=True)
     at_once = max(1, DRAWN_AT_ONCE // len(kinds))
     parts = [min(at_once, resamples - first) for first in range(0, resamples, at_once)]
     return np.concatenate([rng.multinomial(len(summed), many / len(summed), size=size) @ kinds for size in parts])

@@ -23,8 +23,8 @@ from judging.models import Calibration, Rubric, Snapshot, Tournament, Verdict
 from judging.ratings import POSITION
 from judging.votes import MISSING, Votes
 
-SHAPE = 3
-"""Of what is kept. With another one, whatever an older version kept is worked out again."""
+SHAPE = 4
+"""Version of stored boards: boards of an older version are computed again."""
 HISTORY_STEP = timedelta(minutes=10)
 """Between two boards of the history, but for the newest."""
 STANDINGS = "board__board__standings"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -59,4 +59,4 @@ def _numbered_anew(labels: Labels, chosen: list[int]) -> Labels:
     number[chosen] = np.arange(len(chosen))
     own = only(labels, chosen)
     names = tuple(labels.raters[k] for k in chosen)
-    return Labels(names, number[own.rater], own.item, own.label, own.prompt, own.kinds)
+    return replace(own, raters=names, rater=number[own.rater])

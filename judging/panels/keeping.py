@@ -24,7 +24,7 @@ from judging.panels.disputes import against_scorers, disputed
 from judging.panels.scorers import scorers_in, scores_of
 from judging.votes import Bools, Votes
 
-SHAPE = 3
+SHAPE = 4
 """Of what is kept. Another one, and what an older version kept is worked out again."""
 KEPT_SECONDS = 30 * 24 * 3600
 LOST_AFTER_SECONDS = 240

@@ -36,7 +36,8 @@ def told(contestants: tuple[str, ...], *games: tuple[int, int, Outcome]) -> Vote
 
 
 def table(values: np.ndarray, prompt: np.ndarray | None = None) -> Labels:
-    """Labels of raters in rows and items in columns, NOTHING where there is none."""
+    """Return labels of raters in rows and items in columns, NOTHING where there is none; all saw the same order."""
     rater, item = np.nonzero(values != NOTHING)
-    names = tuple(map(str, range(len(values))))
-    return Labels(names, rater, item, values[rater, item], np.arange(values.shape[1]) if prompt is None else prompt)
+    names, size = tuple(map(str, range(len(values)))), values.shape[1]
+    prompt = np.arange(size) if prompt is None else prompt
+    return Labels(names, rater, item, values[rater, item], prompt, np.ones(size, np.bool_))

@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 from statsmodels.stats import inter_rater
 
+from judging.agreement import together
 from judging.agreement.alpha import alpha, coincidences
-from judging.agreement.kappa import cohen, crosses, fleiss
+from judging.agreement.kappa import cohen, crosses
 from judging.agreement.labels import NOTHING, Labels
 from tests.judging.inventing import table
 
@@ -37,8 +38,8 @@ def test_cohens_kappa(seed):
 
 @pytest.mark.parametrize("raters", [2, 3, 7])
 def test_fleisss_kappa(raters):
-    rated = drawn(raters, 150).rated()
-    assert fleiss(rated) == pytest.approx(inter_rater.fleiss_kappa(rated), abs=1e-9)
+    labels = drawn(raters, 150)
+    assert together(labels).fleiss == pytest.approx(inter_rater.fleiss_kappa(labels.rated()), abs=1e-9)
 
 
 @pytest.mark.parametrize("distance", ["nominal", "ordinal"])
