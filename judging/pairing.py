@@ -1,12 +1,13 @@
 """Who meets whom, on which prompt, in which order, and who stands left: decided by a seed alone. No Django.
 
 Comparisons come in rounds. In a round every pair meets once, each on another prompt as far as there are as many, so
-that wherever voting ends all pairs have been judged about as often. Within a pair the sides alternate, so that each
-stands left as often, but for one.
+that wherever voting ends all pairs have been judged about as often. Within a pair each contestant stands left as
+often as the other, but for one, in an order that nobody can guess: it is shuffled in blocks.
 """
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from itertools import combinations
 from typing import TypeVar
 
 Key = TypeVar("Key", bound=int)
+LEAST_BLOCK = 4
 
 
 @dataclass(frozen=True)
@@ -31,13 +33,29 @@ def pairings(contestants: Sequence[int], prompts: Sequence[int], seed: int) -> l
     draw = random.Random(f"{seed} pairings")
     pairs = list(combinations(contestants, 2))
     prompts = draw.sample(prompts, len(prompts))
-    starts_left = [draw.random() < 0.5 for _ in pairs]
+    a_is_left = [sides(len(prompts), f"{seed} sides {a} {b}") for a, b in pairs]
     met: list[Pairing] = []
     for turn in range(len(prompts)):
         for k in draw.sample(range(len(pairs)), len(pairs)):
             prompt = prompts[(turn + k) % len(prompts)]
-            met.append(Pairing(prompt, *pairs[k], a_is_left=starts_left[k] == (turn % 2 == 0)))
+            met.append(Pairing(prompt, *pairs[k], a_is_left=a_is_left[k][turn]))
     return met
+
+
+def sides(count: int, seed: str) -> list[bool]:
+    """Return whether a stands left, for each of `count` meetings of a and b: shuffled in balanced blocks.
+
+    Both stand left as often, but for one where `count` is odd. A block has about twice the square root of `count`:
+    in blocks of a fixed size sides would change more often than by chance, which shows in long sequences.
+    """
+    size = max(LEAST_BLOCK, 2 * math.ceil(math.sqrt(count)))
+    draw = random.Random(seed)
+    return [is_left for start in range(0, count, size) for is_left in _block(min(size, count - start), draw)]
+
+
+def _block(size: int, draw: random.Random) -> list[bool]:
+    odd_one = [draw.random() < 0.5] * (size % 2)
+    return draw.sample([True, False] * (size // 2) + odd_one, size)
 
 
 def drawn(among: Sequence[Key], count: int, seed: int) -> list[Key]:

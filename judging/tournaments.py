@@ -22,7 +22,7 @@ from judging.models import (
     Side,
     Tournament,
 )
-from judging.pairing import Pairing, drawn, pairings
+from judging.pairing import Pairing, drawn, pairings, sides
 from runs.models import Prompt, Response, Run
 
 CONTESTANTS_AT_MOST = 20
@@ -210,9 +210,9 @@ def _mix_in_gold(tournament: Tournament, first_place: int) -> None:
         return
     slugs = list(tournament.rubrics.values_list("criterion__slug", flat=True))
     fit = tournament.gold_set.pairs.filter(expected__has_any_keys=slugs).values_list("pk", flat=True)
+    pairs = drawn(list(fit), GOLD_AT_MOST, tournament.seed)
+    a_is_left = sides(len(pairs), f"{tournament.seed} sides gold")
     Comparison.objects.bulk_create(
-        Comparison(
-            tournament=tournament, place=first_place + k, gold_pair_id=pair, first=Side.A if k % 2 == 0 else Side.B
-        )
-        for k, pair in enumerate(drawn(list(fit), GOLD_AT_MOST, tournament.seed))
+        Comparison(tournament=tournament, place=place, gold_pair_id=pair, first=Side.A if is_left else Side.B)
+        for place, (pair, is_left) in enumerate(zip(pairs, a_is_left, strict=True), first_place)
     )

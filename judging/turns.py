@@ -2,6 +2,10 @@
 
 So many people see a comparison as the tournament's `overlap` says. A turn that nobody took for an hour counts no more,
 and the comparison goes to somebody else; whoever comes back to it later is still heard.
+
+Who stands left is drawn for each voter, in the order in which the voter gets the comparisons of two contestants: no
+choice of comparisons, gold between them or other voters' turns makes it uneven or easy to guess. Two voters in a row
+get opposite sides, so that a comparison that both see in one order is seen both ways round.
 """
 
 from __future__ import annotations
@@ -17,7 +21,8 @@ from django.db.models import Count, F, Max, Q, QuerySet
 from django.utils import timezone
 
 from judging.choosing import choose
-from judging.models import Comparison, Tournament, Turn, Voter
+from judging.models import Comparison, Side, Tournament, Turn, Voter
+from judging.pairing import sides
 
 AHEAD = 8
 GIVEN_UP_AFTER = timedelta(hours=1)
@@ -64,10 +69,30 @@ def _new(tournament: Tournament, voter: Voter, count: int) -> list[Turn]:
             handed.append((n, gold.pop(0), None))
         elif plain:
             handed.append((n, *plain.pop(0)))
-    now = timezone.now()
+    now, first_sides = timezone.now(), _sides(tournament, voter, [one for _, one, _ in handed])
     return Turn.objects.bulk_create(
-        Turn(voter=voter, comparison=one, n=n, handed_at=now, chance=chance) for n, one, chance in handed
+        Turn(voter=voter, comparison=one, n=n, handed_at=now, chance=chance, first=side)
+        for (n, one, chance), side in zip(handed, first_sides, strict=True)
     )
+
+
+def _sides(tournament: Tournament, voter: Voter, handed: Sequence[Comparison]) -> list[Side]:
+    """Return who stands left in each of the voter's next turns; gold pairs have a sequence of their own."""
+    seen: Counter[tuple[int | None, int | None]] = Counter(voter.turns.values_list("comparison__a", "comparison__b"))
+    pairs = {(one.a_id, one.b_id) for one in handed}
+    met = Comparison.objects.filter(tournament=tournament).order_by().values_list("a", "b", "a__place", "b__place")
+    sequences = {
+        (a, b): sides(n, f"{tournament.seed} sides {voter.number // 2} {place_a} {place_b}")
+        for a, b, place_a, place_b, n in (met.annotate(n=Count("pk")) if handed else ())
+        if (a, b) in pairs
+    }
+    found = []
+    for one in handed:
+        pair = one.a_id, one.b_id
+        a_is_left = sequences[pair][seen[pair]] == (voter.number % 2 == 0)
+        seen[pair] += 1
+        found.append(Side.A if a_is_left else Side.B)
+    return found
 
 
 def _is_golds(tournament: Tournament, voter: Voter, n: int) -> bool:

@@ -21,8 +21,8 @@ class Side(models.TextChoices):
 class Comparison(models.Model):
     """Either of two contestants, a before b as in the tournament, or of a gold pair, which rates nobody.
 
-    `first` is who stands left for the first voter; the sides are balanced among the comparisons of one pair, and
-    turned round for every second voter. `leaks`: what in the answers tells whose they are, such as "a:model name".
+    `first` is who stands left for a judge that is asked one way round only, balanced among the comparisons of a pair; a
+    voter's turn has its own. `leaks`: what in the answers tells whose they are, such as "a:model name".
     """
 
     tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE, related_name="comparisons")
@@ -68,6 +68,6 @@ class Comparison(models.Model):
         return self.prompt.prompt.text, self.response_a.text, self.response_b.text
 
     def first_for(self, number: int) -> Side:
-        """Whose answer stands left for the voter of this number."""
+        """Return whose answer stands left for the voter of this number, in turns that do not say it themselves."""
         first = Side(self.first)
         return first if number % 2 == 0 else Side.B if first == Side.A else Side.A

@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from judging.models.comparison import Comparison
+from judging.models.comparison import Comparison, Side
 from judging.models.tournament import Tournament
 
 
@@ -86,7 +86,8 @@ class Turn(models.Model):
 
     `n` counts a voter's turns from 0. From `revealed_at` on the voter knows whose answers they are,
     and changes nothing. `chance`: that just this comparison was chosen, of all that the voter could have got; None of
-    gold, and where it was not noted.
+    gold, and where it was not noted. `first`: whose answer stands left; empty in turns that an earlier version handed
+    out, where it follows from the comparison and the voter's number.
     """
 
     voter = models.ForeignKey(Voter, on_delete=models.CASCADE, related_name="turns")
@@ -97,6 +98,7 @@ class Turn(models.Model):
     is_passed = models.BooleanField(default=False)
     revealed_at = models.DateTimeField(null=True, blank=True)
     chance = models.FloatField(null=True, blank=True)
+    first = models.CharField(max_length=1, choices=Side.choices, blank=True, default="", db_default="")
 
     class Meta:
         constraints = (
@@ -106,3 +108,8 @@ class Turn(models.Model):
 
     def __str__(self) -> str:
         return f"turn {self.n} of {self.voter}"
+
+    @property
+    def left(self) -> Side:
+        """Whose answer stands left before the voter."""
+        return Side(self.first) if self.first else self.comparison.first_for(self.voter.number)

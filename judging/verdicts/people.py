@@ -61,7 +61,7 @@ def choose(voter: Voter, choice: Choice) -> Verdict:
             raise CannotVote(gettext("This tournament is not judged by that criterion."))
         now = timezone.now()
         _replace(voter, turn.comparison, now, rubric)
-        verdict = _verdict(voter, turn, rubric, _outcome(turn.comparison, voter, choice.said), choice.key, now)
+        verdict = _verdict(voter, turn, rubric, _outcome(turn, choice.said), choice.key, now)
         verdict.seconds = _seconds(choice.seconds)
         verdict.save()
         _settle(voter, turn, tournament, now)
@@ -139,10 +139,10 @@ def _turn(voter: Voter, turn_id: int) -> tuple[Turn, Tournament]:
     return turn, tournament
 
 
-def _outcome(comparison: Comparison, voter: Voter, said: str) -> str:
+def _outcome(turn: Turn, said: str) -> str:
     if said not in SIDES:
         return said
-    first = comparison.first_for(voter.number)
+    first = turn.left
     return first.value if said == "left" else Side.B.value if first == Side.A else Side.A.value
 
 
@@ -150,10 +150,9 @@ def _verdict(voter: Voter, turn: Turn, rubric: Rubric, outcome: str, key: str, n
     comparison = turn.comparison
     # The name itself is hidden from voters, but that there was one may be telling enough.
     is_blind = not any(leak.endswith(f":{NAME}") for leak in comparison.leaks)
-    first = comparison.first_for(voter.number)
     return Verdict(
-        comparison=comparison, rubric=rubric, voter=voter, outcome=outcome, first=first, key=key, is_blind=is_blind,
-        at=now,
+        comparison=comparison, rubric=rubric, voter=voter, outcome=outcome, first=turn.left, key=key,
+        is_blind=is_blind, at=now,
     )  # fmt: skip
 
 

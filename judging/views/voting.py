@@ -133,9 +133,8 @@ def vote_reveal(request: HttpRequest, voter: Voter, n: int) -> HttpResponse:
         known = gettext("an answer chosen beforehand")
         return JsonResponse({"left": known, "right": known})
     names = {Side.A: comparison.a.name, Side.B: comparison.b.name}
-    first = comparison.first_for(voter.number)
-    second = Side.B if first == Side.A else Side.A
-    return JsonResponse({"left": names[first], "right": names[second]})
+    second = Side.B if turn.left == Side.A else Side.A
+    return JsonResponse({"left": names[turn.left], "right": names[second]})
 
 
 def _progress(voter: Voter) -> dict[str, int]:
@@ -196,7 +195,7 @@ def _shown(voter: Voter, handed: list[Turn]) -> list[Shown]:
         if texts is None:
             continue
         prompt, a, b = (hidden(text, names, HIDDEN) if k else text for k, text in enumerate(texts))
-        left, right = (a, b) if turn.comparison.first_for(voter.number) == Side.A else (b, a)
+        left, right = (a, b) if turn.left == Side.A else (b, a)
         asks = [(rubric, said.get((turn.comparison_id, rubric.pk), "")) for rubric in rubrics]
         out.append(Shown(turn, prompt, left, right, asks))
     return out

@@ -54,7 +54,7 @@ def test_whoever_was_invited_votes_without_an_account(dee: Client, tournament: T
 
     assert said == {"kept": ["k1"], "refused": [], "later": [], "done": 0, "left": 12}
     verdict = Verdict.objects.get()
-    assert (str(verdict.voter), verdict.outcome, verdict.seconds) == ("Dee", turn.comparison.first, 1.5)
+    assert (str(verdict.voter), verdict.outcome, verdict.seconds) == ("Dee", turn.left, 1.5)
     again = dee.get(reverse("vote", args=[tournament.pk])).content.decode()
     assert re.findall(r'data-said="(\w+)" aria-pressed="true"', again) == ["left"]
 
@@ -122,7 +122,7 @@ def test_who_answered_is_told_after_ones_own_vote_on_all_criteria(dee: Client, t
 
     assert turn.comparison.a and turn.comparison.b
     names = [turn.comparison.a.name, turn.comparison.b.name]
-    assert [told["left"], told["right"]] == (names if turn.comparison.first == "a" else names[::-1])
+    assert [told["left"], told["right"]] == (names if turn.left == "a" else names[::-1])
     after = send(dee, tournament, {"key": "k9", "undo": "k0"})
     assert after["refused"][0]["why"].endswith("the vote stays as it was.")
 

@@ -1,4 +1,4 @@
-"""Pairings by a seed alone: every pair on every prompt once, in rounds, with sides that alternate."""
+"""Pairings by a seed alone: every pair on every prompt once, in rounds, with balanced sides."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def test_handing_asks_the_database_as_often_for_many_as_for_few(
 ) -> None:
     (voter,) = voters(held(ada, experiment, prompts=8), ada)
 
-    with django_assert_max_num_queries(9):  # type: ignore[operator]
+    with django_assert_max_num_queries(10):  # type: ignore[operator]
         handed = turns.hand(voter, ahead=20)
         assert all(turn.comparison.texts for turn in handed)
 

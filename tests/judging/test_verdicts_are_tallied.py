@@ -54,7 +54,7 @@ def test_people_stand_beside_judges_and_take_back_what_they_said(tournament: Tou
     voter = Voter.objects.create(tournament=tournament, number=0, user=bo)
     (turn,) = turns.hand(voter)
     by = tournament.rubrics.get(criterion__slug="helpfulness")
-    for_b = "right" if turn.comparison.first == "a" else "left"
+    for_b = "right" if turn.left == "a" else "left"
     verdicts.choose(voter, Choice(turn.pk, by.pk, for_b, "k"))
     assert tally(tournament) == (2, 1, 1, -1, 1, False)
     assert tally(tournament, "harmlessness") is None
