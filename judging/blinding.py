@@ -1,6 +1,7 @@
 """What in an answer tells whose it is: names of models, and markers of roles that only some models leave behind.
 
-Names are hidden from voters. Markers are left where they are, since they may be what is bad about an answer.
+Names are hidden from voters, and so is space before and after an answer, which some models always write. Markers are
+left where they are, since they may be what is bad about an answer.
 """
 
 from __future__ import annotations
@@ -30,8 +31,18 @@ def leaks(text: str, names: Iterable[str] = ()) -> list[str]:
 
 
 def hidden(text: str, names: Iterable[str], instead: str) -> str:
-    """The answer with `instead` in place of every name."""
-    return _names(names).sub(lambda _: instead, text)
+    """The answer as voters see it: without space around it, and with `instead` in place of every name."""
+    return _names(names).sub(lambda _: instead, bare(text))
+
+
+def bare(text: str) -> str:
+    """Return the answer without the space before and after it."""
+    return text.strip()
+
+
+def are_identical(text_a: str, text_b: str) -> bool:
+    """Return whether voters and judges would see twice the same, so that there is nothing to judge."""
+    return bare(text_a) == bare(text_b)
 
 
 def _names(names: Iterable[str]) -> re.Pattern[str]:

@@ -1,7 +1,8 @@
 """The words of one question to a judge: which of two answers is better by one criterion.
 
 Answers hold speakers' names and instructions of their own, so each stands between marks with a code that no answer can
-know: it is made of the answers themselves. Models' names, rewards and costs are never told.
+know: it is made of the answers themselves. Models' names, rewards and costs are never told, nor the space before and
+after an answer, by which some models could be known.
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ class Pair:
 
 def messages(rubric: Rubric, pair: Pair) -> list[dict[str, str]]:
     """What the judge is told, as a chat: the same words for the same question, always."""
+    pair = Pair(pair.prompt, pair.first.strip(), pair.second.strip())
     nonce = _nonce(rubric, pair)
     system = JUDGE.format(
         criterion=rubric.criterion, definition=rubric.definition, nonce=nonce, lowest=rubric.lowest,

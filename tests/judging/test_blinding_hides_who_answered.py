@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from judging.blinding import hidden, leaks
+from judging.blinding import are_identical, hidden, leaks
 
 NAMES = ("beaver run 3", "es-500")
 
@@ -37,3 +37,14 @@ def test_names_are_hidden_and_nothing_else_changes() -> None:
 def test_names_that_are_ordinary_words_are_left(name: str) -> None:
     assert hidden(f"the {name} of it", (name,), "▒▒▒") == f"the {name} of it"
     assert leaks(f"the {name} of it", (name,)) == []
+
+
+@pytest.mark.parametrize("text", ["yes", " yes", "yes\n", "\n\t yes \u00a0\r\n", "\x1fyes\u3000"])
+def test_space_around_an_answer_is_hidden(text: str) -> None:
+    assert hidden(text, (), "") == "yes"
+    assert are_identical(text, "yes")
+
+
+def test_space_inside_an_answer_is_shown() -> None:
+    assert hidden(" a\n\n b ", (), "") == "a\n\n b"
+    assert not are_identical("a  b", "a b")

@@ -14,6 +14,7 @@ from django.urls import reverse
 from judging import tournaments
 from judging.invitations import invite
 from judging.models import Invitation, Tournament, Turn, Verdict
+from judging.tournaments import Draft, Entry, make
 from runs.models import Experiment, Run
 from tests.esweb.test_every_address_is_closed import CLOSED, OPEN, routes
 from tests.judging.rounds import answered_run, gold, held, rubric
@@ -208,3 +209,18 @@ def test_links_are_not_tried_without_end(client: Client, settings: Any) -> None:
     answers = [client.get("/vote/link/guess/", REMOTE_ADDR="203.0.113.77").status_code for _ in range(5)]
 
     assert answers == [404, 404, 404, 429, 429]
+
+
+def test_space_that_only_one_contestant_writes_is_not_shown(ada: User, experiment: Experiment, client: Client) -> None:
+    plain = answered_run(experiment, "plain run", ["fox", "", "two  words\n here"])
+    padded = answered_run(experiment, "padded run", ["\n cat \n", " \n\t", "  one\u3000"])
+    entries = [Entry(run, 0, "eval") for run in (plain, padded)]
+    made = make(ada, Draft("space", entries, [rubric("helpfulness")], prompts=3))
+    client.force_login(ada)
+
+    page = client.get(reverse("vote", args=[made.pk])).content.decode()
+
+    shown = re.findall(r'<div class="said" dir="auto" tabindex="0">(.*?)</div>', page, re.DOTALL)
+    assert {"fox", "cat", "two  words\n here", "one"} <= set(shown)
+    assert {text for text in shown if "empty answer" in text} <= {'<em class="quiet">(an empty answer)</em>'}
+    assert all(text == text.strip() for text in shown)

@@ -27,6 +27,14 @@ def test_each_answer_stands_whole_between_marks_with_a_code_of_their_own() -> No
     assert nonces(PAIR.swapped()) != {nonce} != nonces(dataclasses.replace(PAIR, first="A color."))
 
 
+def test_space_around_answers_is_not_told() -> None:
+    padded = Pair(PAIR.prompt, f"\n  {PAIR.first} ", f"{PAIR.second}\n\n")
+    assert messages(RUBRIC, padded) == messages(RUBRIC, PAIR)
+    assert messages(RUBRIC, dataclasses.replace(PAIR, first=" \n")) == messages(
+        RUBRIC, dataclasses.replace(PAIR, first="")
+    )
+
+
 def test_braces_in_texts_are_only_text() -> None:
     assert "{nonce} {0}" in messages(RUBRIC, dataclasses.replace(PAIR, first="{nonce} {0}"))[1]["content"]
 
