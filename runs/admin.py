@@ -8,6 +8,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.core.exceptions import ValidationError
+from django.http import HttpRequest
 
 from runs.launch.cluster_config import complaints
 from runs.models import Cluster
@@ -59,3 +60,9 @@ class ClusterAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     form = ClusterForm
     list_display = ("name", "kind")
+
+    def save_model(self, request: HttpRequest, obj: Cluster, form: Any, change: bool) -> None:
+        """Save the cluster. Under another config it has not replied yet."""
+        if {"kind", "config"} & set(form.changed_data):
+            obj.answered_at = obj.unreachable_since_at = None
+        super().save_model(request, obj, form, change)

@@ -8,13 +8,13 @@ from django.http import Http404
 from ninja import P, PathEx
 from ninja.errors import HttpError
 
-from runs import access
+from runs import access, jobs
 from runs.api.auth import ApiRequest, needs
 from runs.api.problems import Invalid
 from runs.api.routes import router
-from runs.api.shapes.clusters import ClusterOut, ClustersOut, NewCluster
+from runs.api.shapes.clusters import ClusterOut, ClustersOut, ClusterTestOut, NewCluster
 from runs.launch.keeping_clusters import add_cluster, change_cluster
-from runs.models import Cluster
+from runs.models import Cluster, ClusterTest
 from workers.config import Problem
 
 MOST = 1000
@@ -32,10 +32,7 @@ def list_clusters(request: ApiRequest) -> ClustersOut:
 @router.get("/clusters/{name}", response=ClusterOut, auth=needs("read"), tags=["clusters"], summary="Read a cluster")
 def read_cluster(request: ApiRequest, name: Name) -> ClusterOut:
     """One cluster. Its config is shown to admins."""
-    cluster = Cluster.objects.filter(name=name).first()
-    if cluster is None:
-        raise Http404(f"There is no cluster {name}")
-    return ClusterOut.of(cluster, access.may_manage_clusters(request.auth.person))
+    return ClusterOut.of(_get_cluster(name), access.may_manage_clusters(request.auth.person))
 
 
 @router.put(
@@ -48,8 +45,7 @@ def read_cluster(request: ApiRequest, name: Name) -> ClusterOut:
 )
 def put_cluster(request: ApiRequest, name: Name, new: NewCluster) -> tuple[int, ClusterOut]:
     """Adds a cluster of this name, or gives it this config; its kind stays. Needs scope admin, of an admin."""
-    if not access.may_manage_clusters(request.auth.person):
-        raise HttpError(403, "Clusters are added and changed by admins")
+    _check_admin(request, "added and changed")
     cluster = Cluster.objects.filter(name=name).first()
     if cluster is None:
         return 201, ClusterOut.of(add_cluster(name, new.kind, new.config), with_config=True)
@@ -57,3 +53,48 @@ def put_cluster(request: ApiRequest, name: Name, new: NewCluster) -> tuple[int, 
         raise Invalid(Problem("kind", f"must be {cluster.kind}, as it is: add a cluster of another name"))
     change_cluster(cluster, new.config)
     return 200, ClusterOut.of(cluster, with_config=True)
+
+
+@router.post(
+    "/clusters/{name}/test",
+    response={202: ClusterTestOut},
+    auth=needs("admin"),
+    tags=["clusters"],
+    summary="Test a cluster",
+)
+def test_cluster(request: ApiRequest, name: Name) -> tuple[int, ClusterTestOut]:
+    """Sends a small job the whole way, as the button on the cluster's page does; read the result with GET. A test that
+    is going on is returned as it is, so that the call may be repeated. Needs scope admin, of an admin."""
+    _check_admin(request, "tested")
+    return 202, ClusterTestOut.of(jobs.test_cluster(_get_cluster(name), request.auth.person))
+
+
+@router.get(
+    "/clusters/{name}/test",
+    response=ClusterTestOut,
+    auth=needs("read"),
+    tags=["clusters"],
+    summary="Read the newest test of a cluster",
+)
+def read_cluster_test(request: ApiRequest, name: Name) -> ClusterTestOut:
+    """The newest test, with each step's result; 404 if the cluster was never tested. Only admins read it."""
+    _check_admin(request, "tested")
+    tests = ClusterTest.objects.filter(cluster=_get_cluster(name)).select_related("cluster", "asked_by")
+    test = tests.order_by("-pk").first()
+    if test is None:
+        raise Http404(f"{name} was never tested: begin a test by POST")
+    return ClusterTestOut.of(test)
+
+
+def _check_admin(request: ApiRequest, done: str) -> None:
+    """Raise HttpError unless an admin calls."""
+    if not access.may_manage_clusters(request.auth.person):
+        raise HttpError(403, f"Clusters are {done} by admins")
+
+
+def _get_cluster(name: str) -> Cluster:
+    """Raise Http404 if there is none of that name."""
+    cluster = Cluster.objects.filter(name=name).first()
+    if cluster is None:
+        raise Http404(f"There is no cluster {name}")
+    return cluster

@@ -31,14 +31,16 @@ def add_cluster(name: str, kind: str, config: Any) -> Cluster:
 
 
 def change_cluster(cluster: Cluster, config: Any) -> None:
-    """Gives a cluster another config. Its name stands in configs of runs, and its kind in their past: both stay.
+    """Give a cluster another config, under which it has not replied yet. Name and kind stay: runs refer to them.
 
-    Raises ConfigError.
+    Raise ConfigError.
     """
     if problems := problems_of(config, cluster.kind):
         raise ConfigError(problems)
-    cluster.config = config
-    cluster.save(update_fields=["config"])
+    if config == cluster.config:
+        return
+    cluster.config, cluster.answered_at, cluster.unreachable_since_at = config, None, None
+    cluster.save(update_fields=["config", "answered_at", "unreachable_since_at"])
 
 
 def problems_of(config: Any, kind: str) -> list[Problem]:

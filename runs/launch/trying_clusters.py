@@ -7,6 +7,7 @@ step where it stands, with what that waited for.
 from __future__ import annotations
 
 import shutil
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
@@ -17,12 +18,31 @@ from django.utils import timezone
 
 from runs.launch.clusters import executor_for
 from runs.launch.places import place_of
-from runs.launch.trying_steps import STEPS, Failed, NotYet, Trial
+from runs.launch.trying_steps import KEYS_OF, REACHED_BY, STEPS, Failed, NotYet, Trial
 from runs.models import Cluster, ClusterTest
 from workers.executors.base import Ambiguous, Rejected, Unreachable
 
 LIMIT = timedelta(minutes=5)
 WENT_WRONG = (Failed, Rejected, Ambiguous, Unreachable, OSError)
+
+
+@dataclass(frozen=True)
+class StepReport:
+    """A step's state (done, failed, going or waiting), and what it found, why it failed or what it waits for."""
+
+    name: str
+    state: str
+    message: str
+
+
+def report_steps(test: ClusterTest) -> list[StepReport]:
+    """Report all steps of a test in order, also those that have not begun."""
+    names = list(STEPS[test.cluster.kind])
+    reports = [StepReport(s["name"], "failed" if s.get("failed") else "done", s["said"]) for s in test.steps]
+    rest = names[len(reports) :]
+    if rest and test.ended_at is None:
+        reports.append(StepReport(rest.pop(0), "going", test.waits_for))
+    return reports + [StepReport(name, "waiting", "") for name in rest]
 
 
 def begin_test(cluster: Cluster, person: User | None) -> ClusterTest:
@@ -42,6 +62,8 @@ def advance_test(test: ClusterTest) -> bool:
     for name, step in list(STEPS[test.cluster.kind].items())[len(test.steps) :]:
         try:
             _note(test, name, step(trial))
+            if name == REACHED_BY[test.cluster.kind]:
+                test.cluster.note_answer()
         except NotYet as error:
             if timezone.now() - test.started_at < LIMIT:
                 _wait(test, str(error))
@@ -82,11 +104,16 @@ def _wait(test: ClusterTest, what: str) -> None:
 
 
 def _fail(trial: Trial, test: ClusterTest, name: str, why: str) -> None:
-    _note(test, name, why, failed=True)
-    try:
-        trial.executor.cancel(trial.key, 0.0)
-    except Unreachable as error:
-        test.steps[-1]["said"] += f" Its job may still be there: {error}"
+    keys = KEYS_OF.get(test.cluster.kind, {}).get(name)
+    _note(test, name, f"{why}; see {keys} in its config" if keys else why, failed=True)
+    done = {step["name"] for step in test.steps[:-1]}
+    if REACHED_BY[test.cluster.kind] not in done:
+        test.cluster.note_silence()
+    if "submit" in done or name == "submit":
+        try:
+            trial.executor.cancel(trial.key, 0.0)
+        except Unreachable as error:
+            test.steps[-1]["said"] += f". Its job may still be there: {error}"
     _end(trial, test)
 
 

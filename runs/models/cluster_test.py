@@ -34,5 +34,10 @@ class ClusterTest(models.Model):
 
     @property
     def has_failed(self) -> bool:
-        """True where a step did."""
+        """Return whether a step failed."""
         return any(step.get("failed") for step in self.steps)
+
+    @property
+    def state(self) -> str:
+        """Return going, passed or failed."""
+        return "going" if self.ended_at is None else "failed" if self.has_failed else "passed"

@@ -17,13 +17,19 @@ JobT = TypeVar("JobT", bound="Job")
 
 
 class Cluster(models.Model):
-    """A place where runs run. `config` holds what its executor needs; `local` is this machine."""
+    """A place where runs run. `config` holds what its executor needs; `local` is this machine.
+
+    `answered_at` is when it last replied, under its present config; None until it has. `unreachable_since_at` is set
+    from the first question that it left open until it replies. `ticked_at` is when its jobs were last looked after,
+    which needs no reply if there are none.
+    """
 
     KINDS: ClassVar = [("local", "This machine"), ("slurm", "Slurm"), ("ray", "Ray")]
 
     name = models.SlugField(max_length=50, unique=True)
     kind = models.CharField(max_length=20, choices=KINDS)
     config = models.JSONField(default=dict, blank=True)
+    answered_at = models.DateTimeField(null=True, blank=True)
     unreachable_since_at = models.DateTimeField(null=True, blank=True)
     ticked_at = models.DateTimeField(null=True, blank=True)
 
@@ -34,6 +40,16 @@ class Cluster(models.Model):
     def is_far(self) -> bool:
         """True where this machine does not see its disk: what is there is brought here, over SSH."""
         return bool(self.config.get("address"))
+
+    def note_answer(self) -> None:
+        """Store that the cluster replied now, unless its config was changed since this object was read."""
+        same = Cluster.objects.filter(pk=self.pk, config=self.config)
+        same.update(answered_at=timezone.now(), unreachable_since_at=None)
+
+    def note_silence(self) -> None:
+        """Store that the cluster does not reply, unless its config was changed since this object was read."""
+        same = Cluster.objects.filter(pk=self.pk, config=self.config)
+        same.filter(unreachable_since_at=None).update(unreachable_since_at=timezone.now())
 
 
 class JobQuerySet(models.QuerySet[JobT]):

@@ -24,8 +24,12 @@ from workers.executors.states import State
 
 log = logging.getLogger(__name__)
 
+NO_JOB = "esweb-nojob"
+"""A key that no job has."""
 TICK_LOCK = 0x7469636B
 LATE_TICKS = 5
+ASK_AGAIN = timedelta(minutes=1)
+"""Between two questions to a silent cluster that has no jobs."""
 WAITED_FROM = ("gone_since_at", "final_since_at", "stuck_since_at", "heartbeat_seen_at")
 UNEXPLAINED = (State.FAILED, State.LOST, State.OOM)
 """Ends of which a job's log may say more than its cluster."""
@@ -72,7 +76,7 @@ def _tick(cluster: Cluster) -> None:
     launch.arrive(cluster)
     launch.let_go(cluster)
     jobs = open_jobs(cluster)
-    cluster.refresh_from_db(fields=["ticked_at"])
+    cluster.refresh_from_db(fields=["ticked_at", "unreachable_since_at"])
     _count_only_what_was_watched(jobs, cluster.ticked_at)
     was_silent = not _passed_on(cluster, jobs)
     known = [j for j in jobs if j.state not in NOT_SUBMITTED and not State(j.state).is_final]
@@ -86,8 +90,28 @@ def _tick(cluster: Cluster) -> None:
     if was_silent and not asked:
         _note_silence(cluster, known, "see the jobs that are to be submitted")
         return
-    Cluster.objects.filter(pk=cluster.pk).update(ticked_at=timezone.now(), unreachable_since_at=None)
+    if not asked:
+        _ask_again(cluster)
+        return
+    cluster.note_answer()
+    Cluster.objects.filter(pk=cluster.pk).update(ticked_at=timezone.now())
     settle(known, seen, executor.trust_running)
+
+
+def _ask_again(cluster: Cluster) -> None:
+    """Ask a silent cluster without jobs whether it replies now, once a minute. One that is not silent is left alone."""
+    now = timezone.now()
+    is_silent = cluster.unreachable_since_at is not None
+    if is_silent and cluster.ticked_at is not None and abs(now - cluster.ticked_at) < ASK_AGAIN:
+        return
+    Cluster.objects.filter(pk=cluster.pk).update(ticked_at=now)
+    if is_silent:
+        try:
+            executor_for(cluster).find(NO_JOB)
+        except Unreachable as error:
+            log.warning("%s still does not answer: %s", cluster, error)
+        else:
+            cluster.note_answer()
 
 
 def _passed_on(cluster: Cluster, jobs: Sequence[Job]) -> bool:
@@ -191,7 +215,7 @@ def _note_silence(cluster: Cluster, jobs: Sequence[Job], why: str) -> None:
     """An answer that did not come says nothing about any job; only their hearts can still be heard."""
     log.warning("%s does not answer: %s", cluster, why)
     now = timezone.now()
-    Cluster.objects.filter(pk=cluster.pk, unreachable_since_at=None).update(unreachable_since_at=now)
+    cluster.note_silence()
     for job in jobs:
         beat = traces(job.directory).beat
         if beat is not None and beat != job.heartbeat:

@@ -1,8 +1,9 @@
-"""`manage.py cluster add|set|list|show|orphans`: clusters from the command line."""
+"""`manage.py cluster add|set|list|show|test|orphans`: clusters from the command line."""
 
 from __future__ import annotations
 
 import json
+import time
 from argparse import Namespace
 from collections.abc import Callable
 from typing import Any
@@ -12,10 +13,13 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from runs.launch.cluster_config import EXAMPLES
 from runs.launch.keeping_clusters import KINDS, add_cluster, change_cluster
 from runs.launch.orphans import end_orphan, in_words, orphans
+from runs.launch.trying_clusters import advance_test, begin_test, report_steps
 from runs.models import Cluster
 from workers.config import ConfigError
 from workers.config.shallow_json import loads
 from workers.executors.base import Unreachable
+
+BETWEEN_LOOKS_SECONDS = 0.5
 
 
 class Command(BaseCommand):
@@ -24,7 +28,7 @@ class Command(BaseCommand):
     help = "Adds, changes and shows clusters."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        verbs = parser.add_subparsers(dest="verb", required=True, metavar="add|set|list|show|orphans")
+        verbs = parser.add_subparsers(dest="verb", required=True, metavar="add|set|list|show|test|orphans")
         add = verbs.add_parser("add", help="add a cluster")
         add.add_argument("name", help="what compute.cluster calls it")
         add.add_argument("kind", choices=KINDS)
@@ -32,7 +36,8 @@ class Command(BaseCommand):
         change.add_argument("name")
         for verb in (add, change):
             verb.add_argument("pairs", nargs="*", metavar="KEY=VALUE", help=f"text or JSON; as in {EXAMPLES['slurm']}")
-        verbs.add_parser("list", help="name, kind and how it stands, one a line")
+        verbs.add_parser("list", help="name, kind, and when it last answered, one a line")
+        verbs.add_parser("test", help="send a small job there, and tell of each step").add_argument("name")
         verbs.add_parser("show", help="its config as JSON").add_argument("name")
         stray = verbs.add_parser("orphans", help="jobs there that bear our names and that nobody here waits for")
         stray.add_argument("name")
@@ -41,7 +46,8 @@ class Command(BaseCommand):
     def handle(self, **options: Any) -> None:
         given = Namespace(**options)
         verbs: dict[str, Callable[[Namespace], None]] = {
-            "add": self._add, "set": self._set, "list": self._list, "show": self._show, "orphans": self._orphans,
+            "add": self._add, "set": self._set, "list": self._list, "show": self._show, "test": self._test,
+            "orphans": self._orphans,
         }  # fmt: skip
         try:
             verbs[given.verb](given)
@@ -59,11 +65,7 @@ class Command(BaseCommand):
 
     def _list(self, given: Namespace) -> None:
         for cluster in Cluster.objects.order_by("name"):
-            silent = cluster.unreachable_since_at
-            state = f"does not answer since {silent:%Y-%m-%d %H:%M:%S} UTC" if silent else "answers"
-            self.stdout.write(
-                f"{cluster.name}\t{cluster.kind}\t{state if cluster.ticked_at or silent else 'not asked yet'}"
-            )
+            self.stdout.write(f"{cluster.name}\t{cluster.kind}\t{_state(cluster)}")
 
     def _orphans(self, given: Namespace) -> None:
         cluster = _cluster(given.name)
@@ -74,8 +76,30 @@ class Command(BaseCommand):
         for key, job in sorted(orphans(cluster).items()):
             self.stdout.write(f"{key}\t{job.native_id}\t{job.native}\t{job.reason}")
 
+    def _test(self, given: Namespace) -> None:
+        """Test a cluster to its end, with or without a running worker. Raise CommandError if a step fails."""
+        test = begin_test(_cluster(given.name), None)
+        written = 0
+        while True:
+            has_ended = advance_test(test)
+            reports = [r for r in report_steps(test) if r.state in ("done", "failed")]
+            for report in reports[written:]:
+                self.stdout.write(f"{report.state}\t{report.name}\t{report.message}")
+            written = len(reports)
+            if has_ended:
+                break
+            time.sleep(BETWEEN_LOOKS_SECONDS)
+        if test.has_failed:
+            raise CommandError(f"The test of {given.name} failed at the step {reports[-1].name}.")
+
     def _show(self, given: Namespace) -> None:
         self.stdout.write(json.dumps(_cluster(given.name).config, indent=2, ensure_ascii=False))
+
+
+def _state(cluster: Cluster) -> str:
+    if silent := cluster.unreachable_since_at:
+        return f"does not answer since {silent:%Y-%m-%d %H:%M:%S} UTC"
+    return f"answered {cluster.answered_at:%Y-%m-%d %H:%M:%S} UTC" if cluster.answered_at else "not asked yet"
 
 
 def _cluster(name: str) -> Cluster:

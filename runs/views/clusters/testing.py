@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST, require_safe
 
 from runs import jobs
-from runs.launch.trying_steps import STEPS
+from runs.launch.trying_clusters import report_steps
 from runs.models import Cluster, ClusterTest
 from runs.views.clusters.asked import check_admin
 from runs.views.parameters import SignedIn
@@ -47,17 +47,5 @@ def cluster_test_steps(request: SignedIn, name: str) -> HttpResponse:
 def test_context(cluster: Cluster) -> dict[str, Any]:
     """The newest test, with a row a step."""
     test = ClusterTest.objects.filter(cluster=cluster).order_by("-pk").first()
-    return {"test": test, "steps": _rows(test) if test else []}
-
-
-def _rows(test: ClusterTest) -> list[dict[str, Any]]:
-    names = list(STEPS[test.cluster.kind])
-    done = {step["name"]: step for step in test.steps}
-    rows = [{"title": TITLES[name], "state": "waiting", "said": "", **_told(done.get(name))} for name in names]
-    if test.ended_at is None and len(done) < len(names):
-        rows[len(done)] |= {"state": "going", "said": test.waits_for}
-    return rows
-
-
-def _told(step: dict[str, Any] | None) -> dict[str, Any]:
-    return {"state": "failed" if step.get("failed") else "done", "said": step["said"]} if step else {}
+    reports = report_steps(test) if test else []
+    return {"test": test, "steps": [{"title": TITLES[report.name], "report": report} for report in reports]}

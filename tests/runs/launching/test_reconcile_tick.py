@@ -132,7 +132,35 @@ def test_a_cluster_that_does_not_answer_changes_no_job(experiment: Experiment, s
     small.before_poll = lambda: None
     ticked(run)
     local.refresh_from_db()
-    assert local.unreachable_since_at is None
+    assert local.unreachable_since_at is None and local.answered_at is not None
+
+
+def test_a_cluster_with_nothing_to_ask_has_not_answered(local: Cluster) -> None:
+    assert reconcile.tick(local)
+    local.refresh_from_db()
+    assert local.ticked_at is not None and local.answered_at is None
+
+
+def test_a_silent_cluster_without_jobs_is_asked_again_after_a_minute(local: Cluster) -> None:
+    silent_since = timezone.now() - timedelta(hours=1)
+    Cluster.objects.update(unreachable_since_at=silent_since, ticked_at=timezone.now())
+    assert reconcile.tick(local)
+    local.refresh_from_db()
+    assert (local.unreachable_since_at, local.answered_at) == (silent_since, None)
+    Cluster.objects.update(ticked_at=timezone.now() - timedelta(minutes=2))
+    assert reconcile.tick(local)
+    local.refresh_from_db()
+    assert local.unreachable_since_at is None and local.answered_at is not None
+
+
+def test_a_dead_cluster_without_jobs_stays_silent(db: None) -> None:
+    silent_since = timezone.now() - timedelta(hours=1)
+    dead = Cluster.objects.create(
+        name="rays", kind="ray", config={"dashboard": "http://127.0.0.1:9"}, unreachable_since_at=silent_since
+    )
+    assert reconcile.tick(dead)
+    dead.refresh_from_db()
+    assert (dead.unreachable_since_at, dead.answered_at) == (silent_since, None)
 
 
 def test_a_job_that_the_cluster_forgot_is_lost_only_once_its_heart_is_silent(
