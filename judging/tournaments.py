@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from judging.blinding import leaks
+from judging.blinding import are_identical, leaks
 from judging.models import (
     ChosenPrompt,
     Comparison,
@@ -32,7 +32,8 @@ DAYS_IN_BIN = 30
 NAME_SHOWN = 180
 """Of a run's: with its step and split it is a contestant's."""
 COPY = """
-COPY judging_comparison (tournament_id, place, prompt_id, a_id, b_id, response_a_id, response_b_id, first, leaks)
+COPY judging_comparison (tournament_id, place, prompt_id, a_id, b_id, response_a_id, response_b_id, first, leaks,
+is_identical)
 FROM STDIN
 """
 """Ten times as quick as inserts, which for 50 000 rows would keep a request waiting too long."""
@@ -195,7 +196,8 @@ def _compare(
             leaked = [f"{side}:{leak}" for side, answer in zip(Side, (a, b), strict=True) for leak in told(answer.text)]
             first = Side.A if one.a_is_left else Side.B
             pair = (contestants[one.a].pk, contestants[one.b].pk, a.pk, b.pk)
-            copy.write_row((tournament.pk, place, prompt.pk, *pair, first.value, leaked))
+            is_identical = are_identical(a.text, b.text)
+            copy.write_row((tournament.pk, place, prompt.pk, *pair, first.value, leaked, is_identical))
 
 
 def names_of(contestants: Sequence[Contestant]) -> list[str]:

@@ -38,14 +38,19 @@ def hand(voter: Voter, *, ahead: int = AHEAD, beside: Sequence[int] = ()) -> lis
         tournament = Tournament.objects.select_for_update(no_key=True).get(pk=voter.tournament_id)
         if not tournament.is_open:
             return []
-        old = list(_shown(voter.turns.filter(ended_at=None).exclude(pk__in=beside))[:ahead])
+        old = list(_shown(_open(voter).exclude(pk__in=beside))[:ahead])
         new = _new(tournament, voter, ahead - len(old))
         return [*old, *_shown(Turn.objects.filter(pk__in=[turn.pk for turn in new]))]
 
 
 def left(voter: Voter) -> int:
     """How many comparisons the voter may still judge, with all in hand: gold that did not count would be told by it."""
-    return _free(voter).count() + voter.turns.filter(ended_at=None).count()
+    return _free(voter).count() + _open(voter).count()
+
+
+def _open(voter: Voter) -> QuerySet[Turn]:
+    """Return turns in the voter's hands; of those that an earlier version handed out, not the identical answers."""
+    return voter.turns.filter(ended_at=None, comparison__is_identical=False)
 
 
 def _shown(turns: QuerySet[Turn]) -> QuerySet[Turn]:
@@ -80,7 +85,11 @@ def _sides(tournament: Tournament, voter: Voter, handed: Sequence[Comparison]) -
     """Return who stands left in each of the voter's next turns; gold pairs have a sequence of their own."""
     seen: Counter[tuple[int | None, int | None]] = Counter(voter.turns.values_list("comparison__a", "comparison__b"))
     pairs = {(one.a_id, one.b_id) for one in handed}
-    met = Comparison.objects.filter(tournament=tournament).order_by().values_list("a", "b", "a__place", "b__place")
+    met = (
+        Comparison.objects.filter(tournament=tournament, is_identical=False)
+        .order_by()
+        .values_list("a", "b", "a__place", "b__place")
+    )
     sequences = {
         (a, b): sides(n, f"{tournament.seed} sides {voter.number // 2} {place_a} {place_b}")
         for a, b, place_a, place_b, n in (met.annotate(n=Count("pk")) if handed else ())
@@ -112,15 +121,15 @@ def _plain(tournament: Tournament, voter: Voter, count: int, first: int) -> list
 def _held(voter: Voter) -> QuerySet[Turn]:
     """Turns of the voter's tournament, but for gold, that were judged or are in somebody's hands."""
     held = Q(ended_at__isnull=False) | Q(handed_at__gt=timezone.now() - GIVEN_UP_AFTER)
-    there = Turn.objects.filter(comparison__tournament=voter.tournament_id, comparison__gold_pair=None)
+    there = Turn.objects.filter(
+        comparison__tournament=voter.tournament_id, comparison__gold_pair=None, comparison__is_identical=False
+    )
     return there.filter(held, is_passed=False)
 
 
 def _free(voter: Voter) -> QuerySet[Comparison]:
     """Comparisons that the voter has not seen, and that need somebody yet."""
-    there = Comparison.objects.filter(
-        tournament=voter.tournament_id, gold_pair=None, response_a__isnull=False, response_b__isnull=False
-    )
+    there = Comparison.objects.to_judge().filter(tournament=voter.tournament_id)
     full = _by_enough(_held(voter))
     seen = voter.turns.values("comparison")
     return there.exclude(pk__in=seen).exclude(pk__in=full.values("comparison")).order_by("place")
@@ -129,8 +138,9 @@ def _free(voter: Voter) -> QuerySet[Comparison]:
 def judged(tournaments: Collection[int]) -> Counter[int]:
     """tournament id -> how many of its pairs as many people have judged as are to."""
     done = Turn.objects.filter(
-        comparison__tournament__in=tournaments, comparison__gold_pair=None, ended_at__isnull=False, is_passed=False
-    )
+        comparison__tournament__in=tournaments, comparison__gold_pair=None, comparison__is_identical=False,
+        ended_at__isnull=False, is_passed=False,
+    )  # fmt: skip
     return Counter(_by_enough(done).values_list("comparison__tournament", flat=True))
 
 

@@ -42,6 +42,7 @@ def read_board(
     k: Said = "",
     shuffle: Said = "",
     failed: Said = "",
+    identical: Said = "",
 ) -> BoardOut:
     """Ratings with intervals, differences and rank probabilities by one criterion, its first where none is named, as
     they were worked out last, with the board's hash. One asked for in another way than the usual is there once it was
@@ -50,7 +51,7 @@ def read_board(
     rubric = the_rubric(found, criterion)
     said = {"whose": whose, "category": category, "ties": ties, "swap": swap, "unit": unit, "level": level,
             "anchor": anchor, "prior": prior, "init": init, "threshold": threshold, "k": k, "shuffle": shuffle,
-            "failed": failed}  # fmt: skip
+            "failed": failed, "identical": identical}  # fmt: skip
     how = _how(found, said)
     kept = boards.board_of(found, rubric, how)
     if kept is None:

@@ -184,7 +184,8 @@ def detail(caller: Caller, found: Tournament) -> TournamentDetail:
     own = may_look_after(caller.person, row)
     at_work = list(row.assignments.select_related("judge").order_by("-pk")[:SHOWN])
     invited = row.invitations.order_by("pk") if own else None
-    verdicts = Verdict.objects.rating().filter(comparison__tournament=row)
+    pairs = row.comparisons.between_contestants()
+    verdicts = Verdict.objects.comparing().filter(comparison__tournament=row)
     return TournamentDetail(
         **TournamentOut.said(row),
         contestants=_contestants(caller, row),
@@ -197,7 +198,8 @@ def detail(caller: Caller, found: Tournament) -> TournamentDetail:
         gold_set=row.gold_set_id if own else None,
         gold_every=row.gold_every if own and row.gold_set_id else None,
         prompts=row.chosen_prompts.count(),
-        pairs=row.comparisons.filter(gold_pair=None).count(),
+        pairs=pairs.filter(is_identical=False).count(),
+        identical=pairs.filter(is_identical=True).count(),
         judged=judged({row.pk: row})[row.pk],
         verdicts=verdicts.count(),
         assignments=[AssignmentOut.of(*one) for one in zip(at_work, asking.standings(at_work), strict=True)],

@@ -56,7 +56,9 @@ def start(order: Order, person: User) -> Assignment:
         made.planned = planned(made)
         made.save(update_fields=["planned"])
         if made.planned == 0:
-            raise CannotAsk(gettext("There is nothing to ask there: no pair has answers, or none of these criteria."))
+            raise CannotAsk(
+                gettext("There is nothing to ask there: no pair has two different answers, or none of these criteria.")
+            )
     Limits(order.judge).fresh()
     return made
 

@@ -15,15 +15,17 @@ class NotByRules(ValueError):
 
 
 def judge_all(tournament: Tournament, judge: Judge) -> int:
-    """Judges every comparison by every rubric, both ways round. How many verdicts; done twice, they are kept once.
+    """Judges every comparison of answers that differ by every rubric, both ways round. How many verdicts; done twice,
+    they are kept once.
 
     Raises NotByRules for a judge that has to be asked over HTTP: `asking.start` does that.
     """
     if judge.kind != Judge.Kind.RULES:
         raise NotByRules(f"{judge} has to be asked over HTTP: start it on the tournament")
     rubrics = list(tournament.rubrics.select_related("criterion").order_by("pk"))
-    found = tournament.comparisons.filter(gold_pair=None, response_a__isnull=False, response_b__isnull=False)
-    rows = list(found.select_related("prompt__prompt", "response_a", "response_b", "gold_pair"))
+    rows = list(
+        tournament.comparisons.to_judge().select_related("prompt__prompt", "response_a", "response_b", "gold_pair")
+    )
     said = [one for row in rows for rubric in rubrics for one in _both_ways(row, rubric)]
     for start in range(0, len(said), BATCH):
         of_judge(judge, said[start : start + BATCH])

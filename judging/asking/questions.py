@@ -63,9 +63,8 @@ def planned(assignment: Assignment) -> int:
 
 
 def comparisons(assignment: Assignment) -> QuerySet[Comparison]:
-    """Those of contestants whose answers are still there."""
-    there = {"response_a__isnull": False, "response_b__isnull": False}
-    return Comparison.objects.filter(tournament=assignment.tournament_id, gold_pair=None, **there)
+    """Return those of contestants whose answers are still there, and differ."""
+    return Comparison.objects.to_judge().filter(tournament=assignment.tournament_id)
 
 
 def twice(found: QuerySet[Comparison]) -> QuerySet[Comparison]:

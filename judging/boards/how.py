@@ -22,6 +22,7 @@ AS_GIVEN = -1
 """In place of a seed: the order of verdicts is not shuffled."""
 SEEDS = (AS_GIVEN, 2**31 - 1)
 FAILED = ("tie", "left-out")
+IDENTICAL = ("left-out", "tie")
 DIGITS = 9
 """Of a number, as addresses say them."""
 
@@ -32,7 +33,8 @@ class How:
 
     ties, unit, level, anchor (empty: nobody, the mean stands there), prior and init as `judging.ratings` has them; swap
     is one of agreement's POLICIES. threshold: scores that differ by no more are a tie; None: as each verdict has it.
-    k, shuffle (AS_GIVEN: none) and failed, one of FAILED, are of online Elo alone.
+    k, shuffle (AS_GIVEN: none) and failed, one of FAILED, are of online Elo alone. identical, one of IDENTICAL: whether
+    each pair of identical answers counts as a tie; what was said of them never does.
     """
 
     whose: Whose = EVERYBODY
@@ -48,6 +50,7 @@ class How:
     k: float = 32.0
     shuffle: int = 123
     failed: str = FAILED[0]
+    identical: str = IDENTICAL[0]
 
     def to_json(self) -> dict[str, Any]:
         """All of it that was said, as snapshots keep it."""
@@ -106,6 +109,7 @@ class How:
             _between(said, "k", *KS, cls.k),
             _whole(said, "shuffle", *SEEDS, cls.shuffle),
             _one_of(said, "failed", FAILED, cls.failed),
+            _one_of(said, "identical", IDENTICAL, cls.identical),
         )
         if contestants is not None and how.anchor:
             _one_of(said, "anchor", contestants, "")

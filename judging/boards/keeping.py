@@ -46,6 +46,7 @@ def keep(tournament: Tournament, rubric: Rubric, asked: How = USUAL) -> Snapshot
     last = verdicts_in(tournament, rubric, whose=asked.whose).aggregate(last=Max("pk"))["last"]
     found = report(rubric.criterion.slug, votes, asked.asked, asked.swap, _controls(votes, asked.swap), asked.elo)
     said = found.to_json() | {"failed": _failed(votes), "categories": _by_category(votes, asked)}
+    said["identical"] = _identical(tournament)
     with transaction.atomic():
         # Two at once would both see that there is none.
         Tournament.objects.select_for_update(no_key=True).get(pk=tournament.pk)
@@ -99,7 +100,8 @@ def _kept(tournament: Tournament, rubric: Rubric, asked: How) -> QuerySet[Snapsh
 
 
 def _votes(tournament: Tournament, rubric: Rubric, asked: How) -> Votes:
-    votes = votes_in(tournament, rubric, whose=asked.whose, tie_threshold=asked.threshold)
+    ties = asked.identical == "tie"
+    votes = votes_in(tournament, rubric, whose=asked.whose, tie_threshold=asked.threshold, identical_as_ties=ties)
     if not asked.category:
         return votes
     return votes.where(votes.categories.get(asked.category, np.zeros(len(votes), np.bool_)))
@@ -117,6 +119,12 @@ def _controls(votes: Votes, swap: str) -> list[str]:
     has_sides = swap not in MERGING or not len(swaps(votes).games)
     said = {POSITION: has_sides and (votes.shown_first != 0).any(), "length": (length[np.isfinite(length)] != 0).any()}
     return [name for name, says in said.items() if says]
+
+
+def _identical(tournament: Tournament) -> dict[str, int]:
+    """How many of its pairs have identical answers, of how many."""
+    met = tournament.comparisons.between_contestants()
+    return met.aggregate(pairs=Count("pk", filter=Q(is_identical=True)), of=Count("pk"))
 
 
 def _failed(votes: Votes) -> list[int]:

@@ -22,6 +22,8 @@ COLUMNS = (
 OUTCOMES = {outcome.name.lower(): outcome for outcome in Outcome}
 BY_SCORES = (Outcome.A, Outcome.B, Outcome.TIE)
 """What two scores may say."""
+IDENTITY = "identical answers"
+"""In place of an annotator: nobody said that they tie."""
 FIRST = {Side.A.value: 1, Side.B.value: -1, "": 0}
 
 
@@ -35,7 +37,12 @@ def verdicts_in(tournament: Tournament, rubric: Rubric, *, whose: Whose = EVERYB
 
 
 def votes_in(
-    tournament: Tournament, rubric: Rubric, *, whose: Whose = EVERYBODY, tie_threshold: float | None = None
+    tournament: Tournament,
+    rubric: Rubric,
+    *,
+    whose: Whose = EVERYBODY,
+    tie_threshold: float | None = None,
+    identical_as_ties: bool = False,
 ) -> Votes:
     """The same as arrays, in the order in which they were given.
 
@@ -43,9 +50,11 @@ def votes_in(
     numbered as they come, as those of a file are: a file of these very votes gives the same board. A person is "person
     3", by their number in the tournament. `length` is how much longer a's answer is, in words or as a file said, NaN
     where neither a text nor a file tells. tie_threshold: as `judging.votes` has it, of verdicts with scores.
+    identical_as_ties: a tie for each pair of identical answers comes last, said by IDENTITY, which saw no sides.
     """
     contestants = dict(sorted(tournament.contestants.values_list("pk", "name"), key=lambda one: one[1]))
     rows = list(verdicts_in(tournament, rubric, whose=whose).order_by("pk").values_list(*COLUMNS))
+    rows += _ties_by_identity(tournament) if identical_as_ties else []
     a, b, outcome, asked, voter, judge, first, *rest = zip(*rows, strict=True) if rows else [()] * len(COLUMNS)
     scores, answers_and_lengths = rest[:2], rest[2:]
     place = {pk: number for number, pk in enumerate(contestants)}
@@ -61,6 +70,15 @@ def votes_in(
         _mapped(FIRST, first), np.ones(len(rows)), tuple(kinds) or ((),), kind,
         {"length": _length(tournament, *answers_and_lengths)},
     )  # fmt: skip
+
+
+def _ties_by_identity(tournament: Tournament) -> list[tuple[Any, ...]]:
+    """Return a row of COLUMNS for each pair of identical answers."""
+    met = tournament.comparisons.between_contestants().filter(is_identical=True).order_by("place")
+    return [
+        (a, b, Outcome.TIE.name.lower(), prompt, None, None, "", None, None, response_a, response_b, None, None)
+        for a, b, prompt, response_a, response_b in met.values_list("a", "b", "prompt", "response_a", "response_b")
+    ]
 
 
 def _scored(outcome: Ints, scores: Sequence[Sequence[float | None]], threshold: float | None) -> Ints:
@@ -85,12 +103,14 @@ def _mapped(numbers: Mapping[Any, int], said: Iterable[Any]) -> Ints:
 
 
 def _names(tournament: Tournament, speakers: Iterable[tuple[int | None, int | None]]) -> tuple[str, ...]:
-    """Of (voter, judge), one of which is None. Judges of one name, or a person's, are told apart by numbers."""
+    """Of (voter, judge), one of which is None; both are for IDENTITY. Judges of one name, or a person's, are told apart
+    by numbers."""
     speakers = list(speakers)
     person = {pk: f"person {number + 1}" for pk, number in tournament.voters.values_list("pk", "number")}
     called = dict(Judge.objects.filter(pk__in=[judge for _, judge in speakers if judge]).values_list("pk", "name"))
-    names = Counter([*called.values(), *person.values()])
+    names = Counter([*called.values(), *person.values(), IDENTITY])
     said: dict[int | None, str] = {pk: name if names[name] == 1 else f"{name} ({pk})" for pk, name in called.items()}
+    said[None] = IDENTITY
     return tuple(said[judge] if voter is None else person[voter] for voter, judge in speakers)
 
 

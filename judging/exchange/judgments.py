@@ -29,9 +29,9 @@ def rubrics_of(tournament: Tournament) -> dict[Rubric, str]:
 
 
 def rated_in(tournament: Tournament, rubric: Rubric, *, every: bool) -> QuerySet[Verdict]:
-    """The verdicts that make its board; or `every` one that rates somebody, whoever gave it."""
+    """The verdicts that make its board; or `every` one that compares two, whoever gave it."""
     if every:
-        return Verdict.objects.rating().filter(comparison__tournament=tournament, rubric=rubric)
+        return Verdict.objects.comparing().filter(comparison__tournament=tournament, rubric=rubric)
     return verdicts_in(tournament, rubric)
 
 

@@ -47,7 +47,7 @@ class Pairs:
                 new.setdefault(key, first)
         with connection.cursor() as cursor, cursor.copy(COPY) as copy:
             for place, (met_on, first) in enumerate(new.items(), self._next_place):
-                copy.write_row((self.tournament.pk, place, *met_on, None, None, first.value, []))
+                copy.write_row((self.tournament.pk, place, *met_on, None, None, first.value, [], False))
         made = self.tournament.comparisons.filter(place__gte=self._next_place).order_by("place")
         self.of |= dict(zip(new, made.values_list("pk", flat=True), strict=True))
         self._next_place += len(new)

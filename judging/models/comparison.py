@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
@@ -18,11 +20,31 @@ class Side(models.TextChoices):
     B = "b"
 
 
+class ComparisonQuerySet(models.QuerySet["Comparison"]):
+    """Comparisons, by whether anybody has to judge them."""
+
+    def between_contestants(self) -> Self:
+        """Return those that are no gold."""
+        return self.filter(gold_pair__isnull=True)
+
+    def to_judge(self) -> Self:
+        """Return those of contestants whose answers are there and differ."""
+        there = self.between_contestants().filter(is_identical=False)
+        return there.filter(response_a__isnull=False, response_b__isnull=False)
+
+    def are_all_identical(self) -> bool:
+        """Return whether contestants meet here, and nowhere with answers that differ."""
+        met = self.between_contestants()
+        return met.exists() and not met.filter(is_identical=False).exists()
+
+
 class Comparison(models.Model):
     """Either of two contestants, a before b as in the tournament, or of a gold pair, which rates nobody.
 
     `first` is who stands left for a judge that is asked one way round only, balanced among the comparisons of a pair; a
     voter's turn has its own. `leaks`: what in the answers tells whose they are, such as "a:model name".
+    `is_identical`: both answers are the same but for space around them. Nobody is asked about such a pair: it is a tie
+    by identity, whatever was said of it before.
     """
 
     tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE, related_name="comparisons")
@@ -35,6 +57,9 @@ class Comparison(models.Model):
     gold_pair = models.ForeignKey(GoldPair, on_delete=models.CASCADE, null=True, related_name="comparisons")
     first = models.CharField(max_length=1, choices=Side.choices)
     leaks = ArrayField(models.CharField(max_length=40), default=list, blank=True)
+    is_identical = models.BooleanField(default=False, db_default=False)
+
+    objects = ComparisonQuerySet.as_manager()
 
     class Meta:
         ordering = ("tournament", "place")

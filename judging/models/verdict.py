@@ -24,9 +24,13 @@ class VerdictQuerySet(models.QuerySet["Verdict"]):
         """Those that hold: neither replaced nor taken back."""
         return self.filter(replaced_at__isnull=True)
 
-    def rating(self) -> VerdictQuerySet:
-        """Those that ratings may be made of: current, on two contestants, and not passed by."""
+    def comparing(self) -> VerdictQuerySet:
+        """Return those that compare two contestants: current, and not passed by."""
         return self.current().filter(comparison__gold_pair__isnull=True).exclude(outcome=SKIP)
+
+    def rating(self) -> VerdictQuerySet:
+        """Return those that ratings may be made of: of these, what was said of answers that differ."""
+        return self.comparing().filter(comparison__is_identical=False)
 
 
 class Verdict(models.Model):

@@ -48,7 +48,7 @@ def _rows(stands: Met, answers: Collection[int]) -> Iterator[tuple[int, int, str
     seen = Comparison.objects.filter(
         stands.open_to_them, tournament__in=stands.tournaments, response_a__in=answers, response_b__in=answers
     )
-    given = Verdict.objects.rating().filter(comparison__in=seen, outcome__in=COUNTING)
+    given = Verdict.objects.comparing().filter(comparison__in=seen, outcome__in=COUNTING)
     # What a model was asked again measures the model.
     once = given.exclude(judge__kind=Judge.Kind.OPENAI, sample__gt=0)
     return once.order_by("pk").values_list(*ROW, "outcome").iterator()

@@ -12,7 +12,7 @@ from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from judging import boards
 from judging.boards import How
-from judging.boards.how import FAILED, INITS, KS, PRIORS, SEEDS, THRESHOLDS, plain
+from judging.boards.how import FAILED, IDENTICAL, INITS, KS, PRIORS, SEEDS, THRESHOLDS, plain
 from judging.boards.whose import ALL, JUDGES, PEOPLE
 from judging.models import Judge, Rubric, Tournament
 
@@ -66,6 +66,7 @@ class HowForm(forms.Form):
         help_text=_of(gettext_lazy("Shuffles the verdicts. −1 takes them in the order they were given in."), *SEEDS),
     )
     failed = forms.ChoiceField(label=gettext_lazy("Failed judgments in online Elo"))
+    identical = forms.ChoiceField(label=gettext_lazy("Identical answers"))
 
     def __init__(self, *args: Any, tournament: Tournament, rubric: Rubric, how: How, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -108,6 +109,7 @@ def _choices(tournament: Tournament, rubric: Rubric, how: How) -> dict[str, list
         "level": [(one, f"{100 * float(one):g} %") for one in levels],
         "anchor": [("", gettext("nobody: the mean does")), *((name, name) for name in names)],
         "failed": list(zip(FAILED, (gettext("ties, as published"), gettext("left out")), strict=True)),
+        "identical": list(zip(IDENTICAL, (gettext("left out"), gettext("one tie a pair")), strict=True)),
     }  # fmt: skip
 
 

@@ -144,12 +144,14 @@ def standing(request: SignedIn, at: Place, snapshot: Snapshot | None) -> dict[st
     """How far the board is: worked out when, of what, and what is not in it yet."""
     shown = request.GET.get("shown", "")
     newer = 0 if snapshot is None else boards.newer(at.tournament, at.rubric, at.how, snapshot)
+    has_votes = snapshot is not None or boards.verdicts_in(at.tournament, at.rubric).exists()
     return {
         "at": at, "tournament": at.tournament, "rubric": at.rubric, "snapshot": snapshot, "newer": newer,
         "is_current": snapshot is not None and _is_current(at, snapshot),
         "order": boards.open_order(at.tournament, at.rubric, at.how),
         "problem": "" if snapshot else boards.last_problem(at.tournament, at.rubric, at.how),
-        "has_votes": snapshot is not None or boards.verdicts_in(at.tournament, at.rubric).exists(),
+        "has_votes": has_votes,
+        "all_identical": not has_votes and at.tournament.comparisons.are_all_identical(),
         "shown": shown, "is_new": snapshot is not None and str(snapshot.pk) != shown,
         "may_order": may_vote(request.user),
     }  # fmt: skip

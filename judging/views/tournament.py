@@ -117,6 +117,7 @@ def _standing(request: SignedIn, found: Tournament) -> dict[str, Any]:
     page = page_of(request, people, PEOPLE_A_PAGE, "voters")
     return {
         "tournament": found, "pairs": counted.pairs, "judged": counted.judged, "own": own,
+        "identical": counted.identical, "all_pairs": counted.pairs + counted.identical,
         "prompts": found.chosen_prompts.count(), "voted": voted(list(page)) if own else [],
         "people": page, "voters": page.paginator.count,
         "imported": found.judgment_files.aggregate(made=Sum("made"))["made"] or 0,

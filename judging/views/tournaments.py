@@ -24,11 +24,13 @@ SHELVES = ("current", "bin")
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a tournament is: `judged` of its `pairs`, each by as many people as are to."""
+    """How far a tournament is: `judged` of its `pairs`, each by as many people as are to. Of `identical` pairs
+    more both answers are the same, so that nobody is asked about them."""
 
     tournament: Tournament
     pairs: int
     judged: int
+    identical: int
     contestants: int
 
 
@@ -62,12 +64,16 @@ def _listed(request: SignedIn, shelf: str) -> QuerySet[Tournament]:
 
 
 def progress(found: Iterable[Tournament]) -> list[Progress]:
-    """How far each is. Three questions, however many they are."""
+    """How far each is. Four questions, however many they are."""
     by_pk = {one.pk: one for one in found}
     done = judged(by_pk)
-    pairs = _counted(Comparison.objects.filter(tournament__in=by_pk, gold_pair=None))
+    met = Comparison.objects.between_contestants().filter(tournament__in=by_pk)
+    pairs, identical = (_counted(met.filter(is_identical=is_identical)) for is_identical in (False, True))
     contestants = _counted(Contestant.objects.filter(tournament__in=by_pk))
-    return [Progress(one, pairs.get(pk, 0), done[pk], contestants.get(pk, 0)) for pk, one in by_pk.items()]
+    return [
+        Progress(one, pairs.get(pk, 0), done[pk], identical.get(pk, 0), contestants.get(pk, 0))
+        for pk, one in by_pk.items()
+    ]
 
 
 def _counted(rows: QuerySet[Comparison] | QuerySet[Contestant]) -> dict[int, int]:

@@ -80,9 +80,10 @@ def vote_link(request: HttpRequest, text: str) -> HttpResponse:
 @for_voters
 def vote(request: HttpRequest, voter: Voter) -> HttpResponse:
     """The page, with the first pairs."""
-    tournament = voter.tournament
+    tournament, shown = voter.tournament, _shown(voter, turns.hand(voter))
     context = {
-        "voter": voter, "tournament": tournament, "shown": _shown(voter, turns.hand(voter)),
+        "voter": voter, "tournament": tournament, "shown": shown,
+        "all_identical": not shown and tournament.comparisons.are_all_identical(),
         "reasons": [(name, gettext(words)) for name, words in REASONS.items()],
         "sees_it": voter.user_id is not None, **_progress(voter),
     }  # fmt: skip

@@ -15,7 +15,8 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 class BoardOut(Schema):
     """A board as it was worked out `at`. `hash`: equal votes, asked alike, have equal hashes, here and from a file.
-    `newer`: verdicts given since. `board`: standings with intervals, what to doubt, win matrix, agreement."""
+    `newer`: verdicts given since. `board`: standings with intervals, what to doubt, win matrix, agreement; and how many
+    pairs have identical answers (`identical.pairs` of `identical.of`)."""
 
     criterion: str
     asked: dict[str, Any]
@@ -30,7 +31,8 @@ class NewOrder(Input):
     """A board to work out: whose verdicts (all, people, judges, judge-7), and how they become ratings.
 
     `init`: where the mean or the anchor stands. `threshold`: scores that differ by no more are a tie; null: as each
-    verdict has it. `k`, `shuffle` (-1 keeps the order) and `failed` (tie or left-out) are of online Elo.
+    verdict has it. `k`, `shuffle` (-1 keeps the order) and `failed` (tie or left-out) are of online Elo. `identical`
+    (left-out or tie): whether each pair of identical answers counts as a tie.
     """
 
     criterion: Word = ""
@@ -47,6 +49,7 @@ class NewOrder(Input):
     k: Finite = 32.0
     shuffle: int = 123
     failed: Word = ""
+    identical: Word = ""
 
 
 class OrderedOut(Schema):

@@ -104,7 +104,8 @@ class TournamentsOut(Schema):
 
 class TournamentDetail(TournamentOut):
     """With who and what takes part, and how it was made. `judged` of `pairs` have as many people's votes as they are to
-    have (`overlap`); gold and invitations are shown to its owner, the seed to others once it is closed."""
+    have (`overlap`); `identical` pairs more have twice the same answer, and nobody is asked about them. Gold and
+    invitations are shown to its owner, the seed to others once it is closed."""
 
     contestants: list[ContestantOut]
     criteria: list[CriterionOut]
@@ -117,6 +118,7 @@ class TournamentDetail(TournamentOut):
     gold_every: int | None
     prompts: int
     pairs: int
+    identical: int
     judged: int
     verdicts: int
     assignments: list[AssignmentOut]

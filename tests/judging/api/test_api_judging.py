@@ -54,7 +54,7 @@ def text_of(answer: StreamingHttpResponse) -> str:
 
 
 def test_a_tournament_is_made_listed_paused_and_closed(script: Client, ada: User, experiment: Experiment) -> None:
-    runs = [answered_run(experiment, f"runner {n}", ["one", "two"]) for n in range(2)]
+    runs = [answered_run(experiment, f"runner {n}", [f"one {n}", f"two {n}"]) for n in range(2)]
     entries = [{"run": run.uid, "step": 0} for run in runs]
     new = {"name": "Mine", "contestants": entries, "criteria": ["helpfulness"], "prompts": 2}
     made = sent(script, "post", "tournaments", **new)

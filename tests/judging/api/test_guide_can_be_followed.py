@@ -55,7 +55,7 @@ def send(client: Client, one: Namespace) -> HttpResponse:
 
 def test_every_call_of_the_guide_is_answered_well(ada: User, experiment: Experiment) -> None:
     count_from_one()
-    run, other = (answered_run(experiment, name, ["one"]) for name in ("es", "grpo"))
+    run, other = (answered_run(experiment, name, [f"{name} one"]) for name in ("es", "grpo"))
     Judge.objects.create(owner=ada, name="mine", model="m", base_url="http://localhost:9/v1", digest="0")
     text = GUIDE.read_text().replace('"RUN"', f'"{run.uid}"').replace('"OTHER"', f'"{other.uid}"')
     script, asked = calls(ada), commands(text)
