@@ -44,7 +44,8 @@ class EsConfig:
     layer_scale: bool = False
     """Scale the noise of each tensor by its root mean square, so that σ is relative."""
     shaping: Literal["z_score", "centred_ranks"] = "z_score"
-    """How fitness becomes a weight: z-scores (population std), or ranks spread over [−½, ½]."""
+    """How fitness becomes a weight: z-scores (population std), or ranks spread over [−½, ½]. Differences of 1e-8 of the
+    largest fitness, or of 1, count as none: if there is no larger one, the iteration is dead and moves nothing."""
     prompts: Annotated[int, Bounds(at_least=0, at_most=1_000_000)] = 0
     """Prompts drawn anew at each iteration, the same for all members; 0 means all of them."""
     max_new_tokens: Annotated[int, Bounds(at_least=1, at_most=1_000_000)] = 128

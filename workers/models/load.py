@@ -28,6 +28,11 @@ class Loaded:
     device: torch.device
     dtype: torch.dtype
 
+    @property
+    def gpus(self) -> int:
+        """The number of GPUs that the run holds, whether it uses them or not: all that it sees; 0 on a CPU."""
+        return torch.cuda.device_count() if self.device.type == "cuda" else 0
+
 
 def load(config: ModelConfig, progress: Progress | None = None, *, needs_transformers: bool = False) -> Loaded:
     """Load a model as a `NativeModel`, or as a class of transformers where its architecture is another.

@@ -5,15 +5,17 @@ from __future__ import annotations
 import logging
 import math
 import traceback
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from numbers import Real
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from workers.tasks.base import Example, Failure, Score, Task
 
 LOG = logging.getLogger(__name__)
 Asked = Sequence[tuple[Example, str]]
 """Examples with the completions to be scored."""
+Known: TypeAlias = MutableMapping[tuple[str, str, str], Score]
+"""Scores by the example's id and target and the completion."""
 
 
 @runtime_checkable
@@ -35,11 +37,20 @@ class RewardFailed(RuntimeError):
         self.details = failure.details
 
 
-def score_safely(task: Task, asked: Asked) -> list[Score]:
-    """A score for each, in order. Each is retried once where it fails; then RewardFailed is raised.
+def score_safely(task: Task, asked: Asked, known: Known | None = None) -> list[Score]:
+    """Return a score for each, in order; equal completions of one example are scored once.
 
-    A reward that is no finite number is a failure as well.
+    `known` holds the scores of earlier calls and takes those of this one. A score that fails is retried once; then
+    RewardFailed is raised. A reward that is no finite number is a failure as well.
     """
+    known = {} if known is None else known
+    keys = [(example.id, example.target, completion) for example, completion in asked]
+    new = {key: pair for key, pair in zip(keys, asked, strict=True) if key not in known}
+    known.update(zip(new, _score_each(task, list(new.values())), strict=True))
+    return [known[key] for key in keys]
+
+
+def _score_each(task: Task, asked: Asked) -> list[Score]:
     done: list[Score] = []
     failed_at = -1
     while len(done) < len(asked):

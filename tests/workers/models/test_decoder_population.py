@@ -52,10 +52,26 @@ def noise(model: Any) -> tuple[dict[str, tuple[Tensor, Tensor]], dict[str, Tenso
 def test_stacked_members_answer_as_each_alone(micro: Loaded, make: Any) -> None:
     model, texts = make(micro.tokenizer), prompts(12)
     _, _, full = noise(model)
-    stacked = Stacked(full, Decoder(model, micro.tokenizer).shape)
+    stacked = Stacked(dict(full), Decoder(model, micro.tokenizer).shape)
     expected = alone(model, full, micro.tokenizer, texts)
     assert together(model, stacked, micro.tokenizer, texts) == expected
     assert expected[0] != expected[1]
+
+
+@SHAPES
+def test_stacked_members_take_no_more_memory_than_estimated(micro: Loaded, make: Any) -> None:
+    model = make(micro.tokenizer)
+    _, _, full = noise(model)
+    shape = Decoder(model, micro.tokenizer).known_shape()
+    of_model = {name: weight.numel() * weight.element_size() for name, weight in model.named_parameters()}
+    stacked = Stacked(full, shape)
+    parts = [*stacked._parameters.values(), *(part for pair in stacked._matrices.values() for part in pair)]
+    held = {part.untyped_storage().data_ptr(): part.untyped_storage().nbytes() for part in parts if part is not None}
+    # While the last matrix is joined its parts are there as well, at most a layer's gate and up.
+    joined = max(sum(of_model[name] for name in over.weights) for over in shape.maps if len(over.parts) > 1)
+    estimated = Stacked.bytes_of(of_model, shape)
+    assert sum(held.values()) <= MEMBERS * estimated <= sum(held.values()) + MEMBERS * joined
+    assert sum(of_model.values()) < estimated
 
 
 @SHAPES

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,12 @@ def test_auto_on_a_cpu_is_float32(micro: Loaded) -> None:
 def test_it_answers_and_does_not_learn(micro: Loaded) -> None:
     assert not micro.model.training
     assert not any(p.requires_grad for p in micro.model.parameters())
+
+
+def test_gpus_are_all_that_the_run_sees(micro: Loaded, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
+    assert replace(micro, device=torch.device("cuda:0")).gpus == 3
+    assert micro.gpus == 0
 
 
 def test_a_precision_that_is_asked_for_is_taken() -> None:

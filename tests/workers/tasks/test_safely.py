@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy
 import pytest
 
-from workers.tasks import Example, RewardFailed, Score, score_safely
+from workers.tasks import Example, Known, RewardFailed, Score, score_safely
 
 EXAMPLE = Example("e1", ({"role": "user", "content": "What?"},), "That")
 
@@ -86,15 +87,33 @@ def test_being_told_to_stop_is_no_failed_reward() -> None:
 
 def test_many_are_scored_in_order_and_each_may_fail_once() -> None:
     steps = [lambda: Score(1.0), crash, lambda: Score(2.0), crash, lambda: Score(3.0)]
-    assert [s.reward for s in score_safely(Scripted(*steps), [(EXAMPLE, "x")] * 3)] == [1.0, 2.0, 3.0]
+    assert [s.reward for s in score_safely(Scripted(*steps), [(EXAMPLE, text) for text in "xyz"])] == [1.0, 2.0, 3.0]
 
 
 def test_none_is_asked_for_after_one_that_failed_twice() -> None:
     task = Scripted(lambda: Score(1.0), crash, crash, lambda: Score(2.0))
     with pytest.raises(RewardFailed) as failed:
-        score_safely(task, [(EXAMPLE, "x")] * 3)
+        score_safely(task, [(EXAMPLE, text) for text in "xyz"])
     assert failed.value.prompt == "What?"
     assert len(task.steps) == 1
+
+
+def test_equal_completions_of_an_example_are_scored_once() -> None:
+    other = replace(EXAMPLE, target="another")
+    task = Scripted(*(lambda reward=reward: Score(reward) for reward in (1.0, 2.0, 3.0, 4.0)))  # type: ignore[misc]
+    known: Known = {}
+    asked = [(EXAMPLE, "x"), (EXAMPLE, "y"), (EXAMPLE, "x"), (other, "x")]
+    assert [s.reward for s in score_safely(task, asked, known)] == [1.0, 2.0, 1.0, 3.0]
+    assert [s.reward for s in score_safely(task, [(EXAMPLE, "z"), *asked], known)] == [4.0, 1.0, 2.0, 1.0, 3.0]
+
+
+def test_a_failed_score_is_known_to_nobody() -> None:
+    known: Known = {}
+    task = Scripted(lambda: Score(1.0), crash, crash, lambda: Score(2.0))
+    with pytest.raises(RewardFailed):
+        score_safely(task, [(EXAMPLE, "x"), (EXAMPLE, "y")], known)
+    assert not known
+    assert [s.reward for s in score_safely(task, [(EXAMPLE, "y")], known)] == [2.0]
 
 
 def test_nothing_to_score_is_nothing_scored() -> None:

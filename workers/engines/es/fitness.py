@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from workers.engines.constraint import Constraint, told
 from workers.engines.context import Context
 from workers.models.decoder import Completion
-from workers.tasks import Example, RewardFailed, Score, score_safely
+from workers.tasks import Example, Known, RewardFailed, Score, score_safely
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,11 @@ def judge(
     seed: int,
     examples: Sequence[Example],
     answers: Sequence[Completion],
+    known: Known,
 ) -> Fitness:
-    """Scores one member. Raises RewardFailed, unless the config says to drop such a member; then an alert names it."""
+    """Score one member. Raise RewardFailed, unless the config says to drop such a member; then an alert names it."""
     try:
-        scores = scores_of(context, examples, answers)
+        scores = scores_of(context, examples, answers, known)
         return Fitness(average(constraint.fitness(scores)), _parts(scores) | told(scores))
     except RewardFailed as failure:
         if context.config.es is None or context.config.es.on_failure != "drop_member":
@@ -49,11 +50,16 @@ def judge(
         return Fitness(math.nan, {})
 
 
-def scores_of(context: Context, examples: Sequence[Example], answers: Sequence[Completion]) -> list[Score]:
-    """The task's scores of the answers. Raises RewardFailed, and Interrupted where the run is asked to stop."""
+def scores_of(
+    context: Context, examples: Sequence[Example], answers: Sequence[Completion], known: Known
+) -> list[Score]:
+    """Return the task's scores of the answers; `known` holds those of the iteration's other members.
+
+    Raise RewardFailed, and Interrupted if the run is asked to stop.
+    """
     asked = [(example, answer.text) for example, answer in zip(examples, answers, strict=True)]
     with context.stop.cuts():
-        return score_safely(context.task, asked)
+        return score_safely(context.task, asked, known)
 
 
 def _parts(scores: Sequence[Score]) -> dict[str, float]:

@@ -45,9 +45,8 @@ class Population:
         if self._decoder.shape is None:
             return 1
         copies = self._es.lora is None and self._es.noise != "low_rank"
-        fit = _bytes_for_members(self._decoder.ends.device, copies) // self._trained.bytes_per_member(
-            self._perturbation
-        )
+        bytes_each = self._trained.bytes_per_member(self._perturbation, self._decoder.shape)
+        fit = _bytes_for_members(self._decoder.ends.device, copies) // bytes_each
         return max(1, min(self._es.rows // prompts, fit, self._es.population))
 
     def _together(self, seeds: Sequence[int], prompts: Sequence[str]) -> list[list[Completion]]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from workers.engines.constraint import Measured
 from workers.engines.context import Context
 from workers.engines.es.fitness import Fitness, average
+from workers.engines.es.shaping import TOLERANCE
 from workers.engines.es.state import State
 from workers.models.decoder import Completion
 from workers.records import Member, Population
@@ -46,7 +47,7 @@ def advance(context: Context, state: State, done: Iteration) -> None:
     state.multiplier = done.measured.multiplier
     state.tokens += sum(len(c.tokens) for c in completions)
     state.samples += len(completions)
-    state.gpu_seconds += done.seconds if context.loaded.device.type == "cuda" else 0.0
+    state.gpu_seconds += done.seconds * context.loaded.gpus
 
 
 def report(context: Context, state: State, done: Iteration) -> None:
@@ -88,6 +89,7 @@ def _members(done: Iteration) -> tuple[Member, ...]:
 def _dead(done: Iteration) -> str:
     reward = next(f.reward for f in done.fitness if not f.dropped)
     return (
-        f"dead iteration: every member has the fitness {reward:.4g}, so that the weights stay as they are. A larger "
-        "sigma or more prompts tell members apart. Dead iterations that follow are counted in es/dead."
+        f"dead iteration: every member has the fitness {reward:.4g}, or differs by at most {TOLERANCE:g} of it, so "
+        "that the weights stay as they are. A larger sigma or more prompts tell members apart. Dead iterations that "
+        "follow are counted in es/dead."
     )

@@ -45,7 +45,7 @@ from workers.models import chat_text
 from workers.models.decoder import Completion, Decoder
 from workers.models.save import weights_sha256
 from workers.scorer.client import ScorerFailed
-from workers.tasks import Example
+from workers.tasks import Example, Known
 
 RESUMED = (
     "goes on from iteration {step} exactly: the weights are those of the checkpoint, and the members and prompts of an "
@@ -168,9 +168,10 @@ class _Training:
 
         answers = _answers(context, population, seeds, asked)
         constraint = Constraint.of(context.task, state.multiplier)
-        fitness = _fitness(context, constraint, step, seeds, asked, answers)
+        known: Known = {}
+        fitness = _fitness(context, constraint, step, seeds, asked, answers, known)
         centre = _centre(context, constraint, population, asked)
-        measured = constraint.measured(scores_of(context, asked, centre) if centre else [])
+        measured = constraint.measured(scores_of(context, asked, centre, known) if centre else [])
         z = _weights(fitness, es)
         update = directions(seeds, z, es.alpha)
         norm = perturbation.step(update, self.what.master)
@@ -209,11 +210,12 @@ def _fitness(
     seeds: Sequence[int],
     asked: Sequence[Example],
     answers: Sequence[Sequence[Completion]],
+    known: Known,
 ) -> list[Fitness]:
     fitness = []
     for seed, of_member in zip(seeds, answers, strict=True):
         context.stop.check()
-        fitness.append(judge(context, constraint, step, seed, asked, of_member))
+        fitness.append(judge(context, constraint, step, seed, asked, of_member, known))
     return fitness
 
 

@@ -39,8 +39,8 @@ class Trained(Protocol):
     def members(self, seeds: Sequence[int], perturbation: Perturbation, shape: Shape) -> Weights:
         """The members of these seeds, to answer in one batch."""
 
-    def bytes_per_member(self, perturbation: Perturbation) -> int:
-        """What one more member in the batch costs in memory."""
+    def bytes_per_member(self, perturbation: Perturbation, shape: Shape) -> int:
+        """Return the bytes of memory that one more member in the batch takes at most."""
 
     def save(self, folder: Path) -> None:
         """Adds what the checkpoint's own weights do not hold to a saved Hugging Face folder."""
@@ -85,13 +85,13 @@ class WholeModel:
         vectors = {n: perturbation.of(seeds, n, m).to(dtypes[n]) for n, m in others.items()}
         return LowRank(self._parameters, shape, factors, vectors)
 
-    def bytes_per_member(self, perturbation: Perturbation) -> int:
+    def bytes_per_member(self, perturbation: Perturbation, shape: Shape) -> int:
         if perturbation.noise.kind == "low_rank":
             return 4 * perturbation.noise.rank * sum(sum(m.shape) for m in self.master.values())
-        # The stack itself, and the float32 noise of one tensor while it is being made.
-        largest = max(m.numel() for m in self.master.values())
-        stack: int = sum(p.numel() * p.element_size() for p in self._parameters.values())
-        return stack + 8 * int(largest)
+        # The float32 noise of one tensor while it is being made, or the parts of one matrix while they are joined.
+        sizes: dict[str, int] = {name: p.numel() * p.element_size() for name, p in self._parameters.items()}
+        noise: int = 8 * max(m.numel() for m in self.master.values())
+        return max(sum(sizes.values()) + noise, Stacked.bytes_of(sizes, shape))
 
     def save(self, folder: Path) -> None:
         if not self._exact:
@@ -135,7 +135,7 @@ class Adapter:
             base[f"{target}.weight"] = weight
         return LowRank(base, shape, factors, {})
 
-    def bytes_per_member(self, perturbation: Perturbation) -> int:
+    def bytes_per_member(self, perturbation: Perturbation, shape: Shape) -> int:
         return sum(4 * m.numel() for m in self.master.values())
 
     def save(self, folder: Path) -> None:

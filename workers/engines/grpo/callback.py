@@ -88,9 +88,8 @@ class RecordsCallback(TrainerCallback):  # type: ignore[misc]
 
     def axes(self) -> dict[str, float]:
         """The cumulative axes of training so far."""
-        on_gpu = self._context.loaded.device.type == "cuda"
-        seconds = self._progress.seconds if on_gpu else 0.0
-        return {"tokens": self._progress.tokens, "samples": self._progress.samples, "gpu_seconds": seconds}
+        progress, gpus = self._progress, self._context.loaded.gpus
+        return {"tokens": progress.tokens, "samples": progress.samples, "gpu_seconds": progress.seconds * gpus}
 
     def _evaluated(self, step: int) -> bool:
         """Evaluates where that is due. False where the run was asked to stop amid it."""

@@ -7,7 +7,7 @@ Stacked: every member has weights of its own, and a product is one batch over me
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 
 import torch
 from torch import Tensor
@@ -110,13 +110,29 @@ class LowRank(Plain):
 
 
 class Stacked:
-    """`parameters`: every name -> [M, …]."""
+    """`parameters`: every name -> [M, …]. Those that become part of a larger matrix are removed from it one by one, so
+    that no second copy of the model is held."""
 
-    def __init__(self, parameters: Mapping[str, Tensor], shape: Shape) -> None:
+    def __init__(self, parameters: MutableMapping[str, Tensor], shape: Shape) -> None:
         self._parameters = parameters
         self._table = parameters[shape.embed]
         self.members = len(self._table)
-        self._matrices = {over: matrices(parameters, over)[0] for over in shape.maps}
+        self._matrices = {}
+        for over, finished in _in_order(shape):
+            self._matrices[over] = matrices(parameters, over)[0]
+            for name in finished:
+                parameters.pop(name, None)
+
+    @staticmethod
+    def bytes_of(sizes: Mapping[str, int], shape: Shape) -> int:
+        """Return the most bytes that one member takes while it is stacked. sizes: name -> bytes of one member's."""
+        held = most = sum(sizes.values())
+        for over, finished in _in_order(shape):
+            if len(over.parts) > 1:
+                held += sum(sizes.get(name, 0) for name in (*over.weights, *over.biases))
+            most = max(most, held)
+            held -= sum(sizes.get(name, 0) for name in finished)
+        return most
 
     def embed(self, tokens: Tensor, rows: Placement) -> Tensor:
         return rows.of_tokens(tokens, self._table)
@@ -128,6 +144,15 @@ class Stacked:
         weight, bias = self._matrices[over]
         y = rows.gather(torch.bmm(rows.spread(x), weight.transpose(1, 2)))
         return y if bias is None else rows.plus(y, bias)
+
+
+def _in_order(shape: Shape) -> Iterator[tuple[Map, list[str]]]:
+    """Yield every map, and the parameters that only maps of several parts read, and none after it."""
+    maps = list(dict.fromkeys(shape.maps))
+    last = {name: k for k, over in enumerate(maps) for name in (*over.weights, *over.biases)}
+    alone = {name for over in maps if len(over.parts) == 1 for name in (*over.weights, *over.biases)}
+    for k, over in enumerate(maps):
+        yield over, [name for name in (*over.weights, *over.biases) if last[name] == k and name not in alone]
 
 
 def _dots(x: Tensor, b: Tensor) -> Tensor:

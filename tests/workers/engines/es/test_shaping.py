@@ -33,3 +33,20 @@ def test_directions_are_alpha_over_n_times_z_over_those_that_count() -> None:
 def test_a_mirrored_member_counts_against_its_twin() -> None:
     assert directions([7, -7], [1.0, -1.0], 0.5) == {7: 0.5}
     assert directions([7, -7], [1.0, 1.0], 0.5) == {}
+
+
+@pytest.mark.parametrize("how", ["z_score", "centred_ranks"])
+@pytest.mark.parametrize("size", [0.0, 1.0, -500.0])
+def test_fitness_that_differs_by_rounding_makes_no_step(how: str, size: float) -> None:
+    rounded = [size, size + 1e-12 * max(1, abs(size)), size - 3e-12 * max(1, abs(size))]
+    assert len(set(rounded)) == 3
+    assert shaped(rounded, how) == [0.0, 0.0, 0.0]  # type: ignore[arg-type]
+
+
+def test_fitness_that_differs_by_more_than_the_tolerance_weighs_as_before() -> None:
+    assert shaped([1e-6, 3e-6], "z_score") == pytest.approx([-1, 1])
+    assert shaped([1e-6, 3e-6], "centred_ranks") == [-0.5, 0.5]
+
+
+def test_centred_ranks_of_values_that_differ_by_rounding_are_shared() -> None:
+    assert shaped([1, 2 + 1e-12, 2, 3], "centred_ranks") == pytest.approx([-0.5, 0.0, 0.0, 0.5])

@@ -204,7 +204,7 @@ def test_a_thousand_fast_rewards_are_asked_of_one_process_in_few_requests(
         ask(child, kind, body)
 
     monkeypatch.setattr(Child, "ask", count)
-    assert rewards(hands, *[""] * 1000) == [1.5] * 1000
+    assert rewards(hands, *(f"# {n}" for n in range(1000))) == [1.5] * 1000
     assert "load" not in requests and len(requests) == -(-1000 // own_task.ASKED_AT_ONCE)
 
 
