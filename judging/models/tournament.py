@@ -13,7 +13,7 @@ from django.urls import reverse
 from judging.models.gold import GoldSet
 from judging.models.owned import OwnedQuerySet
 from judging.models.rubric import Rubric
-from runs.models import Experiment, Prompt, Run
+from runs.models import Experiment, Prompt, Response, Run
 from runs.models.experiment import Person
 
 
@@ -91,6 +91,17 @@ class Tournament(models.Model):
     def is_open(self) -> bool:
         """True while it takes verdicts."""
         return self.deleted_at is None and self.closed_at is None and self.paused_at is None
+
+    @property
+    def methods(self) -> dict[str, str]:
+        """Return each contestant's name -> the method that its answers were trained by, such as es.
+
+        Empty where that is not known, and for the model before training: a run's answers at step 0, where it has later
+        ones. An imported file that says no step stands at step 0 alone, and is of its method.
+        """
+        later = Exists(Response.objects.filter(run=OuterRef("run"), step__gt=0))
+        rows = self.contestants.annotate(has_later=later).values_list("name", "run__method", "step", "has_later")
+        return {name: "" if step == 0 and later else method or "" for name, method, step, later in rows}
 
 
 class Contestant(models.Model):

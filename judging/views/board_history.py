@@ -51,23 +51,26 @@ def _kept(at: Place) -> list[tuple[Any, Standings]]:
 def _charts(at: Place, kept: list[tuple[Any, Standings]]) -> dict[str, Chart]:
     if not kept:
         return {}
-    contestants = list(at.tournament.contestants.select_related("run").order_by("place"))
+    contestants, methods = (
+        list(at.tournament.contestants.select_related("run").order_by("place")),
+        at.tournament.methods,
+    )
     found = {}
     if steps := list(_over_steps(contestants, kept[-1][1])):
         found["steps"] = over_steps(steps)
     if len(kept) > 1:
-        found["time"] = over_time([_over_time(one, kept) for one in contestants])
+        found["time"] = over_time([_over_time(one, methods[one.name], kept) for one in contestants])
     return found
 
 
-def _over_time(contestant: Contestant, kept: list[tuple[Any, Standings]]) -> Line:
+def _over_time(contestant: Contestant, method: str, kept: list[tuple[Any, Standings]]) -> Line:
     points = [
         Point(at, rating["value"], rating["low"], rating["high"])
         for at, standings in kept
         for rating in [_rating(standings, contestant.name)]
         if rating is not None
     ]
-    return Line(contestant.name, _method(contestant), points)
+    return Line(contestant.name, method, points)
 
 
 def _over_steps(contestants: list[Contestant], standings: Standings) -> Iterable[Line]:
@@ -83,12 +86,9 @@ def _over_steps(contestants: list[Contestant], standings: Standings) -> Iterable
             continue
         ratings = [rated[one.name]["rating"] for one in rows]
         points = [Point(one.step, r["value"], r["low"], r["high"]) for one, r in zip(rows, ratings, strict=True)]
-        yield Line(rows[0].run.name if rows[0].run else "", _method(rows[0]), points)
+        run = rows[0].run
+        yield Line(run.name if run else "", run.method if run else "", points)
 
 
 def _rating(standings: Standings, name: str) -> dict[str, Any] | None:
     return next((one["rating"] for one in standings if one["contestant"] == name), None)
-
-
-def _method(contestant: Contestant) -> str:
-    return contestant.run.method if contestant.run is not None else ""

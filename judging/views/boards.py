@@ -189,8 +189,7 @@ def _is_current(at: Place, snapshot: Snapshot) -> bool:
 
 
 def _forest(at: Place, snapshot: Snapshot) -> Chart:
-    rows = at.tournament.contestants.values_list("name", "run__method")
-    return board_charts.forest(snapshot.board, {name: method or "" for name, method in rows})
+    return board_charts.forest(snapshot.board, at.tournament.methods)
 
 
 def _csv(table: Table, name: str) -> HttpResponse:

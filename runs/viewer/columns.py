@@ -31,6 +31,11 @@ class Column:
         return f"{self.run.uid}@{self.step}"
 
     @property
+    def method(self) -> str:
+        """The method that the answers were trained by; empty at step 0 of a run that has later answers."""
+        return "" if self.step == 0 and self.steps and self.steps[-1] > 0 else self.run.method
+
+    @property
     def earlier(self) -> str:
         """The same run at the step before; empty where there is none."""
         return self._at(-1)

@@ -8,10 +8,13 @@ from django.core.management import call_command
 
 from esweb.demo import meeting
 from esweb.demo.experiment import PLANS, launch
+from judging import boards
 from judging.models import Judge, Tournament, Verdict
-from judging.tournaments import delete
+from judging.tournaments import Draft, Entry, delete, make
+from judging.views.board_charts import forest
 from runs.models import Attempt, Experiment, Response, Run
-from tests.judging.rounds import answered_run
+from runs.viewer.columns import columns_of
+from tests.judging.rounds import answered_run, rubric
 
 
 def trained(experiment: Experiment, name: str, before: list[str], after: list[str]) -> Run:
@@ -55,6 +58,35 @@ def test_its_board_is_kept_and_told(taught: Experiment) -> None:
     assert all(line.split()[-1] == "12" for line in lines)
     meeting.board(held)
     assert held.snapshots.count() == 1
+
+
+def test_model_before_training_is_drawn_in_the_neutral_colour(taught: Experiment) -> None:
+    held = meeting.hold(taught)
+    assert held is not None
+    said = boards.keep(held, held.rubrics.get(), boards.How(prior=0.5))
+
+    traces = forest(said.board, held.methods).figure["data"]
+
+    colours = {trace["meta"]["colour"]: len(trace["y"]) for trace in traces}
+    assert colours == {"es": 2, "other": 1}
+    assert held.methods["before training"] == ""
+    (neutral,) = [trace for trace in traces if trace["meta"]["colour"] == "other"]
+    assert (neutral["name"], neutral["marker"]["symbol"]) == ("other", "diamond")
+    assert "before training" in neutral["text"][0]
+
+
+def test_answers_that_stand_at_step_0_alone_have_the_colour_of_their_method(experiment: Experiment) -> None:
+    runs = [answered_run(experiment, name, [name]) for name in ("es-500", "es-100")]
+    held = make(experiment.owner, Draft("Imported", [Entry(run, 0, "eval") for run in runs], [rubric("form")], 1))
+
+    assert set(held.methods.values()) == {"es"}
+
+
+def test_viewer_column_before_training_is_of_no_method(taught: Experiment) -> None:
+    run = taught.runs.get(name="es")
+    columns = columns_of(taught.owner, [f"{run.uid}@0", f"{run.uid}@10"])
+
+    assert [column.method for column in columns.all] == ["", "es"]
 
 
 def test_held_twice_it_is_the_same_and_what_was_thrown_away_stays_away(taught: Experiment) -> None:
