@@ -38,7 +38,8 @@ class File:
 @dataclass
 class Told:
     """What became of one file. read: judgments understood; made, changed: verdicts, those known already not among
-    them. alone: judgments that name no prompt, each of which is its own. problems: the first of `not_read` rows."""
+    them. alone: judgments that name no prompt, each of which is its own. problems: the first of `not_read` rows.
+    repeated: the first of the `duplicates`, rows that only repeat an earlier one of the file."""
 
     name: str
     read: int = 0
@@ -47,6 +48,8 @@ class Told:
     alone: int = 0
     not_read: int = 0
     problems: list[str] = field(default_factory=list)
+    duplicates: int = 0
+    repeated: list[str] = field(default_factory=list)
 
     def refuse(self, problem: Problem) -> None:
         """Notes a row that was not understood."""
@@ -66,13 +69,15 @@ class Brought:
     @property
     def sentence(self) -> str:
         """The sum of it."""
-        read, made, changed, not_read = (
-            sum(getattr(one, what) for one in self.files) for what in ("read", "made", "changed", "not_read")
+        read, made, changed, not_read, duplicates = (
+            sum(getattr(one, what) for one in self.files)
+            for what in ("read", "made", "changed", "not_read", "duplicates")
         )
         where = "" if self.tournament is None else f" in {self.tournament.name}"
         parts = [f"{_many(read, 'judgment')} read{where}: {made} new"]
         parts += [f"{changed} changed"] if changed else []
         parts += [f"{read - made - changed} known already"] if read > made + changed else []
+        parts += [_many(duplicates, "duplicate")] if duplicates else []
         parts += [f"{_many(not_read, 'row')} not understood"] if not_read else []
         return "; ".join(parts) + "."
 
@@ -126,6 +131,8 @@ def _block(block: Iterable[tuple[str, object]], keeper: Keeper, told: Told) -> N
     told.made += kept.made
     told.changed += kept.changed
     told.alone += kept.alone
+    told.duplicates += len(kept.duplicates)
+    told.repeated += map(str, kept.duplicates[: SHOWN - len(told.repeated)])
     for problem in kept.problems:
         told.refuse(problem)
 

@@ -20,6 +20,7 @@ TURNED = {Outcome.A: Outcome.B, Outcome.B: Outcome.A}
 COLUMNS = (
     "outcome", "first", "voter", "judge", "comparison__a__name", "comparison__b__name", "comparison__prompt",
     "score_a", "score_b", "length_a", "length_b", "comparison__response_a__words", "comparison__response_b__words",
+    "sample",
 )  # fmt: skip
 
 
@@ -65,6 +66,7 @@ def _judgment(
         b if is_turned else a, a if is_turned else b, criterion, prompt[0], who.name(voter, judge), scores,
         verdict=None if outcome == _said_by(scores) else outcome, order_known=bool(first), categories=prompt[1],
         lengths=_pair(row[9:11], is_turned) or _pair(row[11:13], is_turned), is_person=judge is None, also=also,
+        sample=row[13],
     )  # fmt: skip
 
 

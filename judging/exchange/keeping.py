@@ -10,7 +10,7 @@ from judging.exchange.pairs import Met, Pairs
 from judging.exchange.taking_part import NOT_NAMED, Contestants, Criteria, Judges
 from judging.models import Contestant, Side, Tournament
 from judging.verdicts import OfFile, of_files
-from judging.votes import TIE_THRESHOLD, Judgment, Outcome, Problem, is_alone
+from judging.votes import TIE_THRESHOLD, Duplicate, Judgment, Outcome, Problem, is_alone
 
 TURNED = {Outcome.A: Outcome.B, Outcome.B: Outcome.A}
 ALIKE_AT_MOST = 30_000
@@ -25,6 +25,10 @@ class Kept:
     changed: int = 0
     alone: int = 0
     problems: list[Problem] = field(default_factory=list)
+    duplicates: list[Duplicate] = field(default_factory=list)
+
+
+Row = Judgment | Problem | Duplicate
 
 
 class Keeper:
@@ -36,7 +40,7 @@ class Keeper:
         self.criteria, self.judges, self.pairs = Criteria(tournament), Judges(tournament), Pairs(tournament)
         self._said: Counter[tuple[object, ...]] = Counter()
 
-    def keep(self, block: Iterable[tuple[str, Judgment | Problem]]) -> Kept:
+    def keep(self, block: Iterable[tuple[str, Row]]) -> Kept:
         """Keeps the judgments among (place, what its row says)."""
         kept = Kept()
         fit = list(self._fit(block, kept))
@@ -49,13 +53,14 @@ class Keeper:
         kept.read = len(said)
         return kept
 
-    def _fit(self, block: Iterable[tuple[str, Judgment | Problem]], kept: Kept) -> Iterator[tuple[str, Judgment]]:
+    def _fit(self, block: Iterable[tuple[str, Row]], kept: Kept) -> Iterator[tuple[str, Judgment]]:
         """Those whose contestants, criteria and judges can be."""
         for place, one in block:
-            why = None if isinstance(one, Problem) else self._why_not(one)
             if isinstance(one, Problem):
                 kept.problems.append(one)
-            elif why:
+            elif isinstance(one, Duplicate):
+                kept.duplicates.append(one)
+            elif why := self._why_not(one):
                 kept.problems.append(Problem(place, why))
             else:
                 yield place, one

@@ -4,7 +4,7 @@ from judging.votes.alone import is_alone
 from judging.votes.arrays import Bools, Floats, Ints, Votes, votes
 from judging.votes.judgments import TIE_THRESHOLD, Judgment, criteria, lengths_apart, votes_of
 from judging.votes.outcomes import COUNTED, MISSING, Outcome, of_scores
-from judging.votes.reading import Judged, Problem, each, is_one_document, listed, parsed, read, together
+from judging.votes.reading import Duplicate, Judged, Problem, each, is_one_document, listed, parsed, read, together
 from judging.votes.writing import FORMATS, fastchat, published
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "MISSING",
     "TIE_THRESHOLD",
     "Bools",
+    "Duplicate",
     "Floats",
     "Ints",
     "Judged",

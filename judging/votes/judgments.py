@@ -23,7 +23,8 @@ class Judgment:
     scores: what the judge gave a and b, None where it gave none. verdict: what it said outright, which goes before what
     its scores say; None where it only scored. categories: of the prompt. lengths: of both answers, in any one unit.
     also: contestants that take part, though nobody judged them by this criterion; one judgment of a criterion says so
-    for all.
+    for all. sample: how many judgments of the same by the same judge came before it; files say it so that none of them
+    is taken for a duplicate.
     """
 
     model_a: str
@@ -38,6 +39,7 @@ class Judgment:
     lengths: tuple[float, float] | None = None
     is_person: bool = False
     also: tuple[str, ...] = ()
+    sample: int = 0
 
     def outcome(self, tie_threshold: float) -> Outcome:
         """What came out. A judgment without verdict and scores was not understood, which is no tie."""

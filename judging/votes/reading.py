@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from hashlib import sha256
 from typing import Any
 
 from judging.votes.alone import alone, is_alone
@@ -14,6 +16,8 @@ from judging.votes.games import games
 from judging.votes.judgments import Judgment
 from judging.votes.rows import judgment
 from workers.config.shallow_json import loads
+
+DIGEST_BYTES = 16
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,17 @@ class Problem:
 
 
 @dataclass(frozen=True)
+class Duplicate:
+    """A row that says all that an earlier row of its file says, and nothing else: it is no judgment more."""
+
+    place: str
+    earlier: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: is the same as {self.earlier}"
+
+
+@dataclass(frozen=True)
 class Judged:
     """What files held, in their order. `without_prompt`: judgments that name no prompt; each counts as its own, which
     is known again by what was judged (`judging.votes.alone`)."""
@@ -35,28 +50,46 @@ class Judged:
     judgments: tuple[Judgment, ...]
     problems: tuple[Problem, ...]
     without_prompt: int
+    duplicates: tuple[Duplicate, ...] = ()
 
 
 def read(text: str, name: str) -> Judged:
     """The judgments of one file's text; every row that is none is a problem, and the others are kept."""
-    judgments, problems = list[Judgment](), list[Problem]()
+    judgments, problems, duplicates = list[Judgment](), list[Problem](), list[Duplicate]()
     for _, one in each(_rows(text, name)):
         if isinstance(one, Problem):
             problems.append(one)
+        elif isinstance(one, Duplicate):
+            duplicates.append(one)
         else:
             judgments.append(one)
-    return Judged(tuple(judgments), tuple(problems), sum(is_alone(one.prompt) for one in judgments))
+    without_prompt = sum(is_alone(one.prompt) for one in judgments)
+    return Judged(tuple(judgments), tuple(problems), without_prompt, tuple(duplicates))
 
 
-def each(rows: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Judgment | Problem]]:
-    """(place, what its row says) of (place, parsed row or why it cannot be parsed) of one file, one by one."""
+def each(rows: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Judgment | Problem | Duplicate]]:
+    """(place, what its row says) of (place, parsed row or why it cannot be parsed) of one file, one by one.
+
+    A row that names its prompt and repeats an earlier one in all that it says is a duplicate. Rows that name none may
+    be alike: each is a vote on a prompt of its own.
+    """
     before: Counter[bytes] = Counter()
+    seen: dict[bytes, str] = {}
     for place, row in rows:
         for game in games(row):
             try:
-                yield place, game if isinstance(game, Problem) else judgment(game, partial(alone, game, before))
+                one = game if isinstance(game, Problem) else judgment(game, partial(alone, game, before))
             except ValueError as error:
-                yield place, Problem(place, str(error))
+                one = Problem(place, str(error))
+            if isinstance(one, Judgment) and not is_alone(one.prompt):
+                earlier = seen.setdefault(_digest(game), place)
+                yield place, one if earlier is place else Duplicate(place, earlier)
+            else:
+                yield place, one
+
+
+def _digest(row: Any) -> bytes:
+    return sha256(json.dumps(row, sort_keys=True).encode()).digest()[:DIGEST_BYTES]
 
 
 def together(files: list[Judged]) -> Judged:
@@ -65,6 +98,7 @@ def together(files: list[Judged]) -> Judged:
         tuple(one for file in files for one in file.judgments),
         tuple(one for file in files for one in file.problems),
         sum(file.without_prompt for file in files),
+        tuple(one for file in files for one in file.duplicates),
     )
 
 

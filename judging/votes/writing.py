@@ -58,6 +58,7 @@ def _rest(one: Judgment) -> dict[str, Any]:
     said: dict[str, Any] = {"judge": one.annotator, "judge_kind": "person" if one.is_person else ""}
     category = one.categories[0] if len(one.categories) == 1 else list(one.categories)
     said |= {"category": category, "lengths": one.lengths and list(one.lengths), "contestants": list(one.also)}
+    said["sample"] = one.sample
     return {key: value for key, value in said.items() if value}
 
 

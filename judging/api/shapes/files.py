@@ -21,7 +21,8 @@ class NewJudgments(Input):
 
 class JudgmentsOfFile(Schema):
     """What became of a file. `alone`: judgments that name no prompt, each its own. `problems`: the first 100 of
-    `not_read` rows, each with its line."""
+    `not_read` rows, each with its line. `repeated`: the first 100 of `duplicates`, rows that only repeat an earlier one
+    of the file and are no judgment more."""
 
     name: str
     read: int
@@ -30,6 +31,8 @@ class JudgmentsOfFile(Schema):
     alone: int
     not_read: int
     problems: list[str]
+    duplicates: int
+    repeated: list[str]
 
 
 class BroughtOut(Schema):

@@ -116,6 +116,9 @@ def _in_words(brought: Brought) -> str:
         lines += [f"Not understood: {problem}" for problem in one.problems[:PROBLEMS_SHOWN]]
         if (more := one.not_read - PROBLEMS_SHOWN) > 0:
             lines.append(f"… and {more} more of {one.name}; --json names the first {len(one.problems)}")
+        lines += [f"Duplicate: {row}" for row in one.repeated[:PROBLEMS_SHOWN]]
+        if (more := one.duplicates - PROBLEMS_SHOWN) > 0:
+            lines.append(f"… and {more} more duplicates in {one.name}; --json names the first {len(one.repeated)}")
         if one.alone:
             lines.append(f"{one.alone} judgments of {one.name} name no prompt: each counts as one of its own.")
     lines.append(brought.sentence)

@@ -74,7 +74,11 @@ def test_a_judgment_is_kept_with_all_that_it_says_from_the_first_contestants_sid
 
 
 def test_the_same_file_twice_changes_nothing_and_one_that_went_on_adds_what_is_new(ada: User) -> None:
-    rows = [ROW | LEFT, ROW | LEFT, ROW | {"winner": "tie", "judge": "eve", "judge_kind": "person"}]
+    rows = [
+        ROW | LEFT,
+        ROW | LEFT | {"scores": [8, 5]},
+        ROW | {"winner": "tie", "judge": "eve", "judge_kind": "person"},
+    ]
     brought(ada, file(*rows))
     before = list(Verdict.objects.order_by("pk").values_list())
     again = brought(ada, file(*rows))
@@ -108,6 +112,31 @@ def test_a_file_without_judgments_makes_nothing(ada: User) -> None:
     assert told.tournament is None and not Tournament.objects.exists() and not Criterion.objects.exists()
     assert len(told.files[1].problems) == 100 and told.files[1].not_read == 300
     assert told.sentence == "0 judgments read: 0 new; 301 rows not understood."
+
+
+def test_rows_that_repeat_a_judgment_are_duplicates_and_no_judgments(ada: User) -> None:
+    rows = [ROW | {"prompt_id": n} for n in range(40)]
+    turned_keys = [dict(reversed(one.items())) for one in rows]
+
+    first = brought(ada, file(*rows, *turned_keys))
+    again = brought(ada, file(*rows, *turned_keys, name="copy.jsonl"), into=first.tournament)
+
+    assert first.sentence == "40 judgments read in votes: 40 new; 40 duplicates."
+    assert first.files[0].repeated[0] == "votes.jsonl, line 41: is the same as votes.jsonl, line 1"
+    assert again.sentence == "40 judgments read in votes: 0 new; 40 known already; 40 duplicates."
+    assert Verdict.objects.count() == 40
+
+
+def test_judgments_of_one_pair_that_differ_are_no_duplicates(ada: User) -> None:
+    rows = [ROW | LEFT, ROW | LEFT | {"scores": [4, 8]}, ROW | LEFT | {"tstamp": 1}, ROW | {"dimension": "harm"}]
+
+    made = brought(ada, file(*rows))
+
+    assert made.sentence == "4 judgments read in votes: 4 new."
+    assert made.tournament is not None
+    written = list(lines(made.tournament, Written("fastchat")))
+    again = brought(ada, File("again.jsonl", io.BytesIO("".join(written).encode())))
+    assert again.sentence == "4 judgments read in again: 4 new.", "what is written is read as it was"
 
 
 def test_one_json_list_is_read_as_arenas_publish_them(ada: User) -> None:

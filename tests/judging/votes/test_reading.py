@@ -104,7 +104,7 @@ def test_a_row_that_does_not_fit_is_told_why(changes, sentence):
 
 
 def test_problems_name_their_lines_and_the_other_rows_are_kept():
-    text = "\n".join([json.dumps(PUBLISHED), "", "{broken", "[1, 2]", "7", json.dumps(PUBLISHED)])
+    text = "\n".join([json.dumps(PUBLISHED), "", "{broken", "[1, 2]", "7", json.dumps(PUBLISHED | {"prompt_id": 4})])
     found = read(text, "votes.jsonl")
     assert len(found.judgments) == 2
     assert [str(problem).split(":")[0] for problem in found.problems] == [
@@ -118,9 +118,10 @@ def test_numbers_too_large_for_any_score_are_told():
 
 
 def test_a_json_list_is_read_entry_by_entry():
-    found = read(json.dumps([ARENA, {}, ARENA]), "battles.json")
+    found = read(json.dumps([ARENA, {}, ARENA | {"question_id": "q2"}, ARENA]), "battles.json")
     assert len(found.judgments) == 2
     assert str(found.problems[0]) == "battles.json, entry 2: has neither scores nor winner"
+    assert str(found.duplicates[0]) == "battles.json, entry 4: is the same as battles.json, entry 1"
 
 
 def test_who_names_no_prompt_is_counted_and_stands_alone():
