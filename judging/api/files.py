@@ -15,8 +15,10 @@ from judging.api.shapes import BroughtOut, JudgmentsOfFile, NewJudgments
 from judging.exchange import Asked, CannotWrite, Place
 from judging.judges import may_ask
 from runs.api.auth import ApiRequest, needs
+from runs.api.problems import Invalid
 from runs.api.routes import router
 from runs.api.seeing import RowId
+from workers.config import Problem
 
 LINE = (
     '{"model_a": "ES-500", "model_b": "Alpaca-7B", "dimension": "helpfulness", "prompt_id": 0, "scores": [8, 4], '
@@ -37,18 +39,22 @@ TRANSCRIPT = {"responses": {200: {"content": {exchange.JSONL: TEXT}}}}
 )
 def import_judgments(request: ApiRequest, files: File[list[UploadedFile]], where: Form[NewJudgments]) -> BroughtOut:
     """Makes a tournament of judgments that were made elsewhere, in the published format or FastChat's: JSON lines, or
-    one JSON list. The answer says of each file what was understood and, with its line, what was not. Judges of files
-    are shown as imported, not calibrated here. Needs scope launch.
+    one JSON list, also packed (.gz) and in UTF-16. The answer says of each file what was understood and, with its line,
+    what was not. Judges of files are shown as imported, not calibrated here. Needs scope launch.
 
     Safe to repeat without an Idempotency-Key: the same file changes nothing, one that has gone on adds what is new. At
-    most 64 MB at once.
+    most 64 MB at once, and of a packed file unpacked. 422 where no file holds a judgment.
     """
     if sum(one.size or 0 for one in files) > exchange.UPLOAD_AT_MOST:
         raise HttpError(413, f"At most {exchange.UPLOAD_AT_MOST} bytes are taken at once: send fewer files")
     into = None if where.into is None else own_tournament(request.auth, where.into)
     owner = request.auth.person if into is None else into.owner
     place = Place(owner, where.name, into, where.is_private)
-    brought = exchange.bring_in([exchange.File(one.name or "", one) for one in files], place)  # type: ignore[arg-type]
+    uploads = [exchange.File(one.name or "", one, exchange.UPLOAD_AT_MOST) for one in files]  # type: ignore[arg-type]
+    brought = exchange.bring_in(uploads, place)
+    if brought.is_empty:
+        said = [Problem("files", words) for one in brought.files for words in one.problems]
+        raise Invalid(*said, more=f"nothing was imported. {exchange.FORMATS_READ}")
     return BroughtOut(
         said=brought.sentence, tournament=None if brought.tournament is None else brought.tournament.pk,
         is_new=brought.is_new, files=[JudgmentsOfFile(**asdict(one)) for one in brought.files],

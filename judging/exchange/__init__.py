@@ -1,7 +1,7 @@
 """Judgments in and out: files of them become a tournament, and a tournament's verdicts become files."""
 
 from judging.exchange.bringing import Brought, File, Told, bring_in
-from judging.exchange.files import FILE_AT_MOST, MB, UPLOAD_AT_MOST
+from judging.exchange.files import FILE_AT_MOST, FORMATS_READ, MB, UPLOAD_AT_MOST
 from judging.exchange.judgments import rubrics_of
 from judging.exchange.place import Place
 from judging.exchange.prompts import called
@@ -23,6 +23,7 @@ from judging.exchange.written import (
 
 __all__ = [
     "FILE_AT_MOST",
+    "FORMATS_READ",
     "FORMS",
     "JSONL",
     "MB",

@@ -14,7 +14,7 @@ from typing import BinaryIO
 from django.db import connection, transaction
 from django.utils import timezone
 
-from judging.exchange.files import MB, rows
+from judging.exchange.files import FILE_AT_MOST, MB, rows
 from judging.exchange.keeping import Keeper
 from judging.exchange.place import Place, tournament_at
 from judging.models import JudgmentFile, Tournament
@@ -29,10 +29,11 @@ NAME_AT_MOST = 200
 
 @dataclass(frozen=True)
 class File:
-    """A file to be read, from its beginning."""
+    """A file to be read, from its beginning; of a packed one no more than `unpacked_at_most` bytes."""
 
     name: str
     content: BinaryIO
+    unpacked_at_most: int = FILE_AT_MOST
 
 
 @dataclass
@@ -67,6 +68,11 @@ class Brought:
     files: list[Told]
 
     @property
+    def is_empty(self) -> bool:
+        """Return whether no file held any judgment that could be read."""
+        return not any(one.read for one in self.files)
+
+    @property
     def sentence(self) -> str:
         """The sum of it."""
         read, made, changed, not_read, duplicates = (
@@ -89,7 +95,7 @@ def bring_in(files: Sequence[File], place: Place) -> Brought:
     # One of answers that are here takes no contestants, prompts and criteria from files.
     is_open = is_new or tournament.judgment_files.exists()
     told = [_file(one, Keeper(tournament, is_open=is_open), place) for one in files]
-    if is_new and not any(one.read for one in told):
+    if is_new and Brought(None, is_new, told).is_empty:
         tournament.delete()
         return Brought(None, False, told)
     if any(one.made or one.changed for one in told):
@@ -101,7 +107,7 @@ def bring_in(files: Sequence[File], place: Place) -> Brought:
 def _file(file: File, keeper: Keeper, place: Place) -> Told:
     told = Told(file.name[-NAME_AT_MOST:])
     digest = _digest(file.content)
-    said = each(rows(file.content, told.name))
+    said = each(rows(file.content, told.name, file.unpacked_at_most))
     for number in count(1):
         if not (block := list(islice(said, AT_ONCE))):
             break

@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 from django.utils.translation import gettext
 
+from judging.exchange.files import SUFFIXES
 from judging.models import Tournament
 
 NAME_AT_MOST = 200
@@ -48,4 +49,8 @@ def tournament_at(place: Place, files: Sequence[str]) -> tuple[Tournament, bool]
 
 
 def _stem(files: Sequence[str]) -> str:
-    return PurePosixPath(files[0]).stem if files else USUAL
+    """Return what the first file is called without its endings: votes of votes.jsonl.gz."""
+    if not files:
+        return USUAL
+    path = PurePosixPath(files[0])
+    return path.with_suffix("").stem if path.suffix.lower() in SUFFIXES else path.stem

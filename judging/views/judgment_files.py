@@ -55,10 +55,11 @@ def judgments_import(request: SignedIn) -> HttpResponse:
         place = Place(request.user, form.cleaned_data["name"], is_private=form.cleaned_data["is_private"])
         brought = brought_by(uploads, place)
     context = {
-        "form": form, "problem": problem, "brought": brought, "mine": _mine(request),
+        "form": form, "problem": problem, "brought": brought, "mine": _mine(request), "formats": exchange.FORMATS_READ,
         "upload_at_most": exchange.UPLOAD_AT_MOST, "uploads_at_most": FILES_AT_MOST,
     }  # fmt: skip
-    return TemplateResponse(request, "judging/import.html", context, status=400 if problem or form.errors else 200)
+    is_refused = problem or form.errors or (brought and brought.is_empty)
+    return TemplateResponse(request, "judging/import.html", context, status=400 if is_refused else 200)
 
 
 @require_safe
@@ -111,7 +112,7 @@ def too_much(uploads: list[UploadedFile[Any]]) -> str:
 
 def brought_by(uploads: list[UploadedFile[Any]], place: Place) -> Brought:
     """What became of uploaded files."""
-    return exchange.bring_in([File(one.name or "", one) for one in uploads], place)  # type: ignore[arg-type]
+    return exchange.bring_in([File(one.name or "", one, exchange.UPLOAD_AT_MOST) for one in uploads], place)  # type: ignore[arg-type]
 
 
 def _mine(request: SignedIn) -> list[str]:

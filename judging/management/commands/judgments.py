@@ -28,7 +28,11 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-        _import(verbs.add_parser("import", help="files in the published format or FastChat's become a tournament"))
+        _import(
+            verbs.add_parser(
+                "import", help="files in the published format, FastChat's or MT-bench's become a tournament"
+            )
+        )
         _export(verbs.add_parser("export", help="a tournament's judgments, in a format that others read"))
 
     def handle(self, *, verb: str, **options: Any) -> None:
@@ -41,6 +45,8 @@ class Command(BaseCommand):
         with ExitStack() as keep:
             brought = exchange.bring_in([_file(path, keep) for path in options["files"]], place)
         self.stdout.write(_as_json(brought) if options["json"] else _in_words(brought))
+        if brought.is_empty:
+            raise CommandError(f"Nothing was imported. {exchange.FORMATS_READ}")
 
     def _export(self, options: dict[str, Any]) -> None:
         tournament = _tournament(options["tournament"])
@@ -61,7 +67,9 @@ class Command(BaseCommand):
 
 
 def _import(parser: ArgumentParser) -> None:
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="JSON lines, or a JSON list")
+    parser.add_argument(
+        "files", nargs="+", type=Path, metavar="FILE", help="JSON lines, or a JSON list; also .gz, UTF-16"
+    )
     parser.add_argument("--name", default="", help="of the tournament; default: the first file's")
     parser.add_argument("--into", type=int, help="number of a tournament that is there")
     parser.add_argument("--owner", default="", help="whose it is; default: the only person there is, or only admin")

@@ -233,6 +233,13 @@ def test_judgments_come_in_and_go_out(script: Client, other: Client) -> None:
     assert script.get(f"/api/v1/tournaments/{made}").json()["imported"]
 
 
+def test_file_without_judgments_is_refused_and_names_the_formats(script: Client) -> None:
+    answer = script.post("/api/v1/judgments", {"files": SimpleUploadedFile("x.jsonl", b"{}")})
+    assert answer.status_code == 422 and not Tournament.objects.exists()
+    assert "nothing was imported. Judgments are read as JSON lines" in answer.json()["detail"]
+    assert paths(answer)["files"] == "x.jsonl, line 1: has neither scores nor winner"
+
+
 def test_what_is_private_is_not_there_for_others(other: Client, ada: User, experiment: Experiment) -> None:
     hidden = meeting(ada, experiment, is_private=True)
     reads = [f"tournaments/{hidden.tournament.pk}{tail}" for tail in ("", "/board", "/verdicts", "/judgments")]

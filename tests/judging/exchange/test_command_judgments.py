@@ -56,3 +56,29 @@ def test_what_cannot_be_is_said(path: Path, ada: User, bo: User) -> None:
     Verdict.objects.update(score_a=None, score_b=None)
     with pytest.raises(CommandError, match="3 verdicts have a winner and no scores"):
         judgments("export", made.pk, "--form", "published")
+
+
+def test_import_of_nothing_fails_and_names_the_formats(tmp_path: Path, ada: User) -> None:
+    other = tmp_path / "other.jsonl"
+    other.write_text("{}\n")
+    out = StringIO()
+
+    with pytest.raises(
+        CommandError, match=r"Nothing was imported\. .*JSON lines.*\.gz.*published.*FastChat's.*MT-bench's"
+    ):
+        call_command("judgments", "import", str(other), stdout=out)
+
+    assert "Not understood: other.jsonl, line 1: has neither scores nor winner" in out.getvalue()
+    assert not Tournament.objects.exists()
+
+
+def test_import_names_duplicates_with_their_lines(path: Path) -> None:
+    path.write_text("".join(f"{json.dumps(ROW | {'prompt_id': n // 2})}\n" for n in range(80)))
+
+    first, again = judgments("import", path), judgments("import", path)
+
+    assert "Duplicate: mine.jsonl, line 2: is the same as mine.jsonl, line 1\n" in first
+    assert "… and 30 more duplicates in mine.jsonl; --json names the first 40" in first
+    assert "40 judgments read in mine: 40 new; 40 duplicates." in first
+    assert "40 judgments read in mine: 0 new; 40 known already; 40 duplicates." in again
+    assert Verdict.objects.count() == 40

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
 import json
+import lzma
+import tarfile
+import zipfile
+from collections.abc import Callable
+from hashlib import sha256
 
 import pytest
 from django.contrib.auth.models import User
 
 from judging.boards import votes_in
+from judging.exchange import MB, Brought, File, Place, bring_in, lines
 from judging.exchange import Asked as Written
-from judging.exchange import Brought, File, Place, bring_in, lines
 from judging.exchange.taking_part import CONTESTANTS_AT_MOST
 from judging.forms import newest_rubrics
 from judging.models import Comparison, Contestant, Criterion, Judge, JudgmentFile, Rubric, Tournament, Verdict
@@ -137,6 +144,52 @@ def test_judgments_of_one_pair_that_differ_are_no_duplicates(ada: User) -> None:
     written = list(lines(made.tournament, Written("fastchat")))
     again = brought(ada, File("again.jsonl", io.BytesIO("".join(written).encode())))
     assert again.sentence == "4 judgments read in again: 4 new.", "what is written is read as it was"
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress], ids=["gz", "bz2", "xz"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_packed_and_wide_files_are_read(ada: User, pack: Callable[[bytes], bytes], encoding: str) -> None:
+    rows = "\r\n".join(json.dumps(ROW | {"prompt_id": f"é{n}"}, ensure_ascii=False) for n in range(3))
+    whole = json.dumps([ROW | {"prompt_id": f"é{n}"} for n in range(4)])
+
+    told = brought(ada, File("votes.jsonl.gz", io.BytesIO(pack(rows.encode(encoding)))))
+    more = brought(ada, File("list.json", io.BytesIO(whole.encode(encoding))), into=told.tournament)
+
+    assert told.sentence == "3 judgments read in votes: 3 new."
+    assert more.sentence == "4 judgments read in votes: 1 new; 3 known already."
+
+
+def test_packed_file_that_breaks_off_is_read_as_far_as_it_goes(ada: User) -> None:
+    rows = [json.dumps(ROW | {"prompt_id": sha256(str(n).encode()).hexdigest()}) for n in range(200)]
+    packed = gzip.compress("\n".join(rows).encode())
+
+    (told,) = brought(ada, File("cut.jsonl.gz", io.BytesIO(packed[: len(packed) // 2]))).files
+
+    assert 50 < told.read < 150
+    assert told.problems[-1].startswith("cut.jsonl.gz: cannot be unpacked to its end: ")
+
+
+def test_packed_file_is_unpacked_up_to_a_limit(ada: User) -> None:
+    packed = gzip.compress("\n".join(json.dumps(ROW | {"prompt_id": n}) for n in range(30_000)).encode())
+
+    (told,) = brought(ada, File("much.gz", io.BytesIO(packed), unpacked_at_most=MB)).files
+
+    assert 0 < told.read < 30_000
+    assert told.problems[-1] == "much.gz: unpacks to more than 1 MB: the rest is not read"
+
+
+def test_archive_of_several_files_is_refused_in_a_sentence(ada: User) -> None:
+    tarred, zipped = io.BytesIO(), io.BytesIO()
+    with tarfile.open(fileobj=tarred, mode="w:gz") as archive:
+        archive.addfile(tarfile.TarInfo("votes.jsonl"))
+    with zipfile.ZipFile(zipped, "w") as both:
+        both.writestr("votes.jsonl", json.dumps(ROW))
+
+    for content in (tarred, zipped):
+        content.seek(0)
+        told = brought(ada, File("votes", content))
+        assert told.is_empty and told.tournament is None
+        assert told.files[0].problems == ["votes: is an archive of several files: import those"]
 
 
 def test_one_json_list_is_read_as_arenas_publish_them(ada: User) -> None:

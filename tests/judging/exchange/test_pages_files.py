@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 
 import pytest
@@ -56,6 +57,22 @@ def test_too_much_or_nothing_is_refused_in_a_sentence(ada_client: Client, monkey
     assert answer.status_code == 400 and "Choose at least one file." in answer.content.decode()
     monkeypatch.setattr("judging.exchange.UPLOAD_AT_MOST", 10)
     assert "At most 20 files and 0 MB at once" in dropped(ada_client, ROW) and not Tournament.objects.exists()
+
+
+def test_upload_without_judgments_is_refused_and_names_the_formats(ada_client: Client) -> None:
+    upload = SimpleUploadedFile("x.jsonl", b"{}")
+    answer = ada_client.post(reverse("judgments-import"), {"files": upload})
+    page = answer.content.decode()
+    assert answer.status_code == 400 and "Nothing was imported." in page
+    assert "Judgments are read as JSON lines or one JSON list" in page and "has neither scores nor winner" in page
+
+
+def test_packed_upload_with_duplicates_says_so(ada_client: Client) -> None:
+    packed = gzip.compress(f"{json.dumps(ROW)}\n{json.dumps(ROW)}".encode("utf-16"))
+    answer = ada_client.post(reverse("judgments-import"), {"files": SimpleUploadedFile("x.jsonl.gz", packed)})
+    page = answer.content.decode()
+    assert answer.status_code == 200 and "1 duplicate: it repeats an earlier row and is not counted" in page
+    assert "x.jsonl.gz, line 2: is the same as x.jsonl.gz, line 1" in page
 
 
 def test_a_tournament_is_taken_along_in_each_form(ada_client: Client, bo_client: Client) -> None:
