@@ -179,3 +179,13 @@ def test_what_is_exported_rates_the_same_by_its_hash(tmp_path):
     (tmp_path / "again.jsonl").write_text("\n".join(published(judgments)))
     hashes = [[one["hash"] for one in boards(file)] for file in (judgments_path(), *sorted(tmp_path.iterdir()))]
     assert hashes[0] == hashes[1] == hashes[2]
+
+
+def test_ratings_command_counts_no_row_twice_and_says_so(tmp_path: Path) -> None:
+    path = written(tmp_path / "votes.jsonl", judged(Outcome.A, Outcome.A, Outcome.B))
+    once = boards(path)
+    path.write_text(path.read_text() * 2)
+
+    assert [one["hash"] for one in boards(path)] == [one["hash"] for one in once]
+    earlier = "votes.jsonl, line 4: is the same as votes.jsonl, line 1"
+    assert f"3 rows repeat earlier ones and are not counted (first: {earlier})." in said(path)

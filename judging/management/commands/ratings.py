@@ -88,6 +88,7 @@ def _parts(criterion: str, votes: Votes, options: dict[str, Any]) -> list[tuple[
 
 def _as_json(judged: Judged, reports: list[Report]) -> str:
     said = {"judgments": len(judged.judgments), "problems": [str(problem) for problem in judged.problems]}
+    said |= {"duplicates": [str(one) for one in judged.duplicates]}
     said |= {"without_prompt": judged.without_prompt, "boards": [one.to_json() for one in reports]}
     return json.dumps(said, indent=2, ensure_ascii=False)
 
@@ -96,6 +97,9 @@ def _in_words(judged: Judged, reports: list[Report], pairs: bool) -> str:
     lines = [f"Not understood: {problem}" for problem in judged.problems[:PROBLEMS_SHOWN]]
     if (more := len(judged.problems) - PROBLEMS_SHOWN) > 0:
         lines.append(f"… and {more} more; --json names them")
+    if judged.duplicates:
+        first = f"first: {judged.duplicates[0]}"
+        lines.append(f"{len(judged.duplicates)} rows repeat earlier ones and are not counted ({first}).")
     if judged.without_prompt:
         lines.append(f"{judged.without_prompt} judgments name no prompt: each counts as one of its own.")
     if not reports:
