@@ -199,7 +199,8 @@ def _loaded(config: RunConfig, records: RecordWriter, stop: Stop, resume: Path |
     say(f"loading the model {config.model.path}", None)
     # TRL trains classes of transformers alone.
     loaded = models.load(config.model, say, needs_transformers=config.grpo is not None)
-    evaluator = Evaluator(loaded, task, config.evaluation, config.max_new_tokens)
+    prompts = models.PromptFormat.of(config, loaded.tokenizer)
+    evaluator = Evaluator(loaded, task, config.evaluation, config.max_new_tokens, prompts)
     return Context(config, records.directory, records, loaded, task, evaluator, stop, resume)
 
 

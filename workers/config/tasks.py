@@ -136,5 +136,9 @@ class TaskConfig:
     """The task. own: one that you wrote."""
     options: Annotated[Any, Tagged("name", TASKS)] = field(default_factory=ConcisenessOptions)
     """The task's own options."""
+    prompt_style: Literal["auto", "text", "chat"] = "auto"
+    """Prompts by the model's chat template (chat), as plain text with BOS (text), or chat where it has one (auto)."""
+    prefill: str = ""
+    """What every answer goes on from, such as <think>; it is no part of the answer that is scored and stored."""
     reward_seconds: Annotated[float, Bounds(above=0, at_most=3600)] = 10.0
     """Time limit of one reward of an own task. A reward that takes longer is tried once more, then the run fails."""

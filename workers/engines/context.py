@@ -19,7 +19,7 @@ from workers.config import RunConfig
 from workers.engines.resuming import NotResumable
 from workers.engines.stopping import Stop
 from workers.evaluation import Evaluation, Evaluator
-from workers.models import Loaded
+from workers.models import Loaded, PromptFormat
 from workers.models.save import put_in_place
 from workers.records import Alert, Checkpoint, Metric, RecordWriter, Status
 from workers.tasks import Task
@@ -36,7 +36,10 @@ class Stopped(Exception):
 
 @dataclass
 class Context:
-    """One training as its engine sees it. `loaded` is the engine's to train; the evaluator keeps its own copy."""
+    """One training as its engine sees it. `loaded` is the engine's to train; the evaluator keeps its own copy.
+
+    `prompts` makes every prompt of training. Raises ConfigError where the model cannot be asked as the config wants.
+    """
 
     config: RunConfig
     directory: Path
@@ -46,10 +49,12 @@ class Context:
     evaluator: Evaluator
     stop: Stop = field(default_factory=Stop)
     resume: Path | None = None
+    prompts: PromptFormat = field(init=False)
     _evaluation_due: bool = field(default=False, init=False)
     _is_waiting: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
+        self.prompts = PromptFormat.of(self.config, self.loaded.tokenizer)
         if isinstance(self.task, Waits):
             self.task.waits_by(self.wait)
 

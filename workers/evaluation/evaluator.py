@@ -13,7 +13,7 @@ from torch import nn
 from workers.config import EvaluationConfig
 from workers.evaluation.kl import kl_per_token
 from workers.evaluation.summary import Answer, summarise
-from workers.models import Loaded, chat_text
+from workers.models import Loaded, PromptFormat
 from workers.models.decoder import Completion, Decoder
 from workers.records import Response
 from workers.tasks import Task, score_safely
@@ -30,42 +30,65 @@ class Evaluation:
 class Evaluator:
     """Asks the same questions with the same sampling seed each time, whatever trained the model.
 
-    `base` is copied, so that training `base.model` afterwards leaves the reference of the KL where it was.
+    `base` is copied, so that training `base.model` afterwards leaves the reference of the KL where it was. `prompts`
+    is the training's format; without one, auto.
     """
 
-    def __init__(self, base: Loaded, task: Task, plan: EvaluationConfig, max_new_tokens: int) -> None:
+    def __init__(
+        self,
+        base: Loaded,
+        task: Task,
+        plan: EvaluationConfig,
+        max_new_tokens: int,
+        prompts: PromptFormat | None = None,
+    ) -> None:
         self._base = copy.deepcopy(base.model).requires_grad_(False).eval()
         self._tokenizer = base.tokenizer
         self._task = task
         self._plan = plan
         self._max_new_tokens = plan.max_new_tokens or max_new_tokens
         self._examples = task.examples("eval")[: plan.prompts]
-        self._texts = [chat_text(base.tokenizer, example.messages) for example in self._examples]
+        self._format = prompts or PromptFormat(base.tokenizer)
+        self._prompts = [self._format.ids(example.messages) for example in self._examples]
 
     def run(self, model: nn.Module, step: int) -> Evaluation:
         """Evaluates `model`, on the base's device and in its dtype. Raises RewardFailed."""
         with _undisturbed(model):
             answers = self._judged(model, self._completions(model))
-        return Evaluation(summarise(answers), [_response(answer, step) for answer in answers])
+        return Evaluation(summarise(answers), [self._response(answer, step) for answer in answers])
 
     def _completions(self, model: nn.Module) -> list[tuple[int, int, Completion]]:
         """(example, sample, completion): the greedy ones first, then each round of samples over all prompts."""
-        decoder, plan, count = Decoder(model, self._tokenizer), self._plan, len(self._texts)
-        answers = decoder.greedy(self._texts, self._max_new_tokens)
+        decoder, plan, count = Decoder(model, self._tokenizer), self._plan, len(self._prompts)
+        answers = decoder.greedy(self._prompts, self._max_new_tokens)
         if plan.samples:
-            texts = self._texts * plan.samples
-            answers = answers + decoder.sample(texts, self._max_new_tokens, plan.temperature, plan.seed)
+            prompts = self._prompts * plan.samples
+            answers = answers + decoder.sample(prompts, self._max_new_tokens, plan.temperature, plan.seed)
         return [(i % count, i // count, completion) for i, completion in enumerate(answers)]
 
     def _judged(self, model: nn.Module, completions: Sequence[tuple[int, int, Completion]]) -> list[Answer]:
-        prompts: list[list[int]] = self._tokenizer(self._texts, add_special_tokens=False)["input_ids"]
-        kls = kl_per_token(
-            model, self._base, [prompts[i] for i, _, _ in completions], [c.tokens for _, _, c in completions]
-        )
+        prompts = [self._prompts[i] for i, _, _ in completions]
+        kls = kl_per_token(model, self._base, prompts, [c.tokens for _, _, c in completions])
         examples = [self._examples[i] for i, _, _ in completions]
         asked = [(example, c.text) for example, (_, _, c) in zip(examples, completions, strict=True)]
         judged = zip(examples, completions, score_safely(self._task, asked), kls, strict=True)
         return [Answer(example, sample, c, score, kl) for example, (_, sample, c), score, kl in judged]
+
+    def _response(self, answer: Answer, step: int) -> Response:
+        return Response(
+            step=step,
+            split="eval",
+            prompt_id=answer.example.id,
+            sample=answer.sample,
+            text=answer.completion.text,
+            tokens=len(answer.completion.tokens),
+            reward=answer.score.reward,
+            parts=answer.score.parts | ({"clipped": 1.0} if answer.completion.clipped else {}),
+            kl=float(answer.kl.exact.sum()),
+            prompt=self._format.shown(answer.example.messages),
+            target=answer.example.target,
+            categories=answer.example.categories,
+        )
 
 
 @contextmanager
@@ -79,20 +102,3 @@ def _undisturbed(model: nn.Module) -> Iterator[None]:
             yield
         finally:
             model.train(was_training)
-
-
-def _response(answer: Answer, step: int) -> Response:
-    return Response(
-        step=step,
-        split="eval",
-        prompt_id=answer.example.id,
-        sample=answer.sample,
-        text=answer.completion.text,
-        tokens=len(answer.completion.tokens),
-        reward=answer.score.reward,
-        parts=answer.score.parts | ({"clipped": 1.0} if answer.completion.clipped else {}),
-        kl=float(answer.kl.exact.sum()),
-        prompt=next((m["content"] for m in reversed(answer.example.messages) if m["role"] == "user"), None),
-        target=answer.example.target,
-        categories=answer.example.categories,
-    )

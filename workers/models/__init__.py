@@ -3,10 +3,10 @@
 python -m workers.models.tiny --out DIR     makes the tiny model into a folder of your choice
 """
 
-from workers.models.chat import chat_text
+from workers.models.chat import PromptFormat, chat_text
 from workers.models.load import Loaded, load
 from workers.models.memory import keep_freed_memory
 from workers.models.resolve import ModelMissing, resolve
 from workers.models.save import save
 
-__all__ = ["Loaded", "ModelMissing", "chat_text", "keep_freed_memory", "load", "resolve", "save"]
+__all__ = ["Loaded", "ModelMissing", "PromptFormat", "chat_text", "keep_freed_memory", "load", "resolve", "save"]

@@ -1,16 +1,140 @@
-"""Messages -> the text that a model is asked to continue."""
+"""Messages -> the ids of the tokens that a model is asked to continue, the same for training and evaluation.
+
+    messages ending with the user, chat template     the template with its generation prompt
+    messages ending with the assistant, or a prefill the template, ended where the assistant's turn is to go on
+    no chat template, or the style "text"            the contents, a blank line between them, and the tokenizer's own
+                                                     special tokens such as BOS; a prefill follows at once
+
+The ids are those of transformers: `apply_chat_template` writes special tokens itself, and none are added to its text;
+`tokenizer(text)` adds its own. Text that already begins with the BOS token gets no second one. Nothing is cut off.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from jinja2 import TemplateError
 
-def chat_text(tokenizer: Any, messages: Sequence[dict[str, str]]) -> str:
-    """The chat template with its generation prompt; a base model without a template gets the bare contents.
+from workers.config import ConfigError, Problem, RunConfig
 
-    The special tokens stand in the text: tokenise it with `add_special_tokens=False`.
+Messages = Sequence[Mapping[str, str]]
+
+
+@dataclass(frozen=True)
+class PromptFormat:
+    """The one rule of a run for turning messages {"role", "content"} into a prompt.
+
+    `style`: auto (the chat template where the tokenizer has one), text or chat. `prefill`: text that every response
+    goes on from; a prompt that ends with it already has it there. `options`: further variables of the chat template.
+    Raises ConfigError for the style chat with a tokenizer that has no template.
     """
-    if tokenizer.chat_template is None:
-        return "\n\n".join(m["content"] for m in messages)
-    return str(tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True))
+
+    tokenizer: Any
+    style: str = "auto"
+    prefill: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.style == "chat" and not self.tokenizer.chat_template:
+            raise ConfigError(
+                [
+                    Problem(
+                        "task.prompt_style",
+                        "is chat, and the model's tokenizer has no chat template: set auto or text, or add a "
+                        "chat_template to the model's folder",
+                    )
+                ]
+            )
+
+    @classmethod
+    def of(cls, config: RunConfig, tokenizer: Any) -> PromptFormat:
+        """The format that a run's config asks for. Raises ConfigError."""
+        return cls(tokenizer, config.task.prompt_style, config.task.prefill, _template_options(config))
+
+    @property
+    def has_template(self) -> bool:
+        """True where prompts are written by the chat template."""
+        return self.style != "text" and bool(self.tokenizer.chat_template)
+
+    def text(self, messages: Messages) -> str:
+        """The prompt as text, with the special tokens of the template. Raises ConfigError where it refuses it."""
+        if not self.has_template:
+            return _continued("\n\n".join(m["content"] for m in messages), self.prefill)
+        turns = self._turns(messages)
+        # An empty turn of the assistant's is the same as none: the generation prompt begins it.
+        goes_on = turns[-1]["role"] == "assistant"
+        ending = {"continue_final_message": goes_on, "add_generation_prompt": not goes_on, "tokenize": False}
+        try:
+            return str(self.tokenizer.apply_chat_template(turns, **{**self.options, **ending}))
+        except (TemplateError, ValueError) as error:
+            roles = ", ".join(turn["role"] for turn in turns)
+            raise ConfigError(
+                [
+                    Problem(
+                        "task.prompt_style",
+                        f"the model's chat template refuses a prompt with the turns {roles}: {error}; change the "
+                        "messages or the prefill, or set text",
+                    )
+                ]
+            ) from error
+
+    def ids(self, messages: Messages) -> list[int]:
+        """The prompt's tokens, BOS included where the model expects it. Raises ConfigError."""
+        return self.encode(self.text(messages))
+
+    def encode(self, text: str) -> list[int]:
+        """The tokens of a prompt that `text` gave. Raises ValueError where there are none."""
+        bos = self.tokenizer.bos_token
+        adds = not self.has_template and not (bos and text.startswith(bos))
+        ids: list[int] = self.tokenizer(text, add_special_tokens=adds)["input_ids"]
+        if not ids:
+            raise ValueError(f"a prompt must have at least one token, {text!r} has none")
+        return ids
+
+    def shown(self, messages: Messages) -> str | None:
+        """The prompt as people read it: what the user asks last, and what the response goes on from. None without."""
+        asked = next((m["content"] for m in reversed(messages) if m["role"] == "user"), None)
+        begun = messages[-1]["content"] if messages[-1]["role"] == "assistant" else ""
+        parts = [part for part in (asked, begun) if part]
+        if self.prefill and self.has_template and not "\n\n".join(parts).endswith(self.prefill):
+            parts.append(self.prefill)
+            return "\n\n".join(parts)
+        return _continued("\n\n".join(parts), self.prefill) if parts or self.prefill else asked
+
+    def _turns(self, messages: Messages) -> list[dict[str, str]]:
+        """The turns for the template. The last is the assistant's, and not empty, where the response goes on from it.
+
+        A prefill at the end of the user's message, as in the published Countdown prompts, moves to the assistant.
+        """
+        turns = [dict(m) for m in messages]
+        last = turns[-1]
+        if last["role"] == "assistant":
+            last["content"] = _continued(last["content"], self.prefill)
+        elif self.prefill:
+            last["content"] = last["content"].removesuffix(self.prefill)
+            turns.append({"role": "assistant", "content": self.prefill})
+        return turns if turns[-1]["content"] or turns[-1]["role"] != "assistant" or len(turns) == 1 else turns[:-1]
+
+
+def chat_text(tokenizer: Any, messages: Messages) -> str:
+    """The prompt as text, in the format auto and without a prefill."""
+    return PromptFormat(tokenizer).text(messages)
+
+
+def _continued(text: str, prefill: str) -> str:
+    return text if text.endswith(prefill) else text + prefill
+
+
+def _template_options(config: RunConfig) -> Mapping[str, Any]:
+    """GRPO's `chat_template_kwargs`, an object or its JSON as TRL takes it. Raises ConfigError."""
+    given = config.grpo.extra.get("chat_template_kwargs") if config.grpo else None
+    try:
+        options = json.loads(given) if isinstance(given, str) else given
+    except ValueError:
+        options = given
+    if options is not None and not isinstance(options, Mapping):
+        raise ConfigError([Problem("grpo.extra.chat_template_kwargs", f"must be an object, not {given!r}"[:200])])
+    return options or {}

@@ -9,7 +9,7 @@ import torch
 from workers.config import EsConfig
 from workers.engines.es.perturbation import Perturbation
 from workers.engines.es.trained import Trained
-from workers.models.decoder import Completion, Decoder
+from workers.models.decoder import Completion, Decoder, Prompt
 
 # What the members of one batch may take beside the model. A fixed share, never what happens to be free: a batch of
 # another size rounds otherwise, and a run must be the same run whoever shares its machine.
@@ -28,7 +28,7 @@ class Population:
         self._decoder = decoder
         self._es = es
 
-    def answers(self, seeds: Sequence[int], prompts: Sequence[str]) -> Iterator[list[list[Completion]]]:
+    def answers(self, seeds: Sequence[int], prompts: Sequence[Prompt]) -> Iterator[list[list[Completion]]]:
         """Greedy answers [member][prompt], batch after batch, in the order of the seeds."""
         batches = -(-len(seeds) // self.members_at_once(len(prompts)))
         size = -(-len(seeds) // batches)
@@ -36,7 +36,7 @@ class Population:
             some = seeds[start : start + size]
             yield [self._alone(some[0], prompts)] if len(some) == 1 else self._together(some, prompts)
 
-    def centre(self, prompts: Sequence[str]) -> list[Completion]:
+    def centre(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """Greedy answers of the weights that no noise perturbs."""
         return self._decoder.greedy(prompts, self._es.max_new_tokens)
 
@@ -49,11 +49,11 @@ class Population:
         fit = _bytes_for_members(self._decoder.ends.device, copies) // bytes_each
         return max(1, min(self._es.rows // prompts, fit, self._es.population))
 
-    def _together(self, seeds: Sequence[int], prompts: Sequence[str]) -> list[list[Completion]]:
+    def _together(self, seeds: Sequence[int], prompts: Sequence[Prompt]) -> list[list[Completion]]:
         weights = self._trained.members(seeds, self._perturbation, self._decoder.known_shape())
         return self._decoder.population(weights, prompts, self._es.max_new_tokens)
 
-    def _alone(self, seed: int, prompts: Sequence[str]) -> list[Completion]:
+    def _alone(self, seed: int, prompts: Sequence[Prompt]) -> list[Completion]:
         """Puts cast(master + σ ε) into the model itself, and the centre back afterwards."""
         try:
             self._trained.write(self._perturbation.member(seed, self._trained.master))

@@ -41,7 +41,6 @@ from workers.engines.es.state import State
 from workers.engines.es.trained import Trained, trained
 from workers.engines.resuming import NotResumable
 from workers.engines.stopping import Interrupted
-from workers.models import chat_text
 from workers.models.decoder import Completion, Decoder
 from workers.models.save import weights_sha256
 from workers.scorer.client import ScorerFailed
@@ -188,7 +187,7 @@ def _answers(
     context: Context, population: Population, seeds: Sequence[int], asked: Sequence[Example]
 ) -> list[list[Completion]]:
     """All members' answers. Asked to stop, it gives the iteration up, which may take longer than a kill waits."""
-    prompts = [chat_text(context.loaded.tokenizer, example.messages) for example in asked]
+    prompts = [context.prompts.ids(example.messages) for example in asked]
     with context.stop.cuts():
         return [member for batch in population.answers(seeds, prompts) for member in batch]
 
@@ -200,7 +199,7 @@ def _centre(
     if constraint.multiplier is None:
         return []
     with context.stop.cuts():
-        return population.centre([chat_text(context.loaded.tokenizer, example.messages) for example in asked])
+        return population.centre([context.prompts.ids(example.messages) for example in asked])
 
 
 def _fitness(

@@ -37,14 +37,13 @@ class Rewards:
 
     def __call__(
         self,
-        completions: Sequence[Sequence[dict[str, str]]],
+        completions: Sequence[str],
         completion_ids: Sequence[Sequence[int]],
         example: Sequence[int],
         **_: Any,
     ) -> list[float]:
-        """Rewards of completions [{"role", "content"}], in TRL's order: the members of a group stand together."""
-        texts = [completion[0]["content"] for completion in completions]
-        scores = score_safely(self._task, [(self._examples[i], t) for i, t in zip(example, texts, strict=True)])
+        """Rewards of completions, as text, in TRL's order: the members of a group stand together."""
+        scores = score_safely(self._task, [(self._examples[i], t) for i, t in zip(example, completions, strict=True)])
         fitness = self._constraint.fitness(scores)
         pairs = list(zip(scores, fitness, strict=True))
         self._groups += [pairs[i : i + self._group_size] for i in range(0, len(pairs), self._group_size)]

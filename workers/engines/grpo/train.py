@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import peft
@@ -20,8 +21,25 @@ from workers.engines.grpo.checkpoint import Progress, read_progress, state_folde
 from workers.engines.grpo.exactness import inexact, resumed
 from workers.engines.grpo.rewards import Rewards
 from workers.engines.stopping import Interrupted
+from workers.models import PromptFormat
 from workers.scorer.client import ScorerFailed
 from workers.tasks import Example
+
+
+class _Trainer(trl.GRPOTrainer):  # type: ignore[misc]
+    """TRL's trainer, with prompts given as text and made into tokens by the format that evaluation uses too.
+
+    TRL's own step adds a second BOS to text that a template wrote, ends an assistant's turn that is to go on, and
+    fails for messages where the tokenizer has no template.
+    """
+
+    def __init__(self, prompts: PromptFormat, **arguments: Any) -> None:
+        self._prompts = prompts
+        super().__init__(**arguments)
+
+    def _tokenize_prompts(self, prompts: Sequence[str]) -> tuple[list[list[int]], None, dict[str, Any]]:
+        """The prompts' token ids; no images and no other fields."""
+        return [self._prompts.encode(prompt) for prompt in prompts], None, {}
 
 
 def train(context: Context) -> None:
@@ -73,11 +91,12 @@ def _trainer(
     if lora is None:
         # Updates of a usual learning rate are too small for 16 bits: the master is float32, autocast does the rest.
         model = model.float().requires_grad_(True)
-    trainer = trl.GRPOTrainer(
+    trainer = _Trainer(
+        prompts=context.prompts,
         model=model,
         reward_funcs=rewards,
         args=args,
-        train_dataset=_dataset(examples, prompts_needed(args), context.config.seed),
+        train_dataset=_dataset(context.prompts, examples, prompts_needed(args), context.config.seed),
         processing_class=context.loaded.tokenizer,
         peft_config=_adapter(lora) if lora else None,
     )
@@ -85,7 +104,7 @@ def _trainer(
     return trainer
 
 
-def _dataset(examples: Sequence[Example], count: int, seed: int) -> Dataset:
+def _dataset(prompts: PromptFormat, examples: Sequence[Example], count: int, seed: int) -> Dataset:
     """The run's prompts in the order they are drawn: one shuffle of all examples after another, as long as it takes.
 
     TRL would shuffle anew at each epoch from where its generator stands, which a resume cannot find again, and would
@@ -94,7 +113,7 @@ def _dataset(examples: Sequence[Example], count: int, seed: int) -> Dataset:
     rng = np.random.default_rng(seed)
     rounds = -(-count // len(examples))
     order = np.concatenate([rng.permutation(len(examples)) for _ in range(rounds)])[:count]
-    rows = [{"prompt": list(example.messages), "example": i} for i, example in enumerate(examples)]
+    rows = [{"prompt": prompts.text(example.messages), "example": i} for i, example in enumerate(examples)]
     return Dataset.from_list(rows).select(order)
 
 

@@ -78,9 +78,10 @@ def _answers(config: RunConfig, model: str, count: int | None) -> list[ScoredAns
     task = tasks.make(config.task)
     examples = task.examples("eval")[:count]
     loaded = models.load(dataclasses.replace(config.model, path=model))
-    texts = [models.chat_text(loaded.tokenizer, example.messages) for example in examples]
+    prompts = models.PromptFormat.of(config, loaded.tokenizer)
+    asked = [prompts.ids(example.messages) for example in examples]
     longest = config.evaluation.max_new_tokens or config.max_new_tokens
-    said = [completion.text for completion in Decoder(loaded.model, loaded.tokenizer).greedy(texts, longest)]
+    said = [completion.text for completion in Decoder(loaded.model, loaded.tokenizer).greedy(asked, longest)]
     scores = tasks.score_safely(task, list(zip(examples, said, strict=True)))
     return [
         ScoredAnswer(example.messages[-1]["content"], text, score.reward, score.parts[COST])

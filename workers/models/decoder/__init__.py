@@ -1,6 +1,6 @@
 """A KV-cached decoder for Qwen2- and Llama-shaped models: one model, or a whole population in one batch."""
 
-from workers.models.decoder.decoder import Completion, Decoder
+from workers.models.decoder.decoder import Completion, Decoder, Prompt
 from workers.models.decoder.population import LowRank, Stacked
 from workers.models.decoder.shape import Map, Shape, UnknownShape, shape_of
 from workers.models.decoder.weights import Plain, Weights
@@ -11,6 +11,7 @@ __all__ = [
     "LowRank",
     "Map",
     "Plain",
+    "Prompt",
     "Shape",
     "Stacked",
     "UnknownShape",

@@ -1,6 +1,8 @@
-"""Answers to chat prompts, of one model or a population: greedy ones equal to transformers' `generate`, or drawn ones.
+"""Answers to prompts, of one model or a population: greedy ones equal to transformers' `generate`, or drawn ones.
 
-    Decoder(model, tokenizer).greedy(["<|im_start|>user\\n…"], max_new_tokens=40)
+    Decoder(model, tokenizer).greedy([PromptFormat(tokenizer).ids(messages)], max_new_tokens=40)
+
+A prompt is its token ids; or text that holds all its special tokens: none are added to it.
 
 Pure decoding: penalties and filters in the model's generation config are not applied; its end tokens are.
 """
@@ -10,7 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -20,6 +22,7 @@ from workers.models.decoder.loop import Choose, decode, greedy, sampler
 from workers.models.decoder.shape import Shape, UnknownShape, shape_of
 from workers.models.decoder.weights import Plain, Weights
 
+Prompt: TypeAlias = str | Sequence[int]
 logger = logging.getLogger(__name__)
 _said: set[str] = set()
 
@@ -46,14 +49,14 @@ class Decoder:
         self.ends = end_tokens(model, tokenizer)
         self.shape = _known_shape(model)
 
-    def greedy(self, prompts: Sequence[str], max_new_tokens: int) -> list[Completion]:
-        """The likeliest answer, token by token, to each chat-templated prompt."""
+    def greedy(self, prompts: Sequence[Prompt], max_new_tokens: int) -> list[Completion]:
+        """The likeliest answer, token by token, to each prompt."""
         ids = self._tokens(prompts)
         if self.shape is None:
             return self._completions(generate(self.model, ids, max_new_tokens, self.ends, self.rows))
         return self._completions(self._answers(self._plain(self.shape), ids, max_new_tokens, greedy)[0])
 
-    def sample(self, prompts: Sequence[str], max_new_tokens: int, temperature: float, seed: int) -> list[Completion]:
+    def sample(self, prompts: Sequence[Prompt], max_new_tokens: int, temperature: float, seed: int) -> list[Completion]:
         """Answers drawn at `temperature`; the draws depend on the seed and the prompt's place alone."""
         ids = self._tokens(prompts)
         if self.shape is None:
@@ -62,7 +65,7 @@ class Decoder:
         choose = sampler(len(ids), max_new_tokens, temperature, seed, self.ends.device)
         return self._completions(self._answers(self._plain(self.shape), ids, max_new_tokens, choose)[0])
 
-    def population(self, weights: Weights, prompts: Sequence[str], max_new_tokens: int) -> list[list[Completion]]:
+    def population(self, weights: Weights, prompts: Sequence[Prompt], max_new_tokens: int) -> list[list[Completion]]:
         """Greedy answers [member][prompt] of a population of this model's shape. Raises UnknownShape."""
         answers = self._answers(weights, self._tokens(prompts), max_new_tokens, greedy)
         return [self._completions(of_member) for of_member in answers]
@@ -86,8 +89,10 @@ class Decoder:
                 so_far.extend(more)
         return answers
 
-    def _tokens(self, prompts: Sequence[str]) -> list[list[int]]:
-        ids: list[list[int]] = self.tokenizer(list(prompts), add_special_tokens=False)["input_ids"] if prompts else []
+    def _tokens(self, prompts: Sequence[Prompt]) -> list[list[int]]:
+        texts = [prompt for prompt in prompts if isinstance(prompt, str)]
+        of_text = iter(self.tokenizer(texts, add_special_tokens=False)["input_ids"] if texts else ())
+        ids = [next(of_text) if isinstance(prompt, str) else list(prompt) for prompt in prompts]
         for prompt, tokens in zip(prompts, ids, strict=True):
             if not tokens:
                 raise ValueError(f"a prompt must have at least one token, {prompt!r} has none")
