@@ -19,9 +19,10 @@ from runs import series
 from runs.importing import evaluations
 from runs.importing.files import MB
 from runs.importing.found import Entry, Found, Told
-from runs.importing.hyperparameters import config_of
-from runs.importing.naming import name_of, setting_of
-from runs.importing.reading import Source, digests
+from runs.importing.hyperparameters import config_of, seed_of
+from runs.importing.log import JOB
+from runs.importing.naming import is_same_path, name_of, setting_of
+from runs.importing.reading import TEXT, Source, digests
 from runs.ingest import ingest
 from runs.ingest.forgetting import forget
 from runs.ingest.texts import storable
@@ -115,7 +116,7 @@ class _Keeper:
             .order_by("bytes", "pk")
         )
         fitting = [row for row in same if row.sha256 == parts.get(row.bytes, self._sha256)]
-        self._earlier: Mapping[int, Import] = {row.part: row for row in fitting}
+        self._fitting: list[Import] = sorted(fitting, key=lambda row: row.bytes, reverse=True)
         self._found: Found | None = None
         self._attempt: Attempt | None = None
         self._lines: list[Line] = []
@@ -170,7 +171,7 @@ class _Keeper:
         self._found, self._attempt = found, None
         self._epoch = self._seq = self._records = 0
         self._outcome.kinds[found.kind] = None
-        earlier = self._earlier.get(found.part)
+        earlier = self._earlier_of(found)
         if earlier is not None:
             self._place.join(earlier.run)
         if earlier is not None and earlier.sha256 == self._sha256 and earlier.bytes == self._bytes:
@@ -184,6 +185,28 @@ class _Keeper:
             run=run, n=1, key=key_of(run, 1), cluster=None, origin=Origin.IMPORT, state=State.LOST,
             drained_at=timezone.now(),
         )  # fmt: skip
+
+    def _earlier_of(self, found: Found) -> Import | None:
+        """Return the import that holds this run: of the same content, else of the same job and the beginning of this.
+
+        A job that failed before training is known by its name too, since many begin and end alike, and goes on nowhere.
+        """
+        for row in self._fitting:
+            is_whole = row.sha256 == self._sha256 and row.bytes == self._bytes
+            fails_early = JOB in (row.kind, found.kind)
+            if row.part != found.part or (fails_early and not (is_whole and row.kind == found.kind)):
+                continue
+            is_named = is_same_path(row.name, self._source.name)
+            is_told_by_content = found.kind != JOB and (is_whole or self._source.kind != TEXT)
+            if is_named or is_told_by_content or (found.kind != JOB and self._is_same_recipe(row.run, found)):
+                return row
+        return None
+
+    @staticmethod
+    def _is_same_recipe(run: Run, found: Found) -> bool:
+        """True where a run was made as this one: by the same method, in the same config, from the same seed."""
+        config, seed = config_of(found.method or "other", found.settings), seed_of(found.settings)
+        return bool(config) and (run.method, run.config, run.seed) == (found.method, config, seed)
 
     def _made(self, found: Found) -> Run:
         run = Run.objects.create(

@@ -28,6 +28,11 @@ def setting_of(found: Found, config: Mapping[str, Any]) -> str:
     return f"{told}{found.suffix}"[:SETTING_AT_MOST] if told else ""
 
 
+def is_same_path(one: str, other: str) -> bool:
+    """Return True where two paths end alike, as far as the shorter one tells: `job1/run.log` and `a/job1/run.log`."""
+    return all(a == b for a, b in zip(reversed(one.split("/")), reversed(other.split("/")), strict=False))
+
+
 def _told(found: Found, config: Mapping[str, Any]) -> str:
     knobs = config.get(found.method)
     values = knobs if isinstance(knobs, Mapping) else {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import ExitStack
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -98,6 +99,24 @@ def test_a_log_that_went_on_takes_the_place_of_what_was_read_of_it(ada, file):
     assert run.series.get(key="train/reward/mean").points == 4
     assert imported.sentence == "0 new runs; 1 run went on."
     assert bring_in(file, ada).known == [run]
+
+
+@pytest.mark.parametrize("order", list(permutations(("failed-1", "failed-2", "seed-0"))))
+def test_imported_jobs_that_begin_with_a_failed_one_s_bytes_stay_apart_in_any_order(ada, tmp_path, order):
+    failure = "Traceback (most recent call last):\nRuntimeError: no device\n"
+    texts = {"failed-1": failure, "failed-2": failure} | {f"seed-{n}": failure + log(n, (1, 2)) for n in (0, 1)}
+    (tmp_path / "logs").mkdir()
+    for name in (*order, "seed-1"):
+        (tmp_path / "logs" / f"{name}.log").write_text(texts[name])
+        imported = bring_in(tmp_path / "logs" / f"{name}.log", ada)
+        assert (len(imported.made), imported.went_on, imported.known) == (1, [], [])
+    before = list(Run.objects.order_by("pk").values_list())
+    assert sorted(Run.objects.values_list("state", "seed")) == [
+        ("failed", -1), ("failed", -1), ("succeeded", 0), ("succeeded", 1),
+    ]  # fmt: skip
+    again = bring_in(tmp_path / "logs", ada)
+    assert (again.made, again.went_on, len(again.known)) == ([], [], 4)
+    assert list(Run.objects.order_by("pk").values_list()) == before
 
 
 def test_later_states_of_one_trainer_are_one_run(ada, tmp_path):
