@@ -41,6 +41,8 @@ class Command(BaseCommand):
             files = chain.from_iterable(importing.of_path(path, keep, budget) for path in paths)
             imported = importing.bring_in(files, place)
         self.stdout.write(_as_json(imported) if json else _in_words(imported))
+        if not any(outcome.is_understood for outcome in imported.outcomes):
+            raise CommandError(f"Nothing was read. Read are: {importing.KINDS}.")
 
 
 def _as_json(imported: Imported) -> str:

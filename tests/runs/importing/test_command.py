@@ -74,3 +74,9 @@ def test_what_is_not_there_is_named_before_anything_is_read(ada, folder, tmp_pat
     with pytest.raises(CommandError, match="at most 200 characters"):
         said(folder, "--experiment", "x" * 201)
     assert Run.objects.count() == 0
+
+
+def test_a_command_that_read_nothing_fails_and_names_what_is_read(ada, folder):
+    with pytest.raises(CommandError, match=r"Nothing was read\. Read are: ES and TRL logs, .*TensorBoard events"):
+        said(folder / "notes.md")
+    assert Run.objects.count() == 0
