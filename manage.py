@@ -1,11 +1,20 @@
-#!/usr/bin/env python
-"""Runs a command of the project: `manage.py up`, `manage.py demo`, `manage.py help`."""
+#!/usr/bin/env python3
+"""Runs a command of the project: `./manage.py up`, `./manage.py demo`, `./manage.py help`."""
 
 import os
 import sys
+from pathlib import Path
 
-from django.core.exceptions import ImproperlyConfigured
-from django.core.management import execute_from_command_line
+OWN_PYTHON = Path(__file__).parent / ".venv" / "bin" / "python"
+"""The interpreter that `make setup` installs into."""
+
+try:
+    from django.core.exceptions import ImproperlyConfigured
+    from django.core.management import execute_from_command_line
+except ModuleNotFoundError:
+    if not OWN_PYTHON.exists() or Path(sys.prefix).resolve() == OWN_PYTHON.parents[1].resolve():
+        sys.exit("Django is not installed for this Python. `make setup` installs it into .venv.")
+    os.execv(OWN_PYTHON, [str(OWN_PYTHON), *sys.argv])  # noqa: S606 (no shell)
 
 
 def without_data_option(argv: list[str]) -> list[str]:

@@ -105,7 +105,7 @@ def too_much(uploads: list[UploadedFile[Any]]) -> str:
     if not uploads:
         return gettext("Choose at least one file.")
     if len(uploads) > FILES_AT_MOST or sum(one.size or 0 for one in uploads) > exchange.UPLOAD_AT_MOST:
-        said = gettext("At most %(files)s files and %(most)s MB at once: take fewer, or manage.py judgments import.")
+        said = gettext("At most %(files)s files and %(most)s MB at once: take fewer, or ./manage.py judgments import.")
         return said % {"files": FILES_AT_MOST, "most": exchange.UPLOAD_AT_MOST // exchange.MB}
     return ""
 

@@ -34,7 +34,7 @@ class ApiRequest(HttpRequest):
 
 
 class Token(HttpBearer):
-    """`Authorization: Bearer esw_…`, made by `manage.py createtoken USER --scope SCOPE`."""
+    """`Authorization: Bearer esw_…`, made by `./manage.py createtoken USER --scope SCOPE`."""
 
     def __init__(self, needed: str) -> None:
         super().__init__()

@@ -129,7 +129,7 @@ def environment(trial: Trial) -> str:
 def strays(trial: Trial) -> str:
     """No job there bears our names that nobody here waits for. One that does is no fault of the cluster."""
     found = orphans(trial.cluster)
-    return f"nobody here waits for {in_words(found)}; see manage.py cluster orphans" if found else "none"
+    return f"nobody here waits for {in_words(found)}; see ./manage.py cluster orphans" if found else "none"
 
 
 Step = Callable[[Trial], str]

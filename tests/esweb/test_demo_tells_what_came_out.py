@@ -157,7 +157,7 @@ def test_without_a_worker_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo_experiment, "WORKER_SECONDS", 0.0)
     ping = app.control.ping
     monkeypatch.setattr(app.control, "ping", lambda timeout: ping(timeout=timeout / 100))
-    with pytest.raises(CommandError, match=r"No worker took a job .* Is `manage.py up` running\?"):
+    with pytest.raises(CommandError, match=r"No worker took a job .* Is `./manage.py up` running\?"):
         call_command("demo_experiment", "--preset", "micro")
     assert existing() is None
 

@@ -1,4 +1,4 @@
-"""`manage.py demo_experiment`: launches the demonstration's runs on an esweb that is up, and waits for them."""
+"""`./manage.py demo_experiment`: launches the demonstration's runs on an esweb that is up, and waits for them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SAFE_VERDICT = (
 
 
 class Command(BaseCommand):
-    """The experiments of `manage.py demo`, which runs this beside everything else."""
+    """The experiments of `./manage.py demo`, which runs this beside everything else."""
 
     help = "Launches the demonstration's experiment on a running esweb, and waits for its end."
 
@@ -74,14 +74,14 @@ class Command(BaseCommand):
         give_up_at = time.monotonic() + WORKER_SECONDS
         while not self.worker_answers():
             if time.monotonic() > give_up_at:
-                raise CommandError(f"No worker took a job in {WORKER_SECONDS:.0f} s. Is `manage.py up` running?")
+                raise CommandError(f"No worker took a job in {WORKER_SECONDS:.0f} s. Is `./manage.py up` running?")
 
     def worker_answers(self) -> bool:
         """Asks all workers, for two seconds."""
         try:
             return bool(app.control.ping(timeout=2))
         except (RedisError, OSError) as error:
-            raise CommandError(f"The queue does not answer: {error}. Is `manage.py up` running?") from error
+            raise CommandError(f"The queue does not answer: {error}. Is `./manage.py up` running?") from error
 
     def wait(self, launched: Sequence[Experiment], give_up_at: float) -> list[Outcome]:
         """Says what changes until all runs have ended. Raises CommandError when the time is up."""

@@ -1,4 +1,4 @@
-"""`manage.py judges`: model judges from a terminal: put to work, held against people, watched and stopped."""
+"""`./manage.py judges`: model judges from a terminal: put to work, held against people, watched and stopped."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Command(BaseCommand):
         how = {"both_orders": not options["one_order"], "asks_twice": options["ask_twice"]}
         order = asking.Order(judge, chosen, options["cap"], **how, **on)
         if judge.owner is None:
-            raise CommandError(f"{judge} is asked nothing: manage.py judges rules")
+            raise CommandError(f"{judge} is asked nothing: ./manage.py judges rules")
         made = asking.start(order, judge.owner)
         self.stdout.write(f"Assignment {made.pk}: {made.planned} questions.")
 

@@ -1,4 +1,4 @@
-"""`manage.py judgments`: files of judgments become a tournament, and a tournament's verdicts become a file."""
+"""`./manage.py judgments`: files of judgments become a tournament, and a tournament's verdicts become a file."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _person(name: str) -> User:
     alone = people if people.count() == 1 else people.filter(is_superuser=True)
     found = [one for one in (people.filter(username=name) if name else alone) if may_make(one)]
     if len(found) != 1:
-        names = ", ".join(people.values_list("username", flat=True)[:20]) or "none yet (manage.py createsuperuser)"
+        names = ", ".join(people.values_list("username", flat=True)[:20]) or "none yet (./manage.py createsuperuser)"
         raise CommandError(f"--owner must name one of {names}{f', not {name!r}' if name else ''}")
     return found[0]
 

@@ -1,4 +1,4 @@
-"""`manage.py createtoken USER --scope launch`: a token for scripts, printed once."""
+"""`./manage.py createtoken USER --scope launch`: a token for scripts, printed once."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _person(name: str) -> User:
     except User.DoesNotExist:
         names = ", ".join(User.objects.order_by("username").values_list("username", flat=True)[:20])
         raise CommandError(
-            f"There is no user {name!r}; there are: {names or 'none yet (manage.py createsuperuser)'}"
+            f"There is no user {name!r}; there are: {names or 'none yet (./manage.py createsuperuser)'}"
         ) from None
 
 

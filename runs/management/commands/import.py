@@ -79,7 +79,7 @@ def _person(name: str) -> User:
         people.filter(username=name) if name else people if people.count() == 1 else people.filter(is_superuser=True)
     )
     if found.count() != 1:
-        names = ", ".join(people.values_list("username", flat=True)[:20]) or "none yet (manage.py createsuperuser)"
+        names = ", ".join(people.values_list("username", flat=True)[:20]) or "none yet (./manage.py createsuperuser)"
         raise CommandError(f"--owner must name one of {names}{f', not {name!r}' if name else ''}")
     person = found.get()
     if not may_make(person):

@@ -1,0 +1,137 @@
+"""Commands in README and guides, in blocks as in sentences, are there with the options that they are shown with."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from argparse import ArgumentParser, _SubParsersAction
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from django.core.management import get_commands, load_command_class
+
+from esweb.cli.arguments import parser as make_cli_parser
+from runs.launch.cluster_config import complaints
+from tests.guides.blocks import LANGUAGES, NEEDS, ROOT, Block, list_pages, read_blocks, without_blocks
+from workers.config import RunConfig
+
+PAGES = list_pages()
+BLOCKS = [block for page in PAGES for block in read_blocks(page)]
+MANAGE = re.compile(r"\./manage\.py ([^`\n)#;]+)")
+ESWEB = re.compile(r"(?:`|\$\(|^(?=esweb [a-z]+ [^a-z]|esweb [a-z]+$))esweb ([a-z][^`\n)#]*)", re.MULTILINE)
+MODULE = re.compile(r"python3? -m ((?:workers|esweb|runs|judging|tests|benchmarks)[\w.]*)([^`\n)#]*)")
+OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
+OF_DJANGO = {"--data"}
+"""manage.py takes it out of every command's words."""
+
+
+def ids(block: Block) -> str:
+    return str(block)
+
+
+def text_of(page: Path) -> str:
+    """Return the page's text, in which a command that goes on in the next line is one line."""
+    return page.read_text(encoding="utf-8").replace("\\\n", " ")
+
+
+def check_words(parser: ArgumentParser, words: str) -> None:
+    """Check that the subcommands and options among the words are there."""
+    options = set(OF_DJANGO)
+    rest = [word for word in words.split() if not word.startswith(("-", "["))]
+    while True:
+        options |= {option for action in parser._actions for option in action.option_strings}
+        below = next((action for action in parser._actions if isinstance(action, _SubParsersAction)), None)
+        if below is None or not rest:
+            break
+        names = rest.pop(0).split("|")
+        assert set(names) <= set(below.choices), f"{words!r}: {names} are none of {sorted(below.choices)}"
+        parser = below.choices[names[0]]
+    unknown = set(OPTION.findall(words)) - options
+    assert not unknown, f"{words!r} has no {unknown}"
+
+
+def commands(pattern: re.Pattern[str]) -> Iterator[tuple[str, str]]:
+    """Return each command's name and the words after it."""
+    for page in PAGES:
+        for words in pattern.findall(text_of(page)):
+            name, _, rest = words.partition(" ")
+            yield name.strip(".,:"), rest
+
+
+def test_commands_of_manage_py_have_the_options_that_guides_show() -> None:
+    found = dict.fromkeys(commands(MANAGE))
+    assert len(found) > 20
+    for name, rest in found:
+        assert name in get_commands(), name
+        check_words(load_command_class(get_commands()[name], name).create_parser("manage.py", name), rest)
+
+
+def test_commands_of_the_command_line_have_the_options_that_guides_show() -> None:
+    found = dict.fromkeys(commands(ESWEB))
+    assert len(found) > 15
+    for name, rest in found:
+        check_words(make_cli_parser(), f"{name} {rest}")
+
+
+def test_modules_have_the_options_that_guides_show() -> None:
+    found = {words for page in PAGES for words in MODULE.findall(text_of(page))}
+    assert len(found) > 8
+    for name, rest in found:
+        spec = find_spec(name)
+        assert spec is not None and spec.origin is not None, name
+        folder = Path(spec.origin)
+        sources = folder.parent.rglob("*.py") if folder.name == "__init__.py" else [folder]
+        text = "".join(source.read_text(encoding="utf-8") for source in sources)
+        own = rest.partition(" -- ")[0]
+        if missing := [option for option in OPTION.findall(own) if f'"{option}"' not in text]:
+            # Options may be made in a loop: the program itself lists them.
+            shown = subprocess.run([sys.executable, "-m", name, "--help"], capture_output=True, text=True, check=True)
+            assert [option for option in missing if option not in shown.stdout] == [], (name, rest)
+
+
+@pytest.mark.parametrize("document", PAGES, ids=lambda document: str(document.relative_to(ROOT)))
+def test_document_shows_no_command_that_a_shell_does_not_find(document: Path) -> None:
+    text = re.sub(r"exec web python manage\.py", "", text_of(document))
+    assert re.findall(r"(?<!\./)manage\.py [a-z]\w*", text) == []
+
+
+@pytest.mark.parametrize("document", PAGES, ids=lambda document: str(document.relative_to(ROOT)))
+def test_document_has_its_code_in_fences(document: Path) -> None:
+    indented = re.findall(r"\n\n( {4}\S[^\n]*)", without_blocks(document))
+    assert [line for line in indented if not line.lstrip().startswith(("-", "*", "|"))] == []
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=ids)
+def test_block_says_its_language_and_why_it_is_not_run(block: Block) -> None:
+    assert block.language in LANGUAGES, f"{block}: say one of {sorted(LANGUAGES)}; text is for what nobody types"
+    assert not block.needs or block.needs in NEEDS, f"{block}: say one of {sorted(NEEDS)}"
+    if block.run_by:
+        test = (ROOT / block.run_by).read_text(encoding="utf-8")
+        assert block.page.name in test, f"{block}: {block.run_by} does not read it"
+    if block.is_marked:
+        assert block.language != "text"
+
+
+@pytest.mark.parametrize("block", [b for b in BLOCKS if b.language == "json"], ids=ids)
+def test_json_of_a_guide_is_a_config_that_is_accepted(block: Block) -> None:
+    config = json.loads(block.text)
+    if "task" in config or "method" in config:
+        RunConfig.from_json(config if "method" in config else {"method": "es", "es": {}} | config)
+        return
+    kind = "ray" if "dashboard" in config else "slurm"
+    wrong = [said for said in complaints(config, kind) if not (block.needs and "is no file on this machine" in said)]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("block", [b for b in BLOCKS if b.language == "python"], ids=ids)
+def test_python_of_a_guide_imports_what_there_is(block: Block) -> None:
+    for node in ast.walk(ast.parse(block.text)):
+        if isinstance(node, ast.ImportFrom):
+            module = import_module(node.module or "")
+            assert [alias.name for alias in node.names if not hasattr(module, alias.name)] == []
