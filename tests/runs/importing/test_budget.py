@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.test import Client
 from pytest_django.fixtures import Settings
 
@@ -247,6 +247,7 @@ def test_command_shares_one_budget_among_its_paths(
     paths = [tmp_path / f"{number}.log.gz" for number in range(3)]
     for path in paths:
         path.write_bytes(PACKERS["gz"]((b"x" * 1000 + b"\n") * 2000))
-    call_command("import", *map(str, paths))
+    with pytest.raises(CommandError, match="Nothing was read"):
+        call_command("import", *map(str, paths))
     said = capsys.readouterr().out
     assert said.count(BYTES) == 1 and "2.log.gz" in said
