@@ -12,10 +12,12 @@ from typing import Any
 
 from django.db import connections
 from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
 from django.views import defaults
 
 from esweb.outage_errors import server_of
 from esweb.outages import unavailable
+from runs.views.parameters import UnknownChoice
 
 View = Callable[..., HttpResponse]
 
@@ -35,7 +37,13 @@ def _gives_back(view: View) -> View:
 
 bad_request = _gives_back(defaults.bad_request)
 permission_denied = _gives_back(defaults.permission_denied)
-page_not_found = _gives_back(defaults.page_not_found)
+
+
+@_gives_back
+def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer 404. If the address selects data that there is not, the page says what there is."""
+    reason = str(exception) if isinstance(exception, UnknownChoice) else ""
+    return TemplateResponse(request, "404.html", {"reason": reason}, status=404).render()
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

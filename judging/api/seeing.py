@@ -7,7 +7,7 @@ from django.http import Http404
 from ninja.errors import HttpError
 
 from judging.access import may_look_after
-from judging.exchange import rubrics_of
+from judging.exchange import by_spelling, rubrics_of
 from judging.models import Assignment, GoldSet, Judge, Rubric, Tournament
 from runs.api.auth import Caller
 from runs.api.problems import Invalid
@@ -32,14 +32,15 @@ def own_tournament(caller: Caller, pk: int, *, with_bin: bool = False) -> Tourna
 
 
 def the_rubric(tournament: Tournament, criterion: str) -> Rubric:
-    """The tournament's rubric that files and this API call so; its first where none is named. Raises Invalid."""
-    named = {name: rubric for rubric, name in rubrics_of(tournament).items()}
-    if not criterion and named:
-        return next(iter(named.values()))
-    if criterion not in named:
-        choices = ", ".join(map(repr, named)) or "none"
+    """Return the rubric of this name, as files call it, or slug; the first if none is named. Raise Invalid."""
+    names = rubrics_of(tournament)
+    rubrics = by_spelling(names)
+    if not criterion and rubrics:
+        return next(iter(rubrics.values()))
+    if criterion not in rubrics:
+        choices = ", ".join(map(repr, names.values())) or "none"
         raise Invalid(Problem("criterion", f"must be one of {choices}, not {criterion!r}"))
-    return named[criterion]
+    return rubrics[criterion]
 
 
 def the_judge(caller: Caller, pk: int) -> Judge:

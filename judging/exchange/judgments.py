@@ -29,6 +29,13 @@ def rubrics_of(tournament: Tournament) -> dict[Rubric, str]:
     return named(tournament.rubrics.select_related("criterion").order_by("pk"))
 
 
+def by_spelling(rubrics: dict[Rubric, str]) -> dict[str, Rubric]:
+    """Return rubrics by every name that addresses and the API take: what files call them first, as `rubrics_of` says,
+    then the slug of the criterion, which means its first version if there are several."""
+    names = {name: rubric for rubric, name in rubrics.items()}
+    return names | {rubric.criterion.slug: rubric for rubric in reversed(names.values())} | names
+
+
 def rated_in(tournament: Tournament, rubric: Rubric, *, every: bool) -> QuerySet[Verdict]:
     """The verdicts that make its board; or `every` one that compares two, whoever gave it."""
     if every:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -19,6 +20,7 @@ from judging import boards
 from judging.access import may_vote
 from judging.boards import How
 from judging.boards.speakers import speakers
+from judging.exchange import by_spelling, rubrics_of
 from judging.jobs import keep_boards
 from judging.models import Rubric, Snapshot, Tournament
 from judging.views import board_charts, board_kinds, board_rows
@@ -26,7 +28,7 @@ from judging.views.board_form import HowForm
 from judging.views.visible import visible_tournament
 from runs.charts import Chart, Table
 from runs.views.chart import chart_response
-from runs.views.parameters import SignedIn, choice, warn
+from runs.views.parameters import SignedIn, UnknownChoice, must_be_one_of, selected
 
 HASH_SHOWN = 12
 SPEAKERS_A_PAGE = 50
@@ -41,14 +43,19 @@ class Place:
     """What an address asks for: whose board, by which criterion, made in which way."""
 
     tournament: Tournament
-    rubrics: list[Rubric]
+    rubrics: dict[Rubric, str]
     rubric: Rubric
     how: How
 
     @property
+    def criterion(self) -> str:
+        """The criterion as addresses, files and the API spell it."""
+        return self.rubrics[self.rubric]
+
+    @property
     def query(self) -> str:
         """The rest of its address."""
-        return "&".join(filter(None, [f"criterion={self.rubric.criterion.slug}", self.how.query]))
+        return "&".join(filter(None, [urlencode({"criterion": self.criterion}), self.how.query]))
 
     @property
     def url(self) -> str:
@@ -57,20 +64,29 @@ class Place:
 
 
 def place(request: SignedIn, pk: int) -> Place:
-    """What this address asks for; what it asks wrongly is said, and is as usual. Raises Http404 without a criterion."""
+    """Return the board that this address selects. Raise Http404 without a criterion, UnknownChoice for another one."""
     found = visible_tournament(request, pk)
-    rubrics = list(found.rubrics.select_related("criterion").order_by("pk"))
+    rubrics = rubrics_of(found)
     if not rubrics:
         raise Http404("this tournament has no criterion, so it has no board")
-    slugs = [one.criterion.slug for one in rubrics]
-    rubric = rubrics[slugs.index(choice(request, "criterion", slugs, slugs[0]))]
+    rubric = selected_rubric(request, rubrics)
     names = dict.fromkeys(found.contestants.order_by("place").values_list("name", flat=True))
     try:
         how = How.of(request.GET, names, boards.categories(found) if request.GET.get("category") else None)
     except ValueError as error:
-        warn(request, str(error))
-        how = boards.USUAL
+        raise UnknownChoice(str(error)) from error
     return Place(found, rubrics, rubric, how)
+
+
+def selected_rubric(request: SignedIn, rubrics: dict[Rubric, str]) -> Rubric:
+    """Return the rubric that the address names, or the first. Raise UnknownChoice."""
+    asked = request.GET.get("criterion", "")
+    if not asked:
+        return next(iter(rubrics))
+    spelled = by_spelling(rubrics)
+    if asked not in spelled:
+        raise UnknownChoice(must_be_one_of("criterion", list(rubrics.values()), asked))
+    return spelled[asked]
 
 
 @require_safe
@@ -127,11 +143,11 @@ def tournament_board_file(request: SignedIn, pk: int) -> HttpResponse:
     snapshot = boards.board_of(at.tournament, at.rubric, at.how)
     if snapshot is None:
         raise Http404("this board was never worked out")
-    if choice(request, "as", ("json", "csv"), "json") == "csv":
-        name = choice(request, "table", list(TABLES), "standings")
+    if selected(request, "as", ("json", "csv"), "json") == "csv":
+        name = selected(request, "table", list(TABLES), "standings")
         return _csv(TABLES[name](snapshot.board), _file(at, name))
     said = {
-        "tournament": at.tournament.name, "criterion": at.rubric.criterion.slug, "rubric": str(at.rubric),
+        "tournament": at.tournament.name, "criterion": at.criterion, "rubric": str(at.rubric),
         "asked": snapshot.asked, "at": snapshot.at.isoformat(), "votes": snapshot.votes,
         "last_verdict": snapshot.last_verdict, "hash": snapshot.digest, "report": snapshot.board,
         "from": [one.to_json() for one in speakers(at.tournament, at.rubric, at.how)],
@@ -177,7 +193,7 @@ def _shown(request: SignedIn, at: Place, snapshot: Snapshot | None) -> dict[str,
         "standings": board_rows.standings(said), "wins": board_rows.wins(said), "apart": board_rows.apart(said),
         "rank_chances": board_rows.rank_chances(said), "controlled": board_rows.controlled(said),
         "online": board_rows.online(said),
-        "by_category": board_kinds.by_category(said, at.how, at.rubric.criterion.slug),
+        "by_category": board_kinds.by_category(said, at.how, at.criterion),
         "is_one_group": len({one["group"] for one in said["board"]["standings"]}) == 1,
         "has_history": len(boards.history_of(at.tournament, at.rubric).values_list("pk")[:2]) > 1,
     }  # fmt: skip

@@ -20,7 +20,7 @@ from judging.access import may_hold
 from judging.judges import CannotKeep, bring_back, change, make, may_ask, retire, rules_judge
 from judging.models import Calibration, GoldSet, Judge, Tournament
 from judging.views.judge_form import JudgeForm, OnGold
-from runs.views.parameters import SignedIn, choice, page_of
+from runs.views.parameters import SignedIn, page_of, selected
 
 JUDGES_A_PAGE = 50
 SHELVES = ("current", "retired")
@@ -38,7 +38,7 @@ COMPLAINTS = {
 def judges(request: SignedIn) -> HttpResponse:
     """Those that this person sees. A file may name thousands: imported ones stand with their tournaments."""
     rules_judge()
-    shelf = choice(request, "shelf", SHELVES, "current")
+    shelf = selected(request, "shelf", SHELVES, "current")
     own = Judge.objects.visible_to(request.user).exclude(kind=Judge.Kind.IMPORTED)
     found = own.filter(retired_at__isnull=shelf == "current").select_related("owner")
     counted = found.annotate(asked=Count("calls")).order_by("kind", "name", "pk")

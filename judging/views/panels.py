@@ -11,10 +11,12 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from judging.access import may_look_after
+from judging.exchange import rubrics_of
 from judging.jobs import work_out_panels
 from judging.judges import left_out
 from judging.models import Judge, Rubric, Tournament, Verdict
 from judging.panels import Kept, claim, kept, untold, work_out
+from judging.views.boards import selected_rubric
 from judging.views.panel_disputes import KIND_WORDS, dispute_rows
 from judging.views.panel_rows import (
     Names,
@@ -26,7 +28,7 @@ from judging.views.panel_rows import (
     ties_rows,
 )
 from judging.views.visible import visible_tournament
-from runs.views.parameters import SignedIn, choice
+from runs.views.parameters import SignedIn, selected
 
 AT_ONCE = 2_000
 """Verdicts that a request itself works panels out of; of more a job does, and the page waits for it."""
@@ -36,15 +38,20 @@ AT_ONCE = 2_000
 def tournament_panels(request: SignedIn, pk: int) -> HttpResponse:
     """The whole page; `criterion` says by which, `as=json` gives the numbers."""
     found = visible_tournament(request, pk)
-    rubrics = list(found.rubrics.select_related("criterion").order_by("pk"))
-    slugs = [rubric.criterion.slug for rubric in rubrics]
+    rubrics = rubrics_of(found)
     if not rubrics:
         return TemplateResponse(request, "judging/panels.html", {"tournament": found, "rubrics": []})
-    rubric = rubrics[slugs.index(choice(request, "criterion", slugs, slugs[0]))]
+    rubric = selected_rubric(request, rubrics)
     now = _told(request, found, _kept(found, rubric))
     if request.GET.get("as") == "json":
-        return JsonResponse({"criterion": rubric.criterion.slug, **_dated(now)})
-    context: dict[str, Any] = {"tournament": found, "rubrics": rubrics, "rubric": rubric, "kept": now}
+        return JsonResponse({"criterion": rubrics[rubric], **_dated(now)})
+    context: dict[str, Any] = {
+        "tournament": found,
+        "rubrics": rubrics,
+        "rubric": rubric,
+        "criterion": rubrics[rubric],
+        "kept": now,
+    }
     if now is not None and now.panels["votes"]:
         context |= _panels(request, found, now.panels)
     context["left_out"] = _left_out(found, rubric)
@@ -98,7 +105,7 @@ def _scorer(request: SignedIn, panels: dict[str, Any], names: Names) -> dict[str
     known = [one["name"] for one in panels["scorers"]]
     if not known:
         return {"scorers": [], "scorer": None}
-    chosen = choice(request, "scorer", known, known[0])
+    chosen = selected(request, "scorer", known, known[0])
     return {"scorers": known, "scorer": scorer_rows(panels["scorers"][known.index(chosen)], names)}
 
 
@@ -107,8 +114,8 @@ def _contested(request: SignedIn, found: Tournament, panels: dict[str, Any], nam
     kinds = dict(panels["contested"])
     known = {one["name"]: one["differing"] for one in panels["scorers"]}
     if known:
-        kinds["scorer"] = known[choice(request, "scorer", list(known), next(iter(known)))]
-    kind = choice(request, "contested", list(kinds), "split")
+        kinds["scorer"] = known[selected(request, "scorer", list(known), next(iter(known)))]
+    kind = selected(request, "contested", list(kinds), "split")
     shown = kinds[kind]["shown"]
     return {
         "kinds": [(name, gettext(KIND_WORDS[name]), one["all"]) for name, one in kinds.items()],

@@ -12,11 +12,12 @@ from django.views.decorators.http import require_safe
 
 from judging.access import may_hold, may_look_after
 from judging.boards import leading
+from judging.exchange import named
 from judging.models import Comparison, Contestant, Tournament
 from judging.tournaments import DAYS_IN_BIN
 from judging.turns import judged
 from judging.views.board_words import Said, leader
-from runs.views.parameters import SignedIn, choice, page_of
+from runs.views.parameters import SignedIn, page_of, selected
 
 TOURNAMENTS_A_PAGE = 20
 SHELVES = ("current", "bin")
@@ -37,7 +38,7 @@ class Progress:
 @require_safe
 def tournaments(request: SignedIn) -> HttpResponse:
     """The list, or what of it lies in the bin and may be restored."""
-    shelf = choice(request, "shelf", SHELVES, "current")
+    shelf = selected(request, "shelf", SHELVES, "current")
     found = _listed(request, shelf).select_related("owner").prefetch_related("rubrics__criterion")
     page = page_of(request, found.order_by("-created_at", "-pk"), TOURNAMENTS_A_PAGE)
     led = leading([one.pk for one in page])
@@ -52,9 +53,9 @@ def tournaments(request: SignedIn) -> HttpResponse:
 
 def leaders(tournament: Tournament, led: Mapping[tuple[int, int], Sequence[Said]]) -> list[tuple[str, str]]:
     """What each criterion's board says of its head; nothing before the first board."""
-    rubrics = sorted(tournament.rubrics.all(), key=lambda one: one.pk)
-    found = [(rubric.criterion.slug, led.get((tournament.pk, rubric.pk))) for rubric in rubrics]
-    return [(slug, leader(standings)) for slug, standings in found if standings is not None]
+    names = named(sorted(tournament.rubrics.all(), key=lambda one: one.pk))
+    boards = [(name, led.get((tournament.pk, rubric.pk))) for rubric, name in names.items()]
+    return [(name, leader(standings)) for name, standings in boards if standings is not None]
 
 
 def _listed(request: SignedIn, shelf: str) -> QuerySet[Tournament]:

@@ -7,14 +7,14 @@ from django.template.response import TemplateResponse
 from django.utils.text import slugify
 
 from runs.charts import Chart
-from runs.views.parameters import choice
+from runs.views.parameters import selected
 
 FORMS = ("words", "table", "csv")
 
 
 def chart_response(request: HttpRequest, chart: Chart, name: str) -> HttpResponse:
     """As `as` says: words (with the figure), table, or csv."""
-    form = choice(request, "as", FORMS, "words")
+    form = selected(request, "as", FORMS, "words")
     if form == "csv":
         headers = {"Content-Disposition": f'attachment; filename="{slugify(name)}.csv"'}
         return HttpResponse(chart.table.csv(), content_type="text/csv; charset=utf-8", headers=headers)

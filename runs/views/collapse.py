@@ -14,7 +14,7 @@ from runs.charts.collapse import SPECS, collapse_charts
 from runs.compare.collapse import Told, base_of, summary, told
 from runs.models import Collapse, Prompt, Response, Run
 from runs.views.chart import chart_response
-from runs.views.parameters import SignedIn, choice
+from runs.views.parameters import SignedIn, selected
 from runs.views.viewer import is_covered
 from runs.views.visible import visible_run
 from workers.analysis.collapse import Measures
@@ -74,13 +74,13 @@ def _context(request: SignedIn, run: Run) -> dict[str, Any]:
         return context
     steps = {str(row.step): row for row in rows}
     last = str(rows[-1].step)
-    step = choice(request, "step", steps, last) if request.GET.get("step") else last
+    step = selected(request, "step", steps, last) if request.GET.get("step") else last
     return context | _at(request, run, rows, steps[step], bases)
 
 
 def _at(request: SignedIn, run: Run, rows: list[Collapse], of: Collapse, bases: list[Collapse]) -> dict[str, Any]:
     offered = {one.run.uid: one for one in bases}
-    baseline = choice(request, "baseline", offered, "") if request.GET.get("baseline") else ""
+    baseline = selected(request, "baseline", offered, "") if request.GET.get("baseline") else ""
     base = base_of(of, run, offered.get(baseline))
     said = told(Measures.from_json(of.measures or {}), base)
     return {
@@ -134,7 +134,7 @@ def _splits(run: Run) -> list[str]:
 def _split(request: SignedIn, run: Run) -> str:
     splits = _splits(run)
     usual = "eval" if "eval" in splits else splits[0]
-    return choice(request, "split", splits, usual) if request.GET.get("split") else usual
+    return selected(request, "split", splits, usual) if request.GET.get("split") else usual
 
 
 def _measured(run: Run, split: str) -> list[Collapse]:

@@ -21,7 +21,7 @@ from runs.access import may_manage_people, note
 from runs.costs import BY, Share, Use, set_limit, shares, since_of, total, uses
 from runs.models import Experiment, Limit, Run
 from runs.views.limit_form import LimitForm
-from runs.views.parameters import SignedIn, choice, page_of
+from runs.views.parameters import SignedIn, page_of, selected
 
 LIMITS_A_PAGE = 20
 TITLES = {"person": _("Person"), "experiment": _("Experiment"), "sweep": _("Sweep"), "cluster": _("Cluster")}
@@ -74,7 +74,7 @@ def since(span: str) -> datetime | None:
 
 
 def _context(request: SignedIn, form: LimitForm) -> dict[str, Any]:
-    by, span = choice(request, "by", BY, "person"), choice(request, "since", SPANS, "month")
+    by, span = selected(request, "by", BY, "person"), selected(request, "since", SPANS, "month")
     found = shares(Run.objects.visible_to(request.user), by, since(span))
     limits = page_of(request, visible_limits(request), LIMITS_A_PAGE)
     used: list[Use] = uses(limits)

@@ -20,7 +20,7 @@ from runs.access import may_make
 from runs.forms import ExperimentForm
 from runs.models import Experiment, Run
 from runs.views.experiment_edit import UNDO
-from runs.views.parameters import SignedIn, choice, page_of
+from runs.views.parameters import SignedIn, page_of, selected
 
 EXPERIMENTS_A_PAGE = 20
 SHELVES = ("current", "archived")
@@ -37,7 +37,7 @@ def experiments(request: SignedIn) -> HttpResponse:
         experiment = form.save()
         messages.success(request, gettext("Made %(name)s. Launch its first run.") % {"name": experiment.name})
         return redirect(experiment)
-    asked, shelf = request.GET.get("q", "").strip(), choice(request, "shelf", SHELVES, "current")
+    asked, shelf = request.GET.get("q", "").strip(), selected(request, "shelf", SHELVES, "current")
     page = page_of(request, _listed(request, asked, shelf), EXPERIMENTS_A_PAGE)
     states = _states(page)
     context = {

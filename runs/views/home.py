@@ -16,7 +16,7 @@ from runs.access import may_make
 from runs.forms import ExperimentForm
 from runs.models import Experiment
 from runs.views import home_news, home_runs
-from runs.views.parameters import SignedIn, choice
+from runs.views.parameters import SignedIn, selected
 from runs.views.runs_table import cursors
 
 WINDOWS = {"1d": (1, _("24 hours")), "3d": (3, _("3 days")), "7d": (7, _("7 days"))}
@@ -39,7 +39,7 @@ def home_standing(request: SignedIn) -> HttpResponse:
 
 
 def _standing(request: SignedIn) -> dict[str, Any]:
-    window, whose = choice(request, "since", WINDOWS, "1d"), choice(request, "whose", WHOSE, "all")
+    window, whose = selected(request, "since", WINDOWS, "1d"), selected(request, "whose", WHOSE, "all")
     windows = {name: (days, gettext(words)) for name, (days, words) in WINDOWS.items()}
     days, span = windows[window]
     return {

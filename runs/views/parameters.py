@@ -1,4 +1,7 @@
-"""Reads what an address asks for. What is asked wrongly is said, with the valid choices, and the page still comes."""
+"""Parameters of an address. An unknown value of one that selects data is answered with 404 and the valid choices.
+
+Of one that selects only how data looks, such as an axis, the page says what is wrong and shows the default.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from django.contrib.auth.models import User
 from django.core.exceptions import BadRequest
 from django.core.paginator import Page, Paginator
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
 from django.utils.translation import gettext
 from django_htmx.middleware import HtmxDetails
 
@@ -22,6 +25,7 @@ from workers.analysis.bands import AUTO
 from workers.analysis.middles import MIDDLES, SPREADS
 
 Row = TypeVar("Row", bound=Model)
+CHOICES_SHOWN = 20
 X_AXES = ("step", "relative", "samples", "tokens")
 
 
@@ -30,6 +34,29 @@ class SignedIn(HttpRequest):
 
     user: User
     htmx: HtmxDetails
+
+
+class UnknownChoice(Http404):
+    """A parameter selects data that there is not; the page of the error says which choices there are."""
+
+
+def selected(request: HttpRequest, name: str, choices: Collection[str], default: str) -> str:
+    """Return the parameter's value, or the default if it is missing. Raise UnknownChoice for any other value."""
+    value = request.GET.get(name, default)
+    if value not in choices and value != default:
+        raise UnknownChoice(must_be_one_of(name, choices, value))
+    return value
+
+
+def must_be_one_of(name: str, choices: Collection[str], value: str) -> str:
+    """Return the sentence that names the valid choices, the first of them if they are many."""
+    listed = [choice for choice in choices if choice]
+    params = {"name": name, "choices": ", ".join(listed[:CHOICES_SHOWN]), "value": value[:100]}
+    if not listed:
+        return gettext("%(name)s must be left out: there is nothing to choose from, and not %(value)r.") % params
+    if len(listed) > CHOICES_SHOWN:
+        params["choices"] += gettext(" and %(count)s more") % {"count": len(listed) - CHOICES_SHOWN}
+    return gettext("%(name)s must be one of %(choices)s, not %(value)r.") % params
 
 
 def choice(request: HttpRequest, name: str, choices: Collection[str], default: str) -> str:
@@ -95,8 +122,8 @@ def axes(request: HttpRequest) -> Axes:
     return Axes(
         choice(request, "x", X_AXES, "step"),
         choice(request, "y", ("linear", "log"), "linear") == "log",
-        choice(request, "center", MIDDLES, "mean"),
-        choice(request, "band", (AUTO, *SPREADS), AUTO),
+        selected(request, "center", MIDDLES, "mean"),
+        selected(request, "band", (AUTO, *SPREADS), AUTO),
     )
 
 

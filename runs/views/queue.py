@@ -22,7 +22,7 @@ from runs.access import changeable, may_cancel
 from runs.launch import CannotMove
 from runs.models import Attempt, Cluster, Run
 from runs.queues import Entry, entry_of, ordered, queued
-from runs.views.parameters import SignedIn, choice, page_of
+from runs.views.parameters import SignedIn, page_of, selected
 from runs.views.runs_table import cursors
 from runs.views.visible import visible_run
 from workers.config import ConfigError
@@ -63,8 +63,8 @@ def queue_change(request: SignedIn, uid: str) -> HttpResponse:
 
 def _context(request: SignedIn) -> dict[str, Any]:
     clusters = list(Cluster.objects.order_by("name"))
-    whose = choice(request, "whose", WHOSE, "all")
-    where = choice(request, "cluster", ["", *(cluster.name for cluster in clusters)], "")
+    whose = selected(request, "whose", WHOSE, "all")
+    where = selected(request, "cluster", ["", *(cluster.name for cluster in clusters)], "")
     mine = Q(created_by=request.user) | Q(experiment__owner=request.user) if whose == "mine" else Q()
     found = queued(Run.objects.visible_to(request.user).filter(mine), where)
     going = page_of(request, ordered(found, going=True), ROWS_A_PAGE, "going")

@@ -18,7 +18,7 @@ from django_htmx.http import replace_url
 from runs.models import Prompt, Response, Run
 from runs.views.addresses import run_address
 from runs.views.differing import Piece, pieces
-from runs.views.parameters import SignedIn, choice, page_of
+from runs.views.parameters import SignedIn, UnknownChoice, must_be_one_of, page_of, selected
 from runs.views.visible import visible_run
 
 PROMPTS_A_PAGE = 8
@@ -48,9 +48,12 @@ def responses_context(request: SignedIn, run: Run) -> dict[str, Any]:
     """The responses at the step that is asked for, else at the last one."""
     steps = list(_kept(run).order_by("step").values_list("step", flat=True).distinct())
     asked = request.GET.get("step", "")
-    step = int(asked) if asked in {str(s) for s in steps} else steps[-1] if steps else None
-    which = choice(request, "which", WHICH, "all")
-    against = choice(request, "against", AGAINST, "nothing")
+    named = [str(step) for step in steps]
+    if asked and asked not in named:
+        raise UnknownChoice(must_be_one_of("step", named, asked))
+    step = int(asked) if asked else steps[-1] if steps else None
+    which = selected(request, "which", WHICH, "all")
+    against = selected(request, "against", AGAINST, "nothing")
     page = _prompts(request, run, step)
     return {
         "response_steps": steps, "response_step": step, "which": which, "against": against,

@@ -19,7 +19,7 @@ from runs.models import Prompt, Response, Run
 from runs.series import Curve
 from runs.views.chart import chart_response
 from runs.views.differing import Piece, pieces
-from runs.views.parameters import SignedIn, choice
+from runs.views.parameters import SignedIn, UnknownChoice, must_be_one_of, selected
 from runs.views.viewer import is_covered
 
 RUNS_AT_MOST = 6
@@ -86,12 +86,12 @@ def _context(request: SignedIn, prompt: Prompt) -> dict[str, Any]:
     told = marks(chosen)
     rows = Response.objects.filter(prompt=prompt, run__in=chosen, is_superseded=False)
     samples = sorted(set(rows.order_by().values_list("sample", flat=True).distinct()))
-    sample = int(choice(request, "sample", [str(n) for n in samples], str(samples[0])))
+    sample = int(selected(request, "sample", [str(n) for n in samples], str(samples[0])))
     kept = list(rows.filter(sample=sample).order_by("run_id", "step")[:ANSWERS_AT_MOST])
     by_run = {pk: list(answers) for pk, answers in groupby(kept, lambda row: row.run_id)}
     steps = sorted({row.step for row in kept})
     step = _step(request.GET.get("step", ""), steps)
-    against = choice(request, "against", AGAINST, "before")
+    against = selected(request, "against", AGAINST, "before")
     return {
         "prompt": prompt, "offered": offered, "chosen": [run.uid for run in chosen], "steps": steps, "step": step,
         "samples": samples, "sample": sample, "against": against,
@@ -124,6 +124,9 @@ def _offered(request: SignedIn, prompt: Prompt) -> list[Run]:
 def _chosen(request: SignedIn, offered: Sequence[Run]) -> list[Run]:
     """The runs that the address names; one alone gets the newest of each other method of its experiment beside it."""
     named = request.GET.getlist("run")
+    uids = [run.uid for run in offered]
+    if missing := [uid for uid in named[:RUNS_AT_MOST] if uid not in uids]:
+        raise UnknownChoice(must_be_one_of("run", uids, missing[0]))
     chosen = [run for run in offered if run.uid in named][:RUNS_AT_MOST] or [offered[0]]
     if len(chosen) > 1 or "alone" in request.GET:
         return chosen

@@ -162,8 +162,9 @@ def test_the_page_shows_them_beside_the_whole_and_says_where_there_is_too_little
 def test_a_category_that_no_prompt_has_is_refused_with_those_there_are(
     ada: User, ada_client: Client, tournament: Tournament
 ) -> None:
-    page = ada_client.get(f"/judging/{tournament.pk}/board/?category=Drgs").content.decode()
-    assert "category must be one of Drugs, Violence, not &#x27;Drgs&#x27;" in page
+    page = ada_client.get(f"/judging/{tournament.pk}/board/?category=Drgs")
+    assert page.status_code == 404
+    assert "category must be one of Drugs, Violence, not &#x27;Drgs&#x27;" in page.content.decode()
     answer = calls(ada, "read").get(f"/api/v1/tournaments/{tournament.pk}/board?category=Drgs")
     assert answer.status_code == 422 and "category must be one of Drugs, Violence" in answer.content.decode()
     ChosenPrompt.objects.update(categories=[])

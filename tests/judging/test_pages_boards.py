@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from judging import boards, jobs
 from judging.boards import How, keep, votes_in, work_through
-from judging.models import BoardOrder, Calibration, Snapshot, Tournament, Verdict
+from judging.models import BoardOrder, Calibration, Rubric, Snapshot, Tournament, Verdict
 from judging.ratings import board
 from judging.tournaments import Draft, Entry, make
 from judging.views.board_words import count, short
@@ -27,6 +27,7 @@ from tests.judging.casting import cast, once, ruled
 from tests.judging.inventing import invented, told
 from tests.judging.rounds import answered_run, gold, held, rubric
 from tests.judging.test_boards_read_votes import model_judge
+from tests.runs.calling import calls
 
 pytestmark = pytest.mark.django_db
 
@@ -138,11 +139,38 @@ def test_the_job_is_called_for_what_was_ordered(
     assert answer["Location"].endswith("?criterion=helpfulness&swap=tie")
 
 
-def test_what_is_asked_wrongly_is_said_with_the_choices(ada_client: Client, tournament: Tournament) -> None:
-    said = words(page(ada_client, tournament, "?ties=sometimes"))
-    assert "ties must be one of half-win, davidson, not 'sometimes'" in said
-    assert "level must be a number from 0.5 to 0.999, not '2'" in words(page(ada_client, tournament, "?level=2"))
-    assert "anchor must be one of runner 0" in words(page(ada_client, tournament, "?anchor=me"))
+BOARDS = ("", "chart/", "file/", "history/", "history/chart/")
+UNKNOWN = {
+    "criterion=nonsense": "criterion must be one of helpfulness, harmlessness, not 'nonsense'",
+    "ties=sometimes": "ties must be one of half-win, davidson, not 'sometimes'",
+    "level=2": "level must be a number from 0.5 to 0.999, not '2'",
+    "anchor=me": "anchor must be one of runner 0",
+}
+
+
+@pytest.mark.parametrize("query", UNKNOWN)
+@pytest.mark.parametrize("part", BOARDS)
+def test_a_board_that_there_is_not_is_answered_with_those_there_are(
+    ada_client: Client, tournament: Tournament, part: str, query: str
+) -> None:
+    answer = ada_client.get(f"/judging/{tournament.pk}/board/{part}?{query}")
+    assert answer.status_code == 404
+    assert UNKNOWN[query] in words(answer.content.decode())
+
+
+def test_page_and_api_spell_criteria_alike(ada: User, ada_client: Client, tournament: Tournament) -> None:
+    older = tournament.rubrics.select_related("criterion").order_by("pk").first()
+    newer = Rubric.objects.create(criterion=older.criterion, version=older.version + 1, question="?", text="!")
+    tournament.rubrics.add(newer)
+    for name in (f"helpfulness v{older.version}", f"helpfulness v{newer.version}", "helpfulness", "harmlessness"):
+        assert ada_client.get(f"/judging/{tournament.pk}/board/", {"criterion": name}).status_code == 200
+        answer = calls(ada, "read").get(f"/api/v1/tournaments/{tournament.pk}/board", {"criterion": name})
+        assert "has not been worked out" in str(answer.json()), "the board is that of the criterion, and not there yet"
+    shown = page(ada_client, tournament)
+    assert f"criterion=helpfulness+v{newer.version}" in shown and f"helpfulness v{newer.version}" in words(shown)
+
+
+def test_an_order_that_cannot_be_is_refused(ada_client: Client, tournament: Tournament) -> None:
     refused = ada_client.post(f"/judging/{tournament.pk}/board/order/", How(prior=-1).to_json())
     assert refused.status_code == 400
 

@@ -197,11 +197,22 @@ def test_runs_in_the_bin_are_named_and_not_linked(ada_client: Client, voted: Tou
     assert rows and all(row["links"] == ["", ""] and row["both"] == "" for row in rows)
 
 
+@pytest.mark.parametrize(
+    ("query", "choices"),
+    [
+        ("criterion=beauty", "criterion must be one of helpfulness, harmlessness, not 'beauty'"),
+        ("contested=loudest", "contested must be one of split, swapped, person, scorer, not 'loudest'"),
+    ],
+)
+def test_a_panel_that_there_is_not_is_answered_with_those_there_are(
+    ada_client: Client, voted: Tournament, query: str, choices: str
+) -> None:
+    answer = ada_client.get(f"/judging/{voted.pk}/panels/?{query}")
+    assert answer.status_code == 404 and choices in words(answer)
+
+
 def test_one_criterion_and_one_kind_are_chosen_by_the_address(ada_client: Client, voted: Tournament) -> None:
     assert "No vote counts yet" in words(page(ada_client, voted, criterion="harmlessness"))
-    wrong = words(page(ada_client, voted, criterion="beauty", contested="loudest"))
-    assert "criterion must be one of helpfulness, harmlessness, not 'beauty'" in wrong
-    assert "contested must be one of split, swapped, person, scorer, not 'loudest'" in wrong
     assert "Most people prefer one answer, most models the other" in words(page(ada_client, voted, contested="person"))
 
 

@@ -21,7 +21,7 @@ from runs import access, jobs, launch, registry
 from runs.api.seeing import EXAMPLE_UID
 from runs.api.services import EXAMPLE
 from runs.costs import set_limit
-from runs.models import ApiToken, Attempt, Cluster, Experiment, Limit, Run, SavedView, Scoring, Sweep
+from runs.models import ApiToken, Attempt, Cluster, ClusterTest, Experiment, Limit, Run, SavedView, Scoring, Sweep
 from tests.conftest import person
 from tests.judging.meeting import count_from_one, meeting
 from tests.judging.rounds import gold
@@ -130,6 +130,7 @@ PREPARED = {
     "calibrate_judge": met_with_gold,
     "read_board": rated,
     "put_cluster": by_an_admin,
+    "read_cluster_test": lambda run: ClusterTest.objects.create(cluster=Cluster.objects.get(name="local")),
     "hold": lambda run: Attempt.objects.filter(run=run).update(state="queued"),
     "release": held,
     "move": lambda run: Attempt.objects.filter(run=run).update(state="queued", cluster=elsewhere()),
