@@ -22,6 +22,7 @@ django.setup()
 from asgiref.sync import async_to_sync  # noqa: E402
 from django.core.management import call_command  # noqa: E402
 from django.test import Client  # noqa: E402
+from django.utils import timezone  # noqa: E402
 
 from esweb.api import api  # noqa: E402
 from esweb.backup.restore import end_open_jobs  # noqa: E402
@@ -50,6 +51,9 @@ def make(pid: int) -> None:
     models.Sweep.objects.create(
         experiment_id=made.experiments[0], created_by=made.caller, name="Seeds", base={}, at_once=1
     )
+    for cluster in Cluster.objects.all():
+        steps = [{"name": "reach", "said": "it answers"}]
+        models.ClusterTest.objects.create(cluster=cluster, asked_by=made.caller, steps=steps, ended_at=timezone.now())
     tournament = held(made.caller, models.Experiment.objects.get(pk=made.experiments[0]), name="Judged")
     cast(tournament, rubric("helpfulness"), once(invented(60, contestants=3, prompts=4)))
     boards.keep(tournament, rubric("helpfulness"))
