@@ -94,15 +94,17 @@ def read_series(
     if len(run) * len(key) > MAX_CURVES:
         raise Invalid(Problem("key", f"{len(run)} runs × {len(key)} keys; at most {MAX_CURVES} curves a call"))
     runs = the_runs(request.auth, run)
-    uids = {r.pk: r.uid for r in runs}
-    curves = [_curve(uids[c.run_id], c) for c in series.read(runs, key, x=x, px=px)]
+    by_id, origins = {r.pk: r for r in runs}, series.origins_of(runs)
+    curves = [_curve(by_id[c.run_id], origins[c.run_id], c) for c in series.read(runs, key, x=x, px=px)]
     return HttpResponse(orjson.dumps({"x": x, "curves": curves}), content_type="application/json")
 
 
-def _curve(uid: str, curve: series.Curve) -> dict[str, object]:
+def _curve(run: Run, origin: str, curve: series.Curve) -> dict[str, object]:
+    measured = series.provenance(run.config, curve.key, origin)
     return {
-        "run": uid,
+        "run": run.uid,
         "key": curve.key,
+        "measured": None if measured is None else measured.to_json(),
         "x": series.sayable(curve.x),
         "y": series.sayable(curve.y),
         "overwritten": curve.overwritten.tolist(),

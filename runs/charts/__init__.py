@@ -1,7 +1,7 @@
 """Rows -> figures: plain dicts of plotly JSON, each with its words and its table. No Plotly is imported here."""
 
 from runs.charts.chart import Chart, Table
-from runs.charts.comparison import CHARTS, MEASURES, Look, compare, keys_of
+from runs.charts.comparison import CHARTS, MEASURES, Look, compare, keys_of, with_provenance
 from runs.charts.groups import Group, groups_of, label
 from runs.charts.marks import Mark, marks
 from runs.charts.overlay import MAIN_KEYS, How, overlay
@@ -38,4 +38,5 @@ __all__ = [
     "population_chart",
     "reward_cost",
     "share",
+    "with_provenance",
 ]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_noop as _
 from numpy.typing import NDArray
 
@@ -16,7 +18,8 @@ from runs.charts.chart import Cell, Chart, Table, numbers
 from runs.charts.groups import Curves, Group, line, look
 from runs.charts.tradeoff import KL, REWARD, tradeoff
 from runs.charts.words import X_WORDS, course, number, share, spoken
-from runs.series import Curve, Span, m4
+from runs.models import Run
+from runs.series import Curve, Span, m4, provenance
 from workers.analysis.bands import AUTO, Band, Ints, band
 from workers.analysis.middles import MIDDLES, Floats
 
@@ -43,16 +46,15 @@ class Measure:
 MEASURES = (
     Measure(
         "reward", REWARD, _("Held-out reward"), _("reward"),
-        _("Mean reward of the greedy answers to held-out prompts. Higher is better; on its own it can be hacked."),
+        _("Mean reward of the answers to held-out prompts. Higher is better; on its own it can be hacked."),
     ),
     Measure(
         "kl", KL, _("KL from the base model"), _("KL, nats per token"),
-        _("Exact KL(model ‖ base) over the vocabulary, mean per token of the sampled answers: how far the model "
-          "moved."),
+        _("KL(model ‖ base), mean per token: how far the model moved."),
     ),
     Measure(
         "accuracy", ACCURACY, _("Accuracy"), _("share of answers"),
-        _("Share of greedy answers that contain the right one. Reward up and this down: the reward is being hacked."),
+        _("Share of answers that contain the right one. Reward up and this down: the reward is being hacked."),
         is_share=True,
     ),
 )  # fmt: skip
@@ -90,17 +92,38 @@ def compare(
     curves: Iterable[Curve],
     how: Look = AS_USUAL,
     names: Collection[str] = CHARTS,
+    origins: Mapping[int, str] = MappingProxyType({}),
 ) -> list[Chart]:
     """The experiment's charts of these names: each measure along `x`, then reward against KL. A table has what is drawn
     of the means: every point where no width is given.
 
     `groups` hold all seeds that a mean is taken over; `shown` are the ids of the runs that get a line of their own:
-    a mean never depends on what else is shown. `curves` are those of all runs in `groups`.
+    a mean never depends on what else is shown. `curves` are those of all runs in `groups`. `origins`: where each run's
+    series come from (`series.origins_of`); every chart says how its series were measured, and whether they differ.
     """
     kept = {(c.run_id, c.key): c for c in curves}
     seen = set(shown)
     charts = [_along(m.spoken(), groups, seen, kept, how) for m in MEASURES if m.name in names]
-    return charts + ([tradeoff(groups, seen, kept, how.log_kl)] if TRADEOFF in names else [])
+    charts += [tradeoff(groups, seen, kept, how.log_kl)] if TRADEOFF in names else []
+    runs = [run for group in groups for run in group.runs if run.pk in origins]
+    return [with_provenance(chart, runs, kept, origins) for chart in charts]
+
+
+def with_provenance(chart: Chart, runs: Sequence[Run], curves: Curves, origins: Mapping[int, str]) -> Chart:
+    """Say in the chart's help how its series were measured; in its summary, too, if they differ."""
+    words, differs = list[str](), False
+    for key in chart.keys:
+        measured = (provenance(run.config, key, origins[run.pk]) for run in runs if (run.pk, key) in curves)
+        counts = Counter(one for one in measured if one is not None)
+        differs |= len(counts) > 1
+        listed = "; ".join(
+            ngettext("%(n)s run: %(how)s", "%(n)s runs: %(how)s", n) % {"n": n, "how": one.words}
+            for one, n in counts.most_common()
+        )
+        words += [f"{key}: {listed}." if len(chart.keys) > 1 else f"{listed}."] if listed else []
+    warning = gettext("These series are not measured alike, so they may differ for that reason alone.")
+    summary = " ".join([chart.summary, warning, *words]) if differs else chart.summary
+    return replace(chart, help=" ".join(filter(None, [chart.help, *words])), summary=summary)
 
 
 def _along(measure: Measure, groups: Sequence[Group], shown: set[int], curves: Curves, how: Look) -> Chart:

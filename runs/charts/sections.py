@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Container, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from django.utils.text import slugify
 from django.utils.translation import gettext
@@ -13,6 +14,7 @@ from django.utils.translation import gettext_noop as _
 from runs.charts.chart import Chart
 from runs.charts.single import TITLES, Spec
 from runs.charts.words import spoken
+from runs.series import Provenance
 
 
 @dataclass(frozen=True)
@@ -46,18 +48,17 @@ class Plan:
 
 
 HELD_OUT = (
-    Spec("reward", _("Reward"), _("reward"), (("reward/mean", _("greedy")), ("sample/reward/mean", _("sampled"))),
-         _("Mean over held-out prompts: the one greedy answer, and the samples at the evaluation's temperature.")),
+    Spec("reward", _("Reward"), _("reward"), (("reward/mean", _("mean")), ("sample/reward/mean", _("sampled"))),
+         _("Mean over held-out prompts; the legend says of which answers.")),
     Spec("accuracy", _("Accuracy"), _("share of answers"),
          (("accuracy/contains", _("contains")), ("accuracy/exact", _("exact")),
           ("sample/accuracy/contains", _("sampled"))),
-         _("Share of answers that contain the right one (greedy, sampled), or are exactly it. Reward hacking lowers "
-           "it.")),
-    Spec("kl", _("KL from the base model"), _("nats per token"), (("kl", _("exact")), ("kl/k3", _("k3 estimate"))),
-         _("KL(model ‖ base) on the sampled answers. Exact: over the whole vocabulary at each token. k3: Schulman's "
+         _("Share of answers that contain the right one, or are exactly it. Reward hacking lowers it.")),
+    Spec("kl", _("KL from the base model"), _("nats per token"), (("kl", _("KL")), ("kl/k3", _("KL by k3"))),
+         _("KL(model ‖ base). Exact: over the whole vocabulary at each token. k3: Schulman's "
            "estimate (r − 1) − log r from the sampled tokens alone.")),
     Spec("length", _("Answer length"), _("tokens"), (("response/tokens_mean", _("tokens")),),
-         _("Mean of the greedy answers.")),
+         _("Mean over held-out prompts; the legend says of which answers.")),
     Spec("degenerate", _("Empty and clipped answers"), _("share of answers"),
          (("response/empty_ratio", _("empty")), ("response/clipped_ratio", _("clipped at the limit")))),
 )  # fmt: skip
@@ -90,18 +91,19 @@ OURS = ("", "train", "es", "grpo", "time", *(prefix.removesuffix("/") for prefix
 """First parts of keys that have a place above; a script of one's own, or another tool, brings others."""
 
 
-def plans(keys: Collection[str]) -> list[Plan]:
+def plans(keys: Collection[str], provenances: Mapping[str, Provenance] = MappingProxyType({})) -> list[Plan]:
     """Held-out, the task's parts, training, time, whatever else by its key's first part, and the machine.
 
-    A key that is not known here gets a chart of its own, so that nothing a run logs stays hidden.
+    A key that is not known here gets a chart of its own, so that nothing a run logs stays hidden. Lines of held-out
+    series carry their provenance, by key.
     """
     there = set(keys)
     known = {key for spec in (*HELD_OUT, *TRAINING) for key, _ in spec.lines}
     own = [_own(key) for key in keys if key not in known and not key.startswith(SYSTEM)]
     parts = (
         ("held-out", gettext("Held-out"),
-         gettext("Reward, accuracy, KL and answers, by the common evaluator on the centre weights."),
-         _spoken(HELD_OUT)),
+         gettext("Reward, accuracy, KL and answers to held-out prompts. Legends say how they were measured."),
+         [_with_provenance(spec, provenances) for spec in _spoken(HELD_OUT)]),
         ("parts", gettext("Parts of the task"), gettext("What the reward is made of, on the held-out prompts."),
          [s for s in own if is_part(s.name)]),
         ("training", gettext("Training"), gettext("The method's own stream."),
@@ -119,6 +121,12 @@ def plans(keys: Collection[str]) -> list[Plan]:
 def _plan(slug: str, title: str, words: str, specs: Iterable[Spec], there: Container[str], x: str = "") -> Plan:
     """Of the specs those that have a key."""
     return Plan(slug, title, words, tuple(s for s in specs if any(key in there for key, _ in s.lines)), x)
+
+
+def _with_provenance(spec: Spec, provenances: Mapping[str, Provenance]) -> Spec:
+    """Say behind the name of each line how it was measured."""
+    words = {key: f" ({provenances[key].words})" for key in spec.keys if key in provenances}
+    return replace(spec, lines=tuple((key, name + words.get(key, "")) for key, name in spec.lines))
 
 
 def _spoken(specs: Iterable[Spec]) -> list[Spec]:

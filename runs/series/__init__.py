@@ -3,6 +3,7 @@
 from runs.series.chunks import Column
 from runs.series.downsample import Span, m4
 from runs.series.packing import AXES, Block, block, pack, unpack
+from runs.series.provenance import Provenance, origins_of, provenance
 from runs.series.reading import X_AXES, Curve, backlog, compacted, cursor, keys, latest, newest, newest_of, read, since
 from runs.series.wire import Points, sayable, wire
 
@@ -13,6 +14,7 @@ __all__ = [
     "Column",
     "Curve",
     "Points",
+    "Provenance",
     "Span",
     "backlog",
     "block",
@@ -23,7 +25,9 @@ __all__ = [
     "m4",
     "newest",
     "newest_of",
+    "origins_of",
     "pack",
+    "provenance",
     "read",
     "sayable",
     "since",

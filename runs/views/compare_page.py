@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runs import series
-from runs.charts import MAIN_KEYS, Chart, Mark, marks, overlay
+from runs.charts import MAIN_KEYS, Chart, Mark, marks, overlay, with_provenance
 from runs.compare import Setting, cautions, config_diff, finals, standings
 from runs.compare.config_diff import as_json
 from runs.models import Run
@@ -46,10 +46,12 @@ def page_context(runs: Sequence[Run], settings: Settings, person: Person) -> dic
 
 
 def charts_of(told: Sequence[Mark], keys: Iterable[str], settings: Settings, px: int | None) -> list[Chart]:
-    """A chart a key, in the order given. Two queries, however many: points are read once, whole, and smoothed here."""
-    wanted = list(keys)
-    curves = {(c.run_id, c.key): c for c in series.read([m.run for m in told], wanted, x=settings.x)}
-    return [overlay(key, told, curves, settings.how(px)) for key in wanted]
+    """Draw a chart for each key, in the order given. Points are read once, whole, and smoothed here."""
+    wanted, runs = list(keys), [mark.run for mark in told]
+    curves = {(c.run_id, c.key): c for c in series.read(runs, wanted, x=settings.x)}
+    charts = [overlay(key, told, curves, settings.how(px)) for key in wanted]
+    origins = series.origins_of(runs)
+    return [with_provenance(chart, runs, curves, origins) for chart in charts]
 
 
 def standings_context(runs: Sequence[Run], told: Sequence[Mark], settings: Settings, person: Person) -> dict[str, Any]:

@@ -98,4 +98,4 @@ def _charts(
     """The charts of these names; only what they are drawn from is read."""
     runs = [run for group in groups for run in group.runs]
     curves = series.read(runs, [key for name in names for key in keys_of(name)], x=along.x)
-    return compare(groups, {run.pk for run in shown}, curves, along.look(px, zoom), names)
+    return compare(groups, {run.pk for run in shown}, curves, along.look(px, zoom), names, series.origins_of(runs))

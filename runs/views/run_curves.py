@@ -16,7 +16,7 @@ DRAWN_AT_FIRST = 16
 
 def curve_sections(run: Run, keys: list[str], along: Axes) -> list[Section]:
     """All sections of these keys; drawn are the first charts of those that are not folded."""
-    planned = plans(keys)
+    planned = _plans(run, keys)
     first = [(plan, spec) for plan in planned if not plan.section(()).is_folded for spec in plan.specs][:DRAWN_AT_FIRST]
     made: dict[str, Chart] = {}
     for x in dict.fromkeys(plan.x or along.x for plan, _ in first):
@@ -35,13 +35,20 @@ def curve_chart(
     run: Run, keys: list[str], name: str, along: Axes, px: int | None, zoom: Span | None = None
 ) -> Chart | None:
     """One of the charts of these keys, from its own alone; None where there is none of this name."""
-    found = [(plan, spec) for plan in plans(keys) for spec in plan.specs if spec.name == name]
+    found = [(plan, spec) for plan in _plans(run, keys) for spec in plan.specs if spec.name == name]
     return _drawn_alone(run, *found[0], along, px, zoom) if found else None
 
 
 def curve_names(keys: list[str]) -> list[str]:
     """What charts there are of these keys."""
     return [spec.name for plan in plans(keys) for spec in plan.specs]
+
+
+def _plans(run: Run, keys: list[str]) -> list[Plan]:
+    """The sections of these keys, in which every held-out line says how it was measured."""
+    origin = series.origins_of([run])[run.pk]
+    measured = {key: series.provenance(run.config, key, origin) for key in keys}
+    return plans(keys, {key: one for key, one in measured.items() if one is not None})
 
 
 def _drawn_alone(run: Run, plan: Plan, spec: Spec, along: Axes, px: int | None, zoom: Span | None) -> Chart:

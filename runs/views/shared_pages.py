@@ -125,7 +125,7 @@ class SharedExperiment:
     def _charts(self, settings: Settings, px: int | None, names: Sequence[str] = CHARTS) -> list[Chart]:
         curves = series.read(self.runs, [key for name in names for key in keys_of(name)], x=settings.x)
         shown, how = {run.pk for run in self.runs[:LINES]}, Look(settings.x, settings.log_y, px=px, zoom=settings.zoom)
-        return compare(groups_of(self.runs), shown, curves, how, names)
+        return compare(groups_of(self.runs), shown, curves, how, names, series.origins_of(self.runs))
 
 
 def _public(runs: Iterable[Run]) -> list[Run]:

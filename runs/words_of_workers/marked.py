@@ -105,7 +105,7 @@ WORDS = (
     _("layer scale"),
     _("Scale the noise of each tensor by its root mean square, so that σ is relative."),
     _("shaping"),
-    _("How fitness becomes a weight: z-scores (population std), or ranks spread over [−½, ½]."),
+    _("How fitness becomes a weight: z-scores (population std), or ranks spread over [−½, ½]. Differences of 1e-8 of the largest fitness, or of 1, count as none: if there is no larger one, the iteration is dead and moves nothing."),
     _("prompts"),
     _("Prompts drawn anew at each iteration, the same for all members; 0 means all of them."),
     _("max new tokens"),

@@ -73,7 +73,7 @@ def test_the_sentence_says_where_the_curve_came_from_and_got_to():
     chart = drawn(one, [curve(one, "reward/mean", [-45.9, -7.2]), curve(one, "sample/reward/mean", [-50, -9])])[
         "reward"
     ]
-    assert chart.summary == "Greedy rose from −45.9 to −7.20; sampled −9."
+    assert chart.summary == "Mean rose from −45.9 to −7.20; sampled −9."
 
 
 def test_what_the_machine_says_stands_apart_with_a_line_for_each_gpu():

@@ -130,7 +130,7 @@ def test_the_number_of_queries_is_the_same_for_one_run_and_for_twelve(ada_client
     for seed in range(1, 12):
         record(make_run(experiment, ("es-tiny", "grpo-tiny")[seed % 2], seed), [evaluation(0, -40), evaluation(5, -10)])
     assert queries(ada_client, experiment.get_absolute_url()) == one
-    assert one <= 18
+    assert one <= 19
 
 
 def test_middle_and_band_are_chosen_by_the_address_and_named(ada_client, experiment):

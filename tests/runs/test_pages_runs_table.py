@@ -180,10 +180,10 @@ def test_a_thousand_runs_take_as_many_queries_as_a_few_and_a_small_page(ada_clie
     """A few are named in later queries. Where there are more, the table is asked again."""
     monkeypatch.setattr("runs.tables.finding.FEW", 500)
     record(make_run(experiment), [evaluation(0, -40.0)])
-    assert queries(ada_client, experiment) <= 18
+    assert queries(ada_client, experiment) <= 19
     many(experiment, ada, 200)
     few = [queries(ada_client, experiment, **query) for query in ADDRESSES]
-    assert max(few) <= 20
+    assert max(few) <= 21
     many(experiment, ada, 800)
     assert [queries(ada_client, experiment, **query) for query in ADDRESSES] == few
     page = ada_client.get(reverse("experiment-runs", args=[experiment.pk]))

@@ -32,12 +32,25 @@ class CheckpointsOut(Schema):
     only_saved: str
 
 
+class MeasuredOut(Schema):
+    """A series' provenance. `origin`: evaluator, import or push; `estimator`: exact, k3, mean or unknown; `decoding` of
+    the answers: greedy, sampled or unknown; `temperature` and `samples` (a prompt) are null where they are unknown."""
+
+    origin: str
+    estimator: str
+    decoding: str
+    temperature: float | None
+    samples: int | None
+
+
 class CurveOut(Schema):
     """One key of one run. `overwritten` marks points that a resume went over again; `points` counts them all, before
-    down-sampling; `cursor` is where a socket goes on from."""
+    down-sampling; `cursor` is where a socket goes on from. `measured` says how an evaluation measured it, and is null
+    for keys of training."""
 
     run: str
     key: str
+    measured: MeasuredOut | None
     x: list[Number]
     y: list[Number]
     overwritten: list[bool]
