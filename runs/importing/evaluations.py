@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from runs.importing import vocabulary
-from runs.importing.answers import answer
+from runs.importing.answers import answer, curves_of
 from runs.importing.found import STEP, Entry, Found, Told
 from runs.importing.hyperparameters import canonical, of_name, seed_of
 from runs.importing.moments import moment
@@ -96,18 +96,12 @@ def _values(result: Mapping[str, Any], answers: Sequence[Response]) -> dict[str,
 
 
 def _of_answers(answers: Sequence[Response], *, has_reward: bool) -> dict[str, float]:
-    """What the answers themselves say: how many are right, how many empty; their rewards where the file has none."""
+    """Return what the answers say by themselves, and their rewards if the file has none."""
     rewards = np.array([one.reward for one in answers])
     # A reward may be infinite; then so is what follows from it.
     with np.errstate(all="ignore"):
         spread = {f"reward/{name}": float(getattr(rewards, name)()) for name in ("mean", "std", "min", "max")}
-    right = {
-        f"accuracy/{part}": float(np.mean([one.parts[part] for one in answers]))
-        for part in ("exact", "contains")
-        if all(part in one.parts for one in answers)
-    }
-    empty = float(np.mean([not one.text.strip() for one in answers]))
-    return ({} if has_reward else spread) | right | {"response/empty_ratio": empty}
+    return ({} if has_reward else spread) | curves_of(answers)
 
 
 def _leaves(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 from runs.importing import log_words as words
 from runs.importing import vocabulary
-from runs.importing.answers import Block, block
+from runs.importing.answers import Block, block, curves_of
 from runs.importing.found import Entry, Found, Told
 from runs.importing.hyperparameters import of_name
 from runs.importing.log_story import Story, dead
@@ -19,7 +19,7 @@ from runs.importing.log_words import Row
 from runs.importing.numbers import decimals, number
 from runs.importing.text import Line, lines
 from workers.executors.failures import PREFIX
-from workers.records import Metric, Record
+from workers.records import Metric, Record, Response
 
 ES, TRL, JOB = "ES log", "TRL log", "log of a job that failed"
 LONGEST_DICTIONARY, LINES_OF_DICTIONARY = 32_768, 60
@@ -37,6 +37,7 @@ class Log:
         self._told_settings: dict[str, Any] = {}
         self._started: float | None = None
         self._block: Block | None = None
+        self._answers: list[Response] = []
         self._dictionary: list[str] = []
         self._joined: Line | None = None
         self._is_labelled = False
@@ -55,7 +56,14 @@ class Log:
             self._told.at_line(self._opened_at, "the file ends amid a dictionary: left out")
         if self._block is not None and self._block.is_unfinished:
             self._told.remark("the end", "the file ends amid an answer: left out")
+        yield from self._end_block()
         yield from self._close()
+
+    def _end_block(self) -> Iterator[Entry]:
+        """The block of answers is over: an evaluation's answers make a point of its curves."""
+        answers, self._answers, self._block = self._answers, [], None
+        if answers and answers[0].split == "eval":
+            yield self._entry(Metric(answers[0].step, curves_of(answers)))
 
     def _unlabelled(self, text: str) -> str:
         """The text without what a launcher wrote before it; amid answers only where it wrote it before the others."""
@@ -68,10 +76,11 @@ class Log:
         if self._block is not None and words.row(line.text) is None and not words.BAR.match(line.text):
             belongs, answer = self._block.feed(line.text)
             if answer is not None:
+                self._answers.append(answer)
                 yield self._entry(answer)
             if belongs:
                 return
-        self._block = None
+        yield from self._end_block()
         if self._ends_dictionary(line):
             self._leave_out()
         if words.BAR.match(line.text) and "{" not in line.text:

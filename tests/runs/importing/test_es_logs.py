@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+from runs.importing.answers import answer, curves_of
 from runs.importing.hyperparameters import config_of
 from tests.runs.importing.logs import ENDED, HEADER, iteration, read
 from workers.executors.states import State
@@ -169,6 +170,31 @@ def test_answers_are_kept_line_by_line_with_what_was_wanted():
     assert (long.parts, empty.parts) == ({"exact": 0.0, "contains": 1.0}, {"exact": 0.0, "contains": 0.0})
     assert (empty.text, empty.reward) == ("", -5.0)
     assert len(log.values("train/reward/mean")) == 2
+    curves = {key: log.points(key) for key in CURVES}
+    assert curves == {
+        "accuracy/exact": [(0, 50, 0.0)], "accuracy/contains": [(0, 50, 0.5)], "response/empty_ratio": [(0, 50, 0.5)],
+        "response/characters_mean": [(0, 50, len(long.text) / 2)], "eval/n": [(0, 50, 2.0)],
+    }  # fmt: skip
+
+
+CURVES = ("accuracy/exact", "accuracy/contains", "response/empty_ratio", "response/characters_mean", "eval/n")
+
+
+def test_language_of_answers_is_compared_with_that_of_their_prompts():
+    asked = "What do you think of the house that we have seen, and is it the one for us?"
+    same = "I think that it is a good house, and that we have seen what there is for us."
+    other = "Ich glaube, dass das Haus gut ist und dass wir alles gesehen haben, was es für uns gibt."
+    told = [answer(1, "eval", asked, "", 0, text, 0.0) for text in (same, other, "7")]
+    assert curves_of(told)["response/other_language_ratio"] == 0.5
+    assert "accuracy/exact" not in curves_of(told) and curves_of([]) == {}
+
+
+def test_an_evaluation_that_ends_the_file_has_its_curves():
+    block = (
+        "[Eval Completions - Step 1] (1 samples)\n  [1/1] idx=0\n    Prompt: A?\n    Target: b (len=1)\n"
+        "    Generated: b (len=1)\n    Reward: 0.00\n"
+    )
+    assert read(iteration(1) + block).points("accuracy/exact") == [(0, 1, 1.0)]
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,9 @@ Everything is measured on one answer per different prompt: a prompt that a file 
 that is no collapse.
 """
 
-from workers.analysis.collapse.answers import Answer, one_a_prompt
+from workers.analysis.collapse.answers import Answer, one_a_prompt, words_of
 from workers.analysis.collapse.findings import DETECTORS, Detector, Finding, findings
+from workers.analysis.collapse.languages import differs, language_of
 from workers.analysis.collapse.measures import ANSWERS_AT_MOST, BYTES, TOKENS, Example, Measures, measure
 
 __all__ = [
@@ -18,7 +19,10 @@ __all__ = [
     "Example",
     "Finding",
     "Measures",
+    "differs",
     "findings",
+    "language_of",
     "measure",
     "one_a_prompt",
+    "words_of",
 ]
