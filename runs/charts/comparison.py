@@ -22,9 +22,11 @@ from runs.models import Run
 from runs.series import Curve, Span, m4, provenance
 from workers.analysis.bands import AUTO, Band, Ints, band
 from workers.analysis.middles import MIDDLES, Floats
+from workers.executors.states import State
 
 ACCURACY = "accuracy/contains"
 GAP = np.array([np.nan])
+NAMES_AT_MOST = 5
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,21 @@ def compare(
     charts = [_along(m.spoken(), groups, seen, kept, how) for m in MEASURES if m.name in names]
     charts += [tradeoff(groups, seen, kept, how.log_kl)] if TRADEOFF in names else []
     runs = [run for group in groups for run in group.runs if run.pk in origins]
-    return [with_provenance(chart, runs, kept, origins) for chart in charts]
+    partial = [run for group in groups for run in group.runs if run.state == State.PARTIAL]
+    return [with_partial(with_provenance(chart, runs, kept, origins), partial) for chart in charts]
+
+
+def with_partial(chart: Chart, partial: Sequence[Run]) -> Chart:
+    """Say in the chart's summary which runs hold a part of their answers, so that no mean is taken over them."""
+    if not partial:
+        return chart
+    names = ", ".join(run.name for run in partial[:NAMES_AT_MOST])
+    words = ngettext(
+        "%(n)s run is partial and is left out of the means: %(names)s.",
+        "%(n)s runs are partial and are left out of the means: %(names)s.",
+        len(partial),
+    )
+    return replace(chart, summary=f"{chart.summary} {words % {'n': len(partial), 'names': names}}")
 
 
 def with_provenance(chart: Chart, runs: Sequence[Run], curves: Curves, origins: Mapping[int, str]) -> Chart:
@@ -147,7 +163,7 @@ def _along(measure: Measure, groups: Sequence[Group], shown: set[int], curves: C
 
 
 def _band(group: Group, key: str, curves: Curves, how: Look) -> Band:
-    lines = [line(curves[run.pk, key]) for run in group.runs if (run.pk, key) in curves]
+    lines = [line(curves[run.pk, key]) for run in group.whole if (run.pk, key) in curves]
     return band(lines, how.center, how.spread)
 
 

@@ -15,6 +15,7 @@ from runs.models import Run
 from runs.series import Curve
 from workers.analysis.middles import Floats
 from workers.config import RunConfig, presets
+from workers.executors.states import State
 
 Curves: TypeAlias = dict[tuple[int, str], Curve]
 """(run id, key) -> its curve."""
@@ -34,6 +35,11 @@ class Group:
     label: str
     variant: int
     runs: tuple[Run, ...]
+
+    @property
+    def whole(self) -> tuple[Run, ...]:
+        """The runs that means are taken over: all but those of which an import holds a part of the answers."""
+        return tuple(run for run in self.runs if run.state != State.PARTIAL)
 
     @property
     def name(self) -> str:

@@ -26,9 +26,9 @@ def tradeoff(groups: Sequence[Group], shown: set[int], curves: Curves, log_kl: b
         paths = [(run, path) for run, path in paths if len(path[0])]
         data += [_walk(g, run.name, path) for run, path in paths if run.pk in shown]
         table += [(g.name, run.name, float(k), float(r)) for run, path in paths for k, r in zip(*path, strict=True)]
-        if paths:
-            kl, reward = (float(np.mean([path[i][-1] for _, path in paths])) for i in (0, 1))
-            ends.append(_end(g, reward, kl, len(paths)))
+        if ends_of := [(path[0][-1], path[1][-1]) for run, path in paths if run in g.whole]:
+            kl, reward = (float(mean) for mean in np.mean(ends_of, axis=0))
+            ends.append(_end(g, reward, kl, len(ends_of)))
     layout = style.layout(gettext("KL, nats per token"), gettext("reward"), hovermode="closest", meta={"x": "kl"})
     if log_kl:
         layout["xaxis"] |= style.LOG

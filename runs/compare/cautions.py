@@ -11,7 +11,7 @@ from django.utils.translation import gettext, ngettext
 
 from runs.compare.finals import OUTCOMES, Final
 from runs.compare.standings import Setting
-from runs.models import Run
+from runs.models import Attempt, Run
 from workers.executors.states import State
 
 FEW_SEEDS = 5
@@ -52,7 +52,20 @@ def _not_ended_well(settings: Sequence[Setting], _: Mapping[int, Final]) -> list
     runs = [run for setting in settings for run in setting.runs]
     still = [run for run in runs if run.is_open]
     broken = [run for run in runs if not run.is_open and run.state != State.SUCCEEDED]
-    return [said(of) for said, of in ((_so_far, still), (_stopped, broken)) if of]
+    partial = [run for run in broken if run.state == State.PARTIAL]
+    stopped = [run for run in broken if run.state != State.PARTIAL]
+    return [said(of) for said, of in ((_so_far, still), (_stopped, stopped), (_partial, partial)) if of]
+
+
+def _partial(runs: Sequence[Run]) -> str:
+    reasons = dict(Attempt.objects.filter(run__in=runs).order_by("n").values_list("run", "reason"))
+    listed = "; ".join(f"{run.name}: {reasons.get(run.pk, '')}" for run in runs[:5])
+    words = ngettext(
+        "%(n)s run is partial and is left out of the means (%(listed)s).",
+        "%(n)s runs are partial and are left out of the means (%(listed)s).",
+        len(runs),
+    )
+    return words % {"n": len(runs), "listed": listed}
 
 
 # One run is named apart from the plural: msgfmt refuses a singular that holds a value which the plural lacks.

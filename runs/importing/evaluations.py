@@ -50,6 +50,7 @@ def entries(document: Mapping[str, Any], name: str, told: Told) -> Iterator[Entr
         found.seed, found.started_at = seed_of(found.settings), moment(document.get("timestamp"))
         found.job_id = _job_id(document.get("slurm"))
         yield from _seed(found, seed, result, document, told)
+    _check_seeds(document, told)
     _check_aggregate(document, told)
 
 
@@ -65,11 +66,42 @@ def _seed(found: Found, seed: str, result: Any, document: Mapping[str, Any], tol
     found.note = "" if is_said else f"The file does not say after which step it was: its numbers stand at step {step}."
     answers = list(_answers(result, step, bool(found.settings.get("evaluation_do_sample", True)), f"seed {seed}", told))
     values = _values(result, answers)
+    _check_whole(found, len(answers), seed, document, told)
     if not values and not answers:
         told.remark(f"seed {seed}", "holds no number and no answer")
         return
     records: list[Record] = [Metric(step, values), *answers]
     yield from (Entry(found, record) for record in records)
+
+
+def _check_seeds(document: Mapping[str, Any], told: Told) -> None:
+    config = document.get("config")
+    asked = config.get("seeds_requested") if isinstance(config, dict) else None
+    there = {_seed_named(seed) for seed in document["seed_results"]}
+    missing = [str(seed) for seed in asked if _whole(seed) not in there] if isinstance(asked, list) else []
+    if missing:
+        told.remark("", f"seeds {', '.join(missing[:20])} were asked for and are not in the file")
+
+
+def _check_whole(found: Found, count: int, seed: str, document: Mapping[str, Any], told: Told) -> None:
+    """Make the run partial if its file holds fewer answers than there were: their means are not those of all."""
+    results = document["seed_results"]
+    is_last = told.is_cut and seed == next(reversed(results))
+    whole = _expected(results[seed]) or max(_expected(one) for one in results.values() if isinstance(one, dict))
+    is_partial = (count < whole and (count > 0 or is_last)) if whole else is_last
+    if is_partial:
+        found.state = State.PARTIAL
+        found.reason = f"{count} of {whole or 'an unknown number of'} answers are in the file"
+        told.remark(f"seed {seed}", f"is partial: {found.reason}")
+
+
+def _expected(result: Mapping[str, Any]) -> int:
+    """Return how many answers a seed says that it has; 0 if it does not say."""
+    per_question, questions = _whole(result.get("num_samples_per_question")), _whole(result.get("num_questions"))
+    kl = result.get("kl")
+    measured = kl.get("per_sample_means") if isinstance(kl, dict) and "completions" in result else None
+    said = (_whole(result.get("total_samples")), (per_question or 0) * (questions or 0))
+    return max(*(count or 0 for count in said), len(measured) if isinstance(measured, list) else 0)
 
 
 def _settings(document: Mapping[str, Any]) -> dict[str, Any]:

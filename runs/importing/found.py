@@ -34,6 +34,8 @@ class Told:
     remarks: list[Remark] = field(default_factory=list)
     beyond: int = 0
     facts: list[str] = field(default_factory=list)
+    is_cut: bool = False
+    """The file ends before what it holds does."""
 
     def remark(self, place: str, why: str) -> None:
         """Something was not understood."""

@@ -100,6 +100,7 @@ class Source:
         elif (document := _document(file)) is not None:
             if document.why:
                 told.at_line(document.line, document.why)
+                told.is_cut = not document.goes_on
             yield from _of_document(self.kind, document.value, file.named, told, seeds_of)
 
 

@@ -32,6 +32,7 @@ SIGNS = {
     State.PREEMPTED: ("warn", "⏏"),
     State.INTERRUPTED: ("warn", "⏏"),
     State.CANCELLED: ("idle", "⊘"),
+    State.PARTIAL: ("warn", "◐"),
     State.PAUSED: ("idle", "‖"),
 }
 DAY = 86400

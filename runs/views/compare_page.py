@@ -57,14 +57,15 @@ def charts_of(told: Sequence[Mark], keys: Iterable[str], settings: Settings, px:
 def standings_context(runs: Sequence[Run], told: Sequence[Mark], settings: Settings, person: Person) -> dict[str, Any]:
     """Each setting of the runs against the baseline, what to be careful about, and which of its seeds are left out."""
     groups = list({mark.group.slug: mark.group for mark in told}.values())
-    found = [Setting(group.name, group.slug, group.runs) for group in groups]
+    found = [Setting(group.name, group.slug, group.whole or group.runs) for group in groups]
     if not found:
         return {"standings": [], "cautions": [], "left_out": []}
     numbers = finals(runs)
     baseline = next((s for s in found for run in s.runs if run.uid == settings.baseline), found[0])
     return {
         "standings": list(zip(groups, standings(found, numbers, baseline), strict=True)),
-        "cautions": cautions(found, numbers), "left_out": _left_out(runs, person),
+        "cautions": cautions([Setting(group.name, group.slug, group.runs) for group in groups], numbers),
+        "left_out": _left_out(runs, person),
     }  # fmt: skip
 
 

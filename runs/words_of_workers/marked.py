@@ -272,4 +272,5 @@ WORDS = (
     _("preempted"),
     _("interrupted"),
     _("lost"),
+    _("partial"),
 )  # fmt: skip

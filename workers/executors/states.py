@@ -24,6 +24,8 @@ class State(StrEnum):
     PREEMPTED = "preempted"
     INTERRUPTED = "interrupted"
     LOST = "lost"
+    PARTIAL = "partial"
+    """An imported run whose file holds a part of its answers; no job ends so."""
 
     @property
     def is_final(self) -> bool:

@@ -10,6 +10,7 @@ import pytest
 from runs.importing import broken_json, evaluations, reports, trainer_state
 from runs.importing.found import Told
 from runs.importing.hyperparameters import config_of
+from workers.executors.states import State
 from workers.records import Metric, Response
 
 
@@ -249,3 +250,54 @@ def test_a_step_may_be_a_text_and_a_loss_infinite():
 def test_a_history_that_goes_back_is_another_epoch():
     entries, _, _ = state({"loss": 1.0, "step": 5}, {"loss": 1.0, "step": 10}, {"loss": 1.0, "step": 5})
     assert [(e.epoch, e.record.step) for e in entries if e.record] == [(0, 5), (0, 10), (1, 5)]
+
+
+def whole_evaluation() -> str:
+    """Three seeds of two questions with four samples each, as evaluations are published."""
+
+    def result(n):
+        said = [{"completion": "7" if i < 3 else "8", "reward": -1.0, "num_tokens": 1} for i in range(4)]
+        asked = [{"question_idx": q, "question": f"{q}?", "target_answer": "7", "completions": said} for q in range(2)]
+        return {"reward": {"mean": -1.0 - n}, "kl": {"mean_per_token": 0.1, "per_sample_means": [0.1] * 8},
+                "completions": asked, "num_questions": 2, "num_samples_per_question": 4,
+                "total_samples": 8}  # fmt: skip
+
+    seeds = {str(n): result(n) for n in range(3)}
+    return json.dumps(evaluation(seed_results=seeds, aggregate={}), indent=1)
+
+
+def test_a_cut_evaluation_is_partial_with_the_number_of_its_answers():
+    text, states = whole_evaluation(), set()
+    for end in range(600, len(text) - 1, 293):
+        document = broken_json.read(text[:end])
+        if document is None or not evaluations.is_one(document.value) or not document.value["seed_results"]:
+            continue
+
+        def entries(told, document=document):
+            told.is_cut = True
+            return evaluations.entries(document.value, "x.json", told)
+
+        found, _, _ = read(entries)
+        runs = {entry.found.part: entry.found for entry in found}
+        for part, run in runs.items():
+            n = len(answers(found, part))
+            assert (run.state == State.PARTIAL) == (n < 8), (end, part, n)
+            if n < 8:
+                wholes = ("8", "an unknown number of")
+                assert run.reason in {f"{n} of {whole} answers are in the file" for whole in wholes}
+            states.add(run.state)
+    assert states == {State.PARTIAL, State.SUCCEEDED}
+    found, remarks, _ = evaluated(json.loads(text))
+    assert {entry.found.state for entry in found} == {State.SUCCEEDED} and not remarks
+
+
+def test_seeds_that_were_asked_for_and_are_not_there_are_named():
+    document = evaluation()
+    document["config"]["seeds_requested"] = [0, 1, 2, 3]
+    _, remarks, _ = evaluated(document)
+    assert "seeds 2, 3 were asked for and are not in the file" in remarks
+
+
+def test_a_file_that_holds_fewer_answers_than_it_says_is_partial():
+    _, remarks, _ = evaluated(evaluation(seed_results={"0": seed(total_samples=160)}, aggregate={}))
+    assert remarks == ["seed 0: is partial: 2 of 160 answers are in the file"]
