@@ -24,9 +24,10 @@ SPECS = (
          _("Down towards 0: the same is said again and again.")),
     Spec("collapse/alike", _("How alike they are"), "",
          (("collapse/gzip", _("times that they compress")), ("collapse/self_bleu", _("self-BLEU")))),
-    Spec("collapse/manners", _("Leaks, cuts, refusals, languages"), _("share of answers"),
+    Spec("collapse/manners", _("Leaks, cuts, refusals, languages, empty answers"), _("share of answers"),
          (("collapse/leak", _("play the user too")), ("collapse/cut", _("cut off")),
-          ("collapse/refusal", _("refusals")), ("collapse/language", _("in another language than at first")))),
+          ("collapse/refusal", _("refusals")), ("collapse/language", _("in another language than at first")),
+          ("collapse/empty", _("empty")))),
 )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ TITLES = {
     "gzip": _("Compression"),
     "self_bleu": _("Self-BLEU"),
     "leak": _("Plays the user too"),
+    "empty": _("Empty"),
     "language": _("Another language"),
     "cut": _("Cut off"),
     "refusal": _("Refusals"),
@@ -35,6 +36,7 @@ HELP = {
     "gzip": _("How many times smaller zlib makes the same amount of text."),
     "self_bleu": _("How well 200 answers foretell each other: the mean BLEU-4 of each against the others."),
     "leak": _("Share of the answers with a marker such as USER: in them."),
+    "empty": _("Share of the answers that are special tokens and white space alone, as <|endoftext|> is."),
     "language": _(
         "Share of the answers in another language than most of the base model's: by their script, and of Latin "
         "ones by their commonest words."

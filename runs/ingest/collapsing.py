@@ -19,7 +19,7 @@ SELECT %s, split, step, n, 0 FROM unnest(%s::text[], %s::bigint[], %s::bigint[])
 ON CONFLICT (run_id, split, step) DO UPDATE SET arrived = runs_collapse.arrived + excluded.arrived
 """
 CHARACTERS = 8000
-"""Of a longer answer only these are looked at: what 5000 answers take stays within the time of a job."""
+"""Of a longer answer only these are looked at: what 10 000 answers take stays within the time of a job."""
 
 
 def note_due(run_id: int, answers: Iterable[tuple[str, records.Response]]) -> None:
@@ -45,10 +45,11 @@ def measure_due() -> bool:
 
 
 def _answers(of: Collapse) -> Iterator[Answer]:
-    """The greedy answer to each prompt, or the first of its samples; of answers without a text none."""
+    """Every sample of every prompt; of answers without a text none."""
     rows: Any = (
         Response.objects.filter(run=of.run_id, split=of.split, step=of.step, is_superseded=False, words__isnull=False)
         .order_by("sample", "prompt__name", "prompt_id")
-        .values_list("prompt_id", "prompt__text", Left("text", CHARACTERS), "is_truncated")
+        .values_list("prompt_id", "prompt__text", Left("text", CHARACTERS), "is_truncated", "sample")
     )
-    return (Answer(prompt, question or f"#{prompt}", text, is_cut) for prompt, question, text, is_cut in rows)
+    for prompt, question, text, is_cut, sample in rows:
+        yield Answer(prompt, question or f"#{prompt}", text, is_cut, sample)

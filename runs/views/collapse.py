@@ -82,9 +82,10 @@ def _at(request: SignedIn, run: Run, rows: list[Collapse], of: Collapse, bases: 
     offered = {one.run.uid: one for one in bases}
     baseline = selected(request, "baseline", offered, "") if request.GET.get("baseline") else ""
     base = base_of(of, run, offered.get(baseline))
-    said = told(Measures.from_json(of.measures or {}), base)
+    measures = Measures.from_json(of.measures or {})
+    said = told(measures, base)
     return {
-        "at": of, "measures": of.measures, "told": said, "base": base, "baseline": baseline,
+        "at": of, "measures": measures, "told": said, "base": base, "baseline": baseline,
         "summary": summary(of, said, base), "examples": _examples(said),
         "is_covered": _may_harm(of) and is_covered(request),
         "is_alarmed": any(row.state == "alarm" for row in said),

@@ -62,10 +62,19 @@ def test_what_comes_while_it_is_measured_makes_it_due_again(run, monkeypatch):
     assert measured(run, 5).answers == 3
 
 
-def test_the_greedy_answer_counts_and_a_sample_where_there_is_none(run):
-    record(run, answers(5, ["Rome", "Oslo"]) + answers(5, ["Bern"] * 3, sample=1))
+def test_all_samples_of_all_prompts_are_measured(run):
+    texts = [f"City number {n}" for n in range(160)]
+    for sample in range(20):
+        record(run, answers(5, texts[8 * sample : 8 * sample + 8], sample=sample))
     jobs.measure_collapse()
-    assert (measured(run, 5).answers, measured(run, 5).exact) == (3, 0.0)
+    found = measured(run, 5)
+    assert (found.answers, found.of, found.prompts) == (160, 160, 8)
+
+
+def test_answers_of_special_tokens_alone_are_empty(run):
+    record(run, answers(5, ["<|endoftext|>", "Oslo"]) + answers(5, ["</s> <pad>\n", "", "Rome"], sample=1))
+    jobs.measure_collapse()
+    assert measured(run, 5).empty == 3 / 5
 
 
 def test_after_a_resume_the_later_answers_count(run):

@@ -53,7 +53,7 @@ def words(response):
 def test_an_honest_step_is_quiet_and_says_against_what(ada_client, run):
     response = page(ada_client, run, step=5)
     assert response.context["summary"] == (
-        "Quiet: none of the 10 detectors fires at step 5, against the base model, at step 0."
+        "Quiet: none of the 11 detectors fires at step 5, against the base model, at step 0."
     )
     assert not response.context["examples"]
 

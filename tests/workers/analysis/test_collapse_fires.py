@@ -95,6 +95,11 @@ def test_empty_answers_are_a_collapse():
     assert fired([replace(answer, text="") for answer in honest(COUNT)], honest(COUNT)) >= {"exact", "near", "clusters"}
 
 
+def test_special_tokens_alone_fire_as_empty():
+    said = [replace(a, text="<|endoftext|>") if a.key % 2 else a for a in honest(COUNT)]
+    assert "empty" in fired(said, honest(COUNT))
+
+
 def test_a_few_answers_differ_by_chance():
     some = [replace(a, text=f"{a.text} USER:") if a.key < 2 else a for a in honest(8)]
     assert fired(some, honest(8)) == set()

@@ -1,6 +1,7 @@
 """Each number of a set of answers, against what a hand counts."""
 
 import json
+from dataclasses import replace
 from math import exp, log
 
 import pytest
@@ -140,3 +141,45 @@ def test_numbers_come_back_from_json_as_they_were():
 
 def test_of_no_answers_there_are_no_numbers():
     assert measure([]) is None
+
+
+def test_samples_of_one_prompt_share_nothing_with_each_other_and_all_count():
+    alike = [Answer(0, "Which?", FOX, sample=n) for n in range(20)]
+    found = measure([*alike, *said("Madrid", "Paris")])
+    assert (found.answers, found.of, found.prompts) == (22, 22, 3)
+    assert (found.exact, found.near, found.opening, found.sentence) == (0, 0, 0, 0)
+    assert found.clusters == pytest.approx(22)
+
+
+def test_samples_that_another_prompt_was_given_too_count_each():
+    alike = [Answer(0, "Which?", "Madrid", sample=n) for n in range(3)]
+    assert measure([*alike, *said("Madrid", "Paris")]).exact == 4 / 5
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " \n", "<|endoftext|>", "<|im_end|>\n<|im_start|>", "<s> </s>", "<pad><pad>", "[PAD]", "<end_of_turn>",
+     "<｜end▁of▁sentence｜>", "<|eot_id|>"],
+)  # fmt: skip
+def test_an_answer_of_special_tokens_and_white_space_is_empty_and_leaks_nothing(text):
+    (answer,) = said(text)
+    assert (answer.is_empty, answer.words, leaks(answer)) == (True, (), False)
+
+
+@pytest.mark.parametrize("text", [".", "1", "<b>", "Paris<|im_end|>", "a < b and c > d", "<|", "[1]"])
+def test_an_answer_with_anything_else_is_not_empty(text):
+    assert not said(text)[0].is_empty
+
+
+def test_more_answers_than_are_looked_at_are_told(monkeypatch):
+    from workers.analysis.collapse import measures
+
+    monkeypatch.setattr(measures, "ANSWERS_AT_MOST", 30)
+    found = measure([replace(answer, sample=n) for n in range(5) for answer in honest(8, n)])
+    assert (found.answers, found.of) == (30, 40)
+
+
+def test_numbers_that_were_measured_of_one_answer_a_prompt_are_read():
+    old = measure(honest(8)).to_json()
+    del old["prompts"], old["empty"]
+    assert (Measures.from_json(old).prompts, Measures.from_json(old).empty) == (8, 0.0)

@@ -1,10 +1,10 @@
 """Have a model's answers collapsed? Texts in, shares and ratios out; what is too much is told against a base model.
 
-Everything is measured on one answer per different prompt: a prompt that a file holds 52 times has 52 equal answers, and
-that is no collapse.
+All answers are looked at, each sample of each prompt. Only what answers to different prompts share counts as shared: a
+prompt that a file holds 52 times has 52 equal answers, and that is no collapse.
 """
 
-from workers.analysis.collapse.answers import Answer, one_a_prompt, words_of
+from workers.analysis.collapse.answers import Answer, different, one_a_prompt, words_of
 from workers.analysis.collapse.findings import DETECTORS, Detector, Finding, findings
 from workers.analysis.collapse.languages import differs, language_of
 from workers.analysis.collapse.measures import ANSWERS_AT_MOST, BYTES, TOKENS, Example, Measures, measure
@@ -19,6 +19,7 @@ __all__ = [
     "Example",
     "Finding",
     "Measures",
+    "different",
     "differs",
     "findings",
     "language_of",

@@ -1,4 +1,4 @@
-"""Answers as they are compared: one a prompt, their words, their sentences."""
+"""Answers as they are compared: each different one to a prompt, its words, its sentences."""
 
 from __future__ import annotations
 
@@ -14,6 +14,14 @@ WORD = re.compile(r"\w+(?:['’]\w+)*")
 SENTENCE_WORDS = 5
 """Shorter sentences are shared by honest answers too."""
 OPENING_WORDS = 8
+SPECIAL_TOKEN = re.compile(
+    r"<[|｜][^<>\s]{1,60}[|｜]>"
+    r"|</?(?:s|pad|eos|bos|unk|mask|start_of_turn|end_of_turn)>"
+    r"|\[(?:PAD|EOS|BOS|UNK|CLS|SEP|MASK|/?INST)\]|<</?SYS>>",
+    re.IGNORECASE,
+)
+"""Tokens that end, pad or part texts, as the tokenizers of Qwen, Llama, Mistral, Gemma, DeepSeek, T5 and BERT write
+them, and the marks of their chat templates."""
 
 
 @dataclass(frozen=True)
@@ -25,11 +33,23 @@ class Answer:
     prompt: str
     text: str
     is_cut: bool | None = None
+    sample: int = 0
+    """0 is the greedy answer, or the first."""
+
+    @cached_property
+    def question(self) -> tuple[str, ...] | str:
+        """The same for prompts of the same words."""
+        return words_of(self.prompt) or self.prompt
+
+    @cached_property
+    def is_empty(self) -> bool:
+        """Nothing is said: it is white space and special tokens alone."""
+        return not SPECIAL_TOKEN.sub("", self.text).strip()
 
     @cached_property
     def words(self) -> tuple[str, ...]:
         """Its words, case folded, without punctuation. A script that writes no spaces has one word a clause."""
-        return words_of(self.text)
+        return () if self.is_empty else words_of(self.text)
 
     @property
     def opening(self) -> tuple[str, ...] | None:
@@ -52,10 +72,22 @@ def words_of(text: str) -> tuple[str, ...]:
     return tuple(WORD.findall(unicodedata.normalize("NFKC", text).casefold()))
 
 
+def different(answers: Iterable[Answer]) -> list[Answer]:
+    """Every answer; of those to prompts of the same words the equal ones of one sample number once. The order is the
+    same for whoever was asked the same, and has nothing to do with that of the prompts: any part of it is a fair
+    sample of prompts."""
+    first: dict[tuple[tuple[str, ...] | str, int, str], Answer] = {}
+    for answer in answers:
+        first.setdefault((answer.question, answer.sample, " ".join(answer.words) or answer.text.strip()), answer)
+    return sorted(
+        first.values(),
+        key=lambda one: (crc32(one.prompt.encode("utf-8", "replace")), one.prompt, one.sample, one.text),
+    )
+
+
 def one_a_prompt(answers: Iterable[Answer]) -> list[Answer]:
-    """The first answer to each different prompt, in an order that is the same for whoever was asked the same, and has
-    nothing to do with that of the prompts: any part of it is a fair sample."""
+    """The first answer to each different prompt, in the order given."""
     first: dict[tuple[str, ...] | str, Answer] = {}
     for answer in answers:
-        first.setdefault(words_of(answer.prompt) or answer.prompt, answer)
-    return sorted(first.values(), key=lambda answer: (crc32(answer.prompt.encode("utf-8", "replace")), answer.prompt))
+        first.setdefault(answer.question, answer)
+    return list(first.values())

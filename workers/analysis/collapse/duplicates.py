@@ -22,6 +22,9 @@ HASHES = 128
 BANDS = 16
 """Of eight hashes each: a pair of similarity 0.8 meets in one with a chance of 95 %, and one of 0.5 with 6 %."""
 SIMILAR = 0.8
+COMPARED = 256
+"""Texts of a band's bucket that are compared with all others in it: what thousands of texts with the same beginning
+take stays linear. Others that are alike meet in other bands."""
 AT_ONCE = 2**15
 """Shingles whose hashes are held at a time: 32 MB."""
 
@@ -94,7 +97,9 @@ def _pairs(found: Signatures) -> Iterator[tuple[int, list[int]]]:
 
 
 def _similar(found: Signatures, met: NDArray[np.int64]) -> Iterator[tuple[int, list[int]]]:
-    while len(met) > 1:
+    for _ in range(COMPARED):
+        if len(met) < 2:
+            return
         one, others = met[0], met[1:]
         close = (found[others] == found[one]).mean(axis=1) >= SIMILAR
         yield int(one), others[close].tolist()

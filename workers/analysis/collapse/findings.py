@@ -2,8 +2,9 @@
 
 Hardly anything is judged alone: honest models repeat themselves too, and by how much depends on the task (that of this
 project ends every answer with the same sentence). A share must exceed the base model's by a margin that matters and by
-three standard errors of the difference. Without a base model it is only told where nine of ten answers are nearly the
-same, or begin so: small models that nobody has trained yet answer half of all questions alike.
+three standard errors of the difference, counted by prompts: samples of one prompt say nearly the same. Without a base
+model it is only told where nine of ten answers are nearly the same, or begin so: small models that nobody has trained
+yet answer half of all questions alike.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from workers.analysis.collapse.measures import IN, Measures
 NEARLY_ALL = 0.9
 ERRORS = 3.0
 FEWEST = 5
-"""Answers: of fewer nothing is said."""
+"""Prompts: of answers to fewer nothing is said."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,7 @@ DETECTORS = (
     Detector("gzip", "times", 1.6),
     Detector("self_bleu", "rise", 0.25),
     Detector("leak", "share", 0.1),
+    Detector("empty", "share", 0.1),
     Detector("language", "share", 0.1),
     Detector("cut", "share", 0.2, is_alarm=False),
     Detector("refusal", "share", 0.2, is_alarm=False),
@@ -81,7 +83,7 @@ def _finding(detector: Detector, found: Measures, base: Measures | None) -> Find
         return _of_language(detector, found, base)
     at, value, before = _values(detector.name, found, base)
     limit = _limit(detector, found, base, before)
-    if value is None or limit is None or found.answers < FEWEST:
+    if value is None or limit is None or found.prompts < FEWEST:
         return Finding(detector.name, value, before, None, False, at)
     return Finding(detector.name, value, before, limit, value < limit if detector.kind == "part" else value > limit, at)
 
@@ -89,7 +91,7 @@ def _finding(detector: Detector, found: Measures, base: Measures | None) -> Find
 def _limit(detector: Detector, found: Measures, base: Measures | None, before: float | None) -> float | None:
     if base is None:
         return detector.alone
-    if before is None or base.answers < FEWEST:
+    if before is None or base.prompts < FEWEST:
         return None
     if detector.kind in ("part", "times"):
         return before * detector.margin
@@ -100,7 +102,7 @@ def _limit(detector: Detector, found: Measures, base: Measures | None, before: f
 
 
 def _noise(name: str, found: Measures, base: Measures) -> float:
-    return _by_chance(getattr(found, name), found.answers, getattr(base, name), base.answers)
+    return _by_chance(getattr(found, name), found.prompts, getattr(base, name), base.prompts)
 
 
 def _by_chance(share: float, n: int, other: float, m: int) -> float:
@@ -118,10 +120,10 @@ def _of_language(detector: Detector, found: Measures, base: Measures | None) -> 
     others = foreign(found.languages, main)
     shown = f"{IN}{max(others, key=lambda name: others[name])}" if others else ""
     value = sum(others.values()) / n
-    if base is None or min(n, m) < FEWEST:
+    if base is None or min(n, m, found.prompts, base.prompts) < FEWEST:
         return Finding(detector.name, value, None, None, False, example=shown)
     before = sum(foreign(base.languages, main).values()) / m
-    limit = before + max(detector.margin, _by_chance(value, n, before, m))
+    limit = before + max(detector.margin, _by_chance(value, min(n, found.prompts), before, min(m, base.prompts)))
     return Finding(detector.name, value, before, limit if limit < 1 else None, value > limit, example=shown)
 
 

@@ -34,7 +34,7 @@ SAYS_LITTLE = 20
 
 def leaks(answer: Answer) -> bool:
     """It holds a marker of who speaks: the model went on with a conversation that nobody had with it."""
-    return ROLE_MARKER.search(answer.text) is not None
+    return not answer.is_empty and ROLE_MARKER.search(answer.text) is not None
 
 
 def refuses(answer: Answer) -> bool:
