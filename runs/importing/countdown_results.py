@@ -43,6 +43,10 @@ def entries(document: Mapping[str, Any], name: str, told: Told) -> Iterator[Entr
             continue
         scored.append(rewards)
         yield Entry(found, _answer(step, row, rewards))
+    said = real(means.get("total_samples", metadata.get("total_samples")))
+    total = int(said) if said is not None and np.isfinite(said) else 0
+    if len(scored) < total or told.is_cut:
+        found.mark_partial(len(scored), total)
     if scored:
         yield Entry(found, _metric(step, scored, means, told))
 

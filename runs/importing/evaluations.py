@@ -90,8 +90,7 @@ def _check_whole(found: Found, count: int, seed: str, document: Mapping[str, Any
     whole = _expected(results[seed]) or max(_expected(one) for one in results.values() if isinstance(one, dict))
     is_partial = (count < whole and (count > 0 or is_last)) if whole else is_last
     if is_partial:
-        found.state = State.PARTIAL
-        found.reason = f"{count} of {whole or 'an unknown number of'} answers are in the file"
+        found.mark_partial(count, whole)
         told.remark(f"seed {seed}", f"is partial: {found.reason}")
 
 

@@ -72,6 +72,11 @@ class Found:
     job_id: str = ""
     keeps_log: bool = False
 
+    def mark_partial(self, count: int, whole: int) -> None:
+        """The file holds `count` of `whole` answers (0: unknown), so their means are not those of all."""
+        self.state = State.PARTIAL
+        self.reason = f"{count} of {whole or 'an unknown number of'} answers are in the file"
+
 
 @dataclass(frozen=True)
 class Entry:

@@ -71,6 +71,9 @@ def entries(files: Sequence[File], told: Told) -> Iterator[Entry]:
     for answer in _answers(parts.get("points"), held, step, told):
         scored.append((answer.reward, answer.parts["cost"]))
         yield Entry(found, answer)
+    total = max([*map(len, held.values()), _count(summary.get("num_points"))])
+    if scored and len(scored) < total:
+        found.mark_partial(len(scored), total)
     values = safety.metric(step, scored).values if scored else _claimed(summary)
     if scored:
         _check(summary, held, scored, values, told)
@@ -128,6 +131,10 @@ def _arrays(parts: Mapping[str, File], told: Told) -> dict[str, NDArray[Any]]:
         told.remark("", f"its arrays have different numbers of rows: {sizes}: none was kept")
         return {}
     return held
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**62 else 0
 
 
 def _summary(file: File | None, told: Told) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from runs.importing.files import File, window
 from runs.importing.found import Told
 from runs.importing.hyperparameters import config_of
 from runs.importing.reading import recognised
+from workers.executors.states import State
 from workers.records import Metric, Response
 
 ROWS = [
@@ -54,3 +55,9 @@ def test_samples_are_answers_and_their_means_are_those_that_the_file_says():
 def test_a_mean_that_its_samples_do_not_give_is_named():
     _, told = read(metrics={**METRICS, "mean_combined_reward": 0.6}, metadata=None)
     assert "metrics: says reward/mean 0.6; its answers give 1.0" in [str(remark) for remark in told.remarks]
+
+
+def test_fewer_samples_than_the_file_counts_are_partial():
+    entries, _ = read(metrics={**METRICS, "total_samples": 5})
+    assert (entries[0].found.state, entries[0].found.reason) == (State.PARTIAL, "2 of 5 answers are in the file")
+    assert read()[0][0].found.state == State.SUCCEEDED

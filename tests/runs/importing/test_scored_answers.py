@@ -101,6 +101,8 @@ def test_a_broken_line_is_named_and_leaves_its_row_empty(ada, folder):
     path.write_text("\n".join(lines))
     (outcome,) = bring_in(folder, ada).outcomes
     assert [remark.place for remark in outcome.told.remarks[:2]] == ["line 4", "line 6"]
+    (run,) = outcome.made
+    assert (run.state, run.newest_attempt().reason) == ("partial", "8 of 10 answers are in the file")
     rows = Response.objects.order_by("prompt__row").values_list("prompt__row", flat=True)
     assert list(rows) == [0, 1, 2, 4, 6, 7, 8, 9]
 
