@@ -71,7 +71,7 @@ SHAPED = ("task.options.scorer", "task.options.path", "scorer.secret")
 """Marked fields whose shape refuses paths before any rule of a site is asked."""
 PLAIN_TEXTS = (
     "task.options.system_prompt", "task.options.options", "es.lora.targets", "grpo.lora.targets", "scorer.name",
-    "scorer.reward_label", "scorer.cost_label", "scorer.host", "compute.cluster", "compute.partition",
+    "scorer.reward_label", "scorer.cost_label", "scorer.host", "compute.cluster", "compute.partition", "task.prefill",
 )  # fmt: skip
 """Fields of free text that name no file, no service and no code."""
 CONFIGS: dict[str, dict[str, Any]] = {

@@ -127,9 +127,9 @@ def _assignment(things: Things) -> Assignment:
 
 
 def _put_to_work(things: Things) -> Write:
-    """On a pair of answers that there is."""
-    for run in (things.going, things.stopped):
-        pages.record(run, [answer(1, "Madrid")])
+    """On a pair of answers that there is; of equal ones no judge is asked."""
+    for run, city in ((things.going, "Madrid"), (things.stopped, "Lisbon")):
+        pages.record(run, [answer(1, city)])
     entries = [Entry(run, 1, "eval") for run in (things.going, things.stopped)]
     made = make_tournament(things.experiment.owner, Made("Whose?", entries, [things.rubric], 1))
     return Write([made.pk], {"judge": _judge(things).pk, "rubrics": [things.rubric.pk], "cap": "1"})
@@ -151,7 +151,7 @@ def _scoring(things: Things) -> Scoring:
 ITERATION = b"Iteration 1/1, Time: 1.00s, Mean: -1.00, Min: -2.00, Max: 0.00, Std: 0.50\n"
 A_LIMIT = {"person": "other", "experiment": "", "kind": "gpu", "hours": "5", "period": "all"}
 A_BOARD = {
-    "whose": "all", "ties": "davidson", "swap": "as-is", "unit": "prompt", "level": "0.95", "prior": "0",
+    "whose": "all", "identical": "left-out", "ties": "davidson", "swap": "as-is", "unit": "prompt", "level": "0.95", "prior": "0",
     "init": "1000", "k": "32", "shuffle": "123", "failed": "tie",
 }  # fmt: skip
 A_TOURNAMENT = {"name": "New", "prompts": "1", "seed": "0", "overlap": "1", "gold_every": "15"}
