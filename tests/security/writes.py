@@ -151,8 +151,8 @@ def _scoring(things: Things) -> Scoring:
 ITERATION = b"Iteration 1/1, Time: 1.00s, Mean: -1.00, Min: -2.00, Max: 0.00, Std: 0.50\n"
 A_LIMIT = {"person": "other", "experiment": "", "kind": "gpu", "hours": "5", "period": "all"}
 A_BOARD = {
-    "whose": "all", "identical": "left-out", "ties": "davidson", "swap": "as-is", "unit": "prompt", "level": "0.95", "prior": "0",
-    "init": "1000", "k": "32", "shuffle": "123", "failed": "tie",
+    "whose": "all", "identical": "left-out", "ties": "davidson", "swap": "as-is", "unit": "prompt", "level": "0.95",
+    "prior": "0", "init": "1000", "k": "32", "shuffle": "123", "failed": "tie",
 }  # fmt: skip
 A_TOURNAMENT = {"name": "New", "prompts": "1", "seed": "0", "overlap": "1", "gold_every": "15"}
 A_JUDGMENT = b'{"model_a": "ada", "model_b": "bo", "winner": "tie", "question_id": 1}'
