@@ -122,7 +122,7 @@ def _controls(votes: Votes, swap: str) -> list[str]:
 
 
 def _identical(tournament: Tournament) -> dict[str, int]:
-    """How many of its pairs have identical answers, of how many."""
+    """Return the number of pairs with identical answers, and the number of all pairs."""
     met = tournament.comparisons.between_contestants()
     return met.aggregate(pairs=Count("pk", filter=Q(is_identical=True)), of=Count("pk"))
 

@@ -111,5 +111,5 @@ class Turn(models.Model):
 
     @property
     def left(self) -> Side:
-        """Whose answer stands left before the voter."""
+        """The side, a or b, of the answer that the voter sees on the left."""
         return Side(self.first) if self.first else self.comparison.first_for(self.voter.number)

@@ -25,8 +25,8 @@ SHELVES = ("current", "bin")
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a tournament is: `judged` of its `pairs`, each by as many people as are to. Of `identical` pairs
-    more both answers are the same, so that nobody is asked about them."""
+    """Progress of a tournament: `judged` of its `pairs`, each by as many people as are to. Nobody is asked about
+    `identical` further pairs, of which both answers are the same."""
 
     tournament: Tournament
     pairs: int
@@ -65,7 +65,7 @@ def _listed(request: SignedIn, shelf: str) -> QuerySet[Tournament]:
 
 
 def progress(found: Iterable[Tournament]) -> list[Progress]:
-    """How far each is. Four questions, however many they are."""
+    """Return the progress of each tournament, with four queries for any number of them."""
     by_pk = {one.pk: one for one in found}
     done = judged(by_pk)
     met = Comparison.objects.between_contestants().filter(tournament__in=by_pk)
