@@ -103,8 +103,10 @@ def _mapped(numbers: Mapping[Any, int], said: Iterable[Any]) -> Ints:
 
 
 def _names(tournament: Tournament, speakers: Iterable[tuple[int | None, int | None]]) -> tuple[str, ...]:
-    """Return the names of (voter, judge), one of which is None; both are for IDENTITY. Judges of one name, or a person's,
-    are numbered."""
+    """Return the names of (voter, judge), one of which is None; both are for IDENTITY.
+
+    Judges of one name, or of a person's, are numbered.
+    """
     speakers = list(speakers)
     person = {pk: f"person {number + 1}" for pk, number in tournament.voters.values_list("pk", "number")}
     called = dict(Judge.objects.filter(pk__in=[judge for _, judge in speakers if judge]).values_list("pk", "name"))
