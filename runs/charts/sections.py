@@ -54,11 +54,11 @@ HELD_OUT = (
          (("accuracy/contains", _("contains")), ("accuracy/exact", _("exact")),
           ("sample/accuracy/contains", _("sampled"))),
          _("Share of answers that contain the right one, or are exactly it. Reward hacking lowers it.")),
-    Spec("kl", _("KL from the base model"), _("nats per token"), (("kl", _("KL")), ("kl/k3", _("KL by k3"))),
+    Spec("kl", _("KL from the base model"), _("nats per token"), (("kl", _("KL")), ("kl/k3", _("KL"))),
          _("KL(model ‖ base). Exact: over the whole vocabulary at each token. k3: Schulman's "
            "estimate (r − 1) − log r from the sampled tokens alone.")),
     Spec("length", _("Answer length"), _("tokens"), (("response/tokens_mean", _("tokens")),),
-         _("Mean over held-out prompts; the legend says of which answers.")),
+         _("Mean over held-out prompts.")),
     Spec("degenerate", _("Empty and clipped answers"), _("share of answers"),
          (("response/empty_ratio", _("empty")), ("response/clipped_ratio", _("clipped at the limit")))),
 )  # fmt: skip
@@ -124,9 +124,12 @@ def _plan(slug: str, title: str, words: str, specs: Iterable[Spec], there: Conta
 
 
 def _with_provenance(spec: Spec, provenances: Mapping[str, Provenance]) -> Spec:
-    """Say behind the name of each line how it was measured."""
-    words = {key: f" ({provenances[key].words})" for key in spec.keys if key in provenances}
-    return replace(spec, lines=tuple((key, name + words.get(key, "")) for key, name in spec.lines))
+    """Say behind the name of each line how it was measured; of a single line, which has no legend, in the help."""
+    words = {key: provenances[key].words for key in spec.keys if key in provenances}
+    if len(spec.lines) == 1:
+        return replace(spec, help=" ".join([spec.help, *(f"{word.capitalize()}." for word in words.values())]))
+    lines = tuple((key, f"{name} ({words[key]})" if key in words else name) for key, name in spec.lines)
+    return replace(spec, lines=lines)
 
 
 def _spoken(specs: Iterable[Spec]) -> list[Spec]:

@@ -19,6 +19,7 @@ from runs.series.provenance import Provenance
 from tests.runs.calling import calls
 from tests.runs.importing.test_documents import evaluation as evaluation_file
 from tests.runs.pages import evaluation, make_run, record
+from workers.records import Metric
 
 pytestmark = pytest.mark.django_db
 K3 = "k3 estimate, 20 samples a prompt at T = 0.7, imported"
@@ -77,7 +78,9 @@ def test_training_series_have_no_provenance() -> None:
 
 
 def test_run_page_says_how_its_series_were_measured(ada_client: Client, native: Run, imported: Run) -> None:
-    assert "(greedy)" in ada_client.get(native.get_absolute_url()).content.decode()
+    record(native, [Metric(6, {"response/tokens_mean": 3.0}, {})])
+    assert "(greedy)" in (page := ada_client.get(native.get_absolute_url()).content.decode())
+    assert "Mean over held-out prompts. Greedy." in page
     page = ada_client.get(imported.get_absolute_url()).content.decode()
     assert K3 in page and "(exact" not in page and "(greedy)" not in page
 
