@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
@@ -15,7 +15,7 @@ from judging.views.board_charts import Line, Point, over_steps, over_time
 from judging.views.boards import Place, place
 from runs.charts import Chart
 from runs.views.chart import chart_response
-from runs.views.parameters import SignedIn
+from runs.views.parameters import SignedIn, UnknownChoice
 
 Standings = list[dict[str, Any]]
 
@@ -39,7 +39,7 @@ def tournament_board_history_chart(request: SignedIn, pk: int) -> HttpResponse:
     at = place(request, pk)
     charts, name = _charts(at, _kept(at)), request.GET.get("name", "")
     if name not in charts:
-        raise Http404(f"name must be one of {', '.join(charts) or 'none: no board was kept'}, not {name!r}")
+        raise UnknownChoice(f"name must be one of {', '.join(charts) or 'none: no board was kept'}, not {name!r}")
     return chart_response(request, charts[name], f"{at.tournament.name} {at.rubric.criterion.slug} {name}")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import BadRequest, PermissionDenied
 from django.core.files.uploadedfile import UploadedFile
-from django.http import Http404, HttpResponse, JsonResponse
+from django.http import HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext, gettext_lazy
@@ -19,7 +19,7 @@ from judging.boards import board_of
 from judging.exchange import Asked, Brought, CannotWrite, File, Place
 from judging.models import Tournament
 from judging.views.visible import visible_tournament
-from runs.views.parameters import SignedIn, page_of
+from runs.views.parameters import SignedIn, UnknownChoice, page_of
 
 FILES_AT_MOST = 20
 FILES_A_PAGE = 50
@@ -81,7 +81,7 @@ def tournament_file(request: SignedIn, pk: int, form: str) -> HttpResponseBase:
     their names, for its owner alone."""
     found = visible_tournament(request, pk)
     if form not in (*exchange.FORMS, TRANSCRIPT, SETUP):
-        raise Http404(f"form must be one of {', '.join((*exchange.FORMS, TRANSCRIPT, SETUP))}, not {form!r}")
+        raise UnknownChoice(f"form must be one of {', '.join((*exchange.FORMS, TRANSCRIPT, SETUP))}, not {form!r}")
     own = may_look_after(request.user, found)
     if form == SETUP:
         headers = {"Content-Disposition": f'attachment; filename="{exchange.name_of(found, form, "json")}"'}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
@@ -14,7 +14,7 @@ from runs.charts.collapse import SPECS, collapse_charts
 from runs.compare.collapse import Told, base_of, summary, told
 from runs.models import Collapse, Prompt, Response, Run
 from runs.views.chart import chart_response
-from runs.views.parameters import SignedIn, selected
+from runs.views.parameters import SignedIn, UnknownChoice, selected
 from runs.views.viewer import is_covered
 from runs.views.visible import visible_run
 from workers.analysis.collapse import Measures
@@ -59,7 +59,7 @@ def run_collapse_chart(request: SignedIn, uid: str) -> HttpResponse:
     charts = {chart.name: chart for chart in _charts(run, _measured(run, split))}
     name = request.GET.get("name", "")
     if name not in charts:
-        raise Http404(f"name must be one of {', '.join(spec.name for spec in SPECS)}, not {name!r}")
+        raise UnknownChoice(f"name must be one of {', '.join(spec.name for spec in SPECS)}, not {name!r}")
     return chart_response(request, charts[name], f"{run.name} {charts[name].slug}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_safe
@@ -17,7 +17,7 @@ from runs.views.compare_choice import Choice, choice_of, offered
 from runs.views.compare_keys import key_sections
 from runs.views.compare_page import CHART_PX, TABLE_PX, charts_of, page_context
 from runs.views.compare_settings import Settings, settings_of
-from runs.views.parameters import SignedIn
+from runs.views.parameters import SignedIn, UnknownChoice
 from runs.views.ran_on import compared
 
 
@@ -61,7 +61,7 @@ def section_context(request: HttpRequest, choice: Choice, settings: Settings) ->
     sections = {section.name: section for section in key_sections(choice.runs)}
     name = request.GET.get("section", "")
     if name not in sections:
-        raise Http404(f"section must be one of {', '.join(sections)}, not {name!r}")
+        raise UnknownChoice(f"section must be one of {', '.join(sections)}, not {name!r}")
     told: list[Mark] = marks(choice.runs)
     charts = charts_of(told, sections[name].shown, settings, CHART_PX)
     return {"charts": charts, "total": len(sections[name].keys)}

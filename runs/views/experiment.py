@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
@@ -19,7 +19,7 @@ from runs.series import Span
 from runs.views.bulk import undo_of
 from runs.views.chart import chart_response
 from runs.views.lifecycle import interrupted_runs
-from runs.views.parameters import Axes, SignedIn, axes, zoom_of
+from runs.views.parameters import Axes, SignedIn, UnknownChoice, axes, zoom_of
 from runs.views.runs_asked import built
 from runs.views.runs_table import RunsTable, cursors, runs_table
 from runs.views.visible import visible_experiment
@@ -65,7 +65,7 @@ def experiment_chart(request: SignedIn, pk: int) -> HttpResponse:
     px = None if request.GET.get("as") == "csv" else CHART_PX
     name = request.GET.get("name", "")
     if name not in CHARTS:
-        raise Http404(f"name must be one of {', '.join(CHARTS)}, not {name!r}")
+        raise UnknownChoice(f"name must be one of {', '.join(CHARTS)}, not {name!r}")
     (chart,) = _charts(_groups(found, runs), runs, axes(request), px, zoom_of(request), [name])
     return chart_response(request, chart, f"{found.name} {name}")
 

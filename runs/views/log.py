@@ -17,7 +17,7 @@ from runs.models import Attempt, Run
 from runs.views.addresses import run_address
 from runs.views.log_file import LogPage, find, page_from, page_until
 from runs.views.log_lines import line_start
-from runs.views.parameters import SignedIn
+from runs.views.parameters import SignedIn, UnknownChoice, must_be_one_of
 from runs.views.visible import visible_run
 
 PARAMETERS = ("log_attempt", "log_find", "log_from", "log_until", "log_after", "log_before", "log_line")
@@ -94,7 +94,10 @@ def attempt_log_file(request: SignedIn, uid: str, n: int) -> FileResponse:
 
 def _asked(request: SignedIn, attempts: list[Attempt]) -> Asked:
     n = request.GET.get("log_attempt", "")
-    attempt = next((a for a in attempts if str(a.n) == n), attempts[0] if attempts else None)
+    numbers = [str(attempt.n) for attempt in attempts]
+    if n and n not in numbers:
+        raise UnknownChoice(must_be_one_of("log_attempt", numbers, n))
+    attempt = attempts[numbers.index(n)] if n else attempts[0] if attempts else None
     given = {name: request.GET.get(name, "") for name in PARAMETERS[2:]}
     places = {name: int(v) for name, v in given.items() if v.isascii() and v.isdigit() and len(v) <= PLACE_DIGITS}
     return Asked(attempt, request.GET.get("log_find", "")[:WORDS_AT_MOST], places)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
@@ -19,7 +19,7 @@ from runs.models import Experiment, Run
 from runs.series import Curve
 from runs.views.chart import chart_response
 from runs.views.compare_settings import Settings, settings_of
-from runs.views.parameters import SignedIn
+from runs.views.parameters import SignedIn, UnknownChoice
 from runs.views.runs_table import cursors
 from runs.views.visible import visible_experiment
 from workers.analysis.constraint import Kept, Peak, Stay, kept, peak, stay
@@ -73,7 +73,7 @@ def experiment_lambda_chart(request: SignedIn, pk: int) -> HttpResponse:
     experiment = visible_experiment(request, pk)
     name = request.GET.get("name", "")
     if name not in NAMES:
-        raise Http404(f"name must be one of {', '.join(NAMES)}, not {name!r}")
+        raise UnknownChoice(f"name must be one of {', '.join(NAMES)}, not {name!r}")
     runs, _total = _runs(request, experiment)
     settings = settings_of(request)
     px = {"csv": None, "table": TABLE_PX}.get(request.GET.get("as", ""), CHART_PX)

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from django.db.models import Prefetch
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
@@ -20,7 +20,7 @@ from runs.views.chart import chart_response
 from runs.views.checkpoints import checkpoints_context
 from runs.views.config import config_sections
 from runs.views.log import log_context
-from runs.views.parameters import SignedIn, axes, zoom_of
+from runs.views.parameters import SignedIn, UnknownChoice, axes, zoom_of
 from runs.views.population import population
 from runs.views.ran_on import told
 from runs.views.record_ways import with_ways
@@ -96,7 +96,7 @@ def _chart(request: SignedIn, run: Run, name: str, px: int | None) -> Chart:
     keys = series.keys(run)
     chart = curve_chart(run, keys, name, axes(request), px, zoom_of(request))
     if chart is None:
-        raise Http404(f"name must be one of population, {', '.join(curve_names(keys))}, not {name!r}")
+        raise UnknownChoice(f"name must be one of population, {', '.join(curve_names(keys))}, not {name!r}")
     return chart
 
 

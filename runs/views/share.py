@@ -25,7 +25,7 @@ from runs.access.share_links import (
     take_back_all,
 )
 from runs.views.compare_choice import choice_of
-from runs.views.parameters import SignedIn
+from runs.views.parameters import SignedIn, UnknownChoice
 from runs.views.visible import visible_experiment, visible_run
 
 ABOUT_THE_CHOICE = ("page", "run", "experiment", "q", "show")
@@ -92,7 +92,7 @@ def _page(request: SignedIn) -> Page:
         words = gettext("the experiment %(name)s") % {"name": found.name}
         return Page(Scope.EXPERIMENT, (found.pk,), words, found.get_absolute_url(), found.is_private)
     if name != Scope.COMPARE:
-        raise Http404(f"page must be one of {', '.join(Scope)}, not {name!r}")
+        raise UnknownChoice(f"page must be one of {', '.join(Scope)}, not {name!r}")
     runs = choice_of(request).runs
     back = request.GET.copy()
     back.pop("page")

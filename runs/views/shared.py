@@ -22,6 +22,7 @@ from runs.access.share_links import LinkEnded, Share, UnknownLink, opened
 from runs.views.chart import FORMS, chart_response
 from runs.views.compare_page import CHART_PX, TABLE_PX
 from runs.views.compare_settings import settings_of
+from runs.views.parameters import UnknownChoice
 from runs.views.runs_table import cursors
 from runs.views.shared_pages import PAGES
 
@@ -72,7 +73,7 @@ def shared_chart(request: HttpRequest, text: str, share: Share) -> HttpResponse:
     """One chart of the page: fresh words and figure, its table, or every point as CSV. 304 where nothing is new."""
     page, form = PAGES[share.scope](share), request.GET.get("as", "words")
     if form not in FORMS:
-        raise Http404(f"as must be one of {', '.join(FORMS)}, not {form!r}")
+        raise UnknownChoice(f"as must be one of {', '.join(FORMS)}, not {form!r}")
     etag = _etag(request, cursors(page.runs))
     answer = get_conditional_response(request, etag=etag)
     if answer is None:

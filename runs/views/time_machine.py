@@ -104,9 +104,11 @@ def _context(request: SignedIn, prompt: Prompt) -> dict[str, Any]:
 
 
 def _step(asked: str, steps: Sequence[int]) -> int:
-    """The last step up to the one that is asked for; the newest where none is."""
-    if not (asked.isascii() and asked.isdigit() and len(asked) <= DIGITS_AT_MOST):
+    """Return the last step up to the one that is asked for; the newest if none is. Raise UnknownChoice."""
+    if not asked:
         return steps[-1]
+    if not (asked.isascii() and asked.isdigit() and len(asked) <= DIGITS_AT_MOST):
+        raise UnknownChoice(must_be_one_of("step", [str(step) for step in steps], asked))
     return max((step for step in steps if step <= int(asked)), default=steps[0])
 
 

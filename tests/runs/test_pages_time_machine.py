@@ -120,9 +120,15 @@ def test_answers_to_harmful_requests_are_covered_until_asked_for(ada_client, exp
     assert not page(ada_client, run).context["is_covered"]
 
 
-@pytest.mark.parametrize(("asked", "shown"), [("7", 5), ("0", 0), ("99", 10), ("", 10), ("soon", 10), ("9" * 5000, 10)])
+@pytest.mark.parametrize(("asked", "shown"), [("7", 5), ("0", 0), ("99", 10), ("", 10)])
 def test_between_two_evaluations_the_one_before_is_shown(ada_client, es, asked, shown):
     assert page(ada_client, es, step=asked, alone=1).context["step"] == shown
+
+
+@pytest.mark.parametrize("asked", ["soon", "9" * 5000])
+def test_a_step_that_is_no_number_is_answered_with_the_steps_there_are(ada_client, es, asked):
+    answer = page(ada_client, es, step=asked, alone=1)
+    assert answer.status_code == 404 and "step must be one of 0, 5, 10" in answer.content.decode()
 
 
 def test_a_prompt_that_is_not_there_is_not_found(ada_client, es):
