@@ -18,7 +18,7 @@ from django.utils import timezone
 from runs import series
 from runs.importing import evaluations
 from runs.importing.files import MB
-from runs.importing.found import Entry, Found, Told
+from runs.importing.found import UNKNOWN_SEED, Entry, Found, Told
 from runs.importing.hyperparameters import config_of, seed_of
 from runs.importing.log import JOB
 from runs.importing.naming import is_same_path, name_of, setting_of
@@ -204,9 +204,9 @@ class _Keeper:
 
     @staticmethod
     def _is_same_recipe(run: Run, found: Found) -> bool:
-        """True where a run was made as this one: by the same method, in the same config, from the same seed."""
+        """Return whether a run was made by the same method, in the same config, from the same seed, which is known."""
         config, seed = config_of(found.method or "other", found.settings), seed_of(found.settings)
-        return bool(config) and (run.method, run.config, run.seed) == (found.method, config, seed)
+        return seed != UNKNOWN_SEED and (run.method, run.config, run.seed) == (found.method, config, seed)
 
     def _made(self, found: Found) -> Run:
         run = Run.objects.create(

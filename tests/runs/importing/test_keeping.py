@@ -119,6 +119,16 @@ def test_imported_jobs_that_begin_with_a_failed_one_s_bytes_stay_apart_in_any_or
     assert list(Run.objects.order_by("pk").values_list()) == before
 
 
+def test_logs_of_unknown_seeds_go_on_under_their_own_name_alone(ada, tmp_path):
+    texts = {"a": "".join(map(iteration, (1, 2))), "b": "".join(map(iteration, (1, 2, 3)))}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.log").write_text(text)
+        assert len(bring_in(tmp_path / f"{name}.log", ada).made) == 1
+    (tmp_path / "a.log").write_text(texts["b"] + iteration(4))
+    assert len(bring_in(tmp_path / "a.log", ada).went_on) == 1
+    assert list(Run.objects.values_list("seed", flat=True)) == [-1, -1]
+
+
 def test_later_states_of_one_trainer_are_one_run(ada, tmp_path):
     entries = [f'{{"loss": {i}.0, "step": {i}}}' for i in range(1, 5)]
     for step in (2, 4):
