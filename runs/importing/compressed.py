@@ -8,6 +8,7 @@ import lzma
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import IO
 
@@ -49,11 +50,12 @@ def unpacked(file: File, unpacking: Unpacking) -> Iterator[File | Refused]:
         return
     start = unpacking.used
     with file.open() as packed, opener(packed) as stream:
-        why = _copied(file, Inflating(stream, unpacking.budget), unpacking)
+        why, is_damaged = _copied(file, Inflating(stream, unpacking.budget), unpacking)
     name = PurePosixPath(file.name)
     if unpacking.used > start:
         bare = str(name.with_suffix("")) if name.suffix.lower() in SUFFIXES else file.name
-        yield unpacking.file(bare, file.named, start, file.modified_at)
+        inside = unpacking.file(bare, file.named, start, file.modified_at)
+        yield replace(inside, is_cut=bool(why) and not is_damaged, is_damaged=is_damaged)
     if why or unpacking.used == start:
         yield Refused(file.name, why or "is empty")
 
@@ -64,8 +66,8 @@ def opener_of(file: File) -> Callable[[IO[bytes]], Stream] | None:
     return next((opener for sign, opener in SIGNS.items() if head.startswith(sign)), None)
 
 
-def _copied(file: File, stream: Inflating, unpacking: Unpacking) -> str:
-    """Return why no more was copied. Nothing is copied of what no reader reads."""
+def _copied(file: File, stream: Inflating, unpacking: Unpacking) -> tuple[str, bool]:
+    """Return (why no more was copied, whether the stream is damaged). Nothing is copied of what no reader reads."""
     head = bytearray()
     try:
         while len(head) < HEADER_AT_MOST and (piece := stream.piece()):
@@ -73,9 +75,9 @@ def _copied(file: File, stream: Inflating, unpacking: Unpacking) -> str:
     except OverBudget:
         raise
     except BREAKS as error:
-        return _written(file, bytes(head), unpacking) or f"cannot be unpacked to its end: {error}"
+        return _broken(_written(file, bytes(head), unpacking), error)
     if why := _written(file, bytes(head), unpacking):
-        return why
+        return why, False
     size = len(head)
     try:
         while size <= FILE_AT_MOST and (piece := stream.piece()):
@@ -84,8 +86,13 @@ def _copied(file: File, stream: Inflating, unpacking: Unpacking) -> str:
     except OverBudget:
         raise
     except BREAKS as error:
-        return f"cannot be unpacked to its end: {error}"
-    return f"unpacks to more than {FILE_AT_MOST} bytes: the rest is not read" if size > FILE_AT_MOST else ""
+        return _broken("", error)
+    return f"unpacks to more than {FILE_AT_MOST} bytes: the rest is not read" if size > FILE_AT_MOST else "", False
+
+
+def _broken(why: str, error: Exception) -> tuple[str, bool]:
+    """A stream that ends early is cut; any other error says that its bytes are not those that were compressed."""
+    return why or f"cannot be unpacked to its end: {error}", not why and not isinstance(error, EOFError)
 
 
 def _written(file: File, head: bytes, unpacking: Unpacking) -> str:

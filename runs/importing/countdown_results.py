@@ -44,9 +44,9 @@ def entries(document: Mapping[str, Any], name: str, told: Told) -> Iterator[Entr
         scored.append(rewards)
         yield Entry(found, _answer(step, row, rewards))
     said = real(means.get("total_samples", metadata.get("total_samples")))
-    total = int(said) if said is not None and np.isfinite(said) else 0
-    if len(scored) < total or told.is_cut:
-        found.mark_partial(len(scored), total)
+    rows = 0 if told.is_cut else len(document["per_sample_results"])
+    total = int(said) if said is not None and np.isfinite(said) else rows
+    found.check_whole(len(scored), total, is_cut=told.is_cut)
     if scored:
         yield Entry(found, _metric(step, scored, means, told))
 

@@ -86,19 +86,29 @@ def _check_seeds(document: Mapping[str, Any], told: Told) -> None:
 def _check_whole(found: Found, count: int, seed: str, document: Mapping[str, Any], told: Told) -> None:
     """Make the run partial if its file holds fewer answers than there were: their means are not those of all."""
     results = document["seed_results"]
-    is_last = told.is_cut and seed == next(reversed(results))
-    whole = _expected(results[seed]) or max(_expected(one) for one in results.values() if isinstance(one, dict))
-    is_partial = (count < whole and (count > 0 or is_last)) if whole else is_last
-    if is_partial:
-        found.mark_partial(count, whole)
+    is_last = told.is_cut and seed == next(reversed(results)) and list(document)[-1] == "seed_results"
+    whole = max(_expected(results[seed]), 0 if is_last else _listed(results[seed]))
+    if not _expected(results[seed]):
+        siblings = [one for name, one in results.items() if name != seed and isinstance(one, dict)]
+        whole = max([whole, *(_expected(one) or _listed(one) for one in siblings)])
+    holds_answers = count > 0 or is_last or _listed(results[seed]) > 0
+    if holds_answers and found.check_whole(count, whole, is_cut=is_last):
         told.remark(f"seed {seed}", f"is partial: {found.reason}")
+
+
+def _listed(result: Mapping[str, Any]) -> int:
+    """Return how many answers the lists of a seed have, readable or not."""
+    asked = result.get("completions")
+    lists = [one.get("completions") for one in asked if isinstance(one, dict)] if isinstance(asked, list) else []
+    return sum(len(one) for one in lists if isinstance(one, list))
 
 
 def _expected(result: Mapping[str, Any]) -> int:
     """Return how many answers a seed says that it has; 0 if it does not say."""
     per_question, questions = _whole(result.get("num_samples_per_question")), _whole(result.get("num_questions"))
     kl = result.get("kl")
-    measured = kl.get("per_sample_means") if isinstance(kl, dict) and "completions" in result else None
+    # What stands last may be what was cut.
+    measured = kl.get("per_sample_means") if isinstance(kl, dict) and list(result)[-1] != "kl" else None
     said = (_whole(result.get("total_samples")), (per_question or 0) * (questions or 0))
     return max(*(count or 0 for count in said), len(measured) if isinstance(measured, list) else 0)
 

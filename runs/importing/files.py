@@ -19,13 +19,18 @@ OUTSIDE = "its name leads out of the folder that it is in: not read; names must 
 @dataclass(frozen=True)
 class File:
     """A file that can be read any number of times. `named` is its name with the folders that stand above it, for what
-    those say about the run."""
+    those say about the run.
+
+    `is_cut`: it was compressed, and what it was unpacked to ends early. `is_damaged`: its checksum does not fit.
+    """
 
     name: str
     named: str
     size: int
     open: Callable[[], BinaryIO]
     modified_at: float | None = None
+    is_cut: bool = False
+    is_damaged: bool = False
 
     @property
     def folder(self) -> str:

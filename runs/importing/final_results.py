@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -49,6 +50,11 @@ def entries(document: Mapping[str, Any], name: str, told: Told) -> Iterator[Entr
         scored.append(measured)
         yield Entry(found, safety.answer(step, row, measured, combined=real(sample.get("combined"))))
     claimed = _claimed(document.get("metrics"))
+    total = claimed.get("eval/n") or real(metadata.get("total_samples")) or 0.0
+    listed = len(rows) if isinstance(rows, list) else 0
+    whole = int(total) if math.isfinite(total) and total > 0 else 0 if told.is_cut else listed
+    if listed or told.is_cut:
+        found.check_whole(len(scored), whole, is_cut=told.is_cut)
     if scored:
         ours = safety.metric(step, scored)
         safety.check("metrics", claimed, ours.values, told)

@@ -72,10 +72,22 @@ class Found:
     job_id: str = ""
     keeps_log: bool = False
 
-    def mark_partial(self, count: int, whole: int) -> None:
-        """The file holds `count` of `whole` answers (0: unknown), so their means are not those of all."""
-        self.state = State.PARTIAL
-        self.reason = f"{count} of {whole or 'an unknown number of'} answers are in the file"
+    def check_whole(self, count: int, whole: int, *, is_cut: bool) -> bool:
+        """Make the run partial if `count` answers are not all: means over a part are not those of the whole.
+
+        whole: how many there were, 0 if nothing says it; then a file that `is_cut` lacks some. Return whether it is.
+        """
+        is_partial = count < whole if whole else is_cut
+        if is_partial:
+            self.state = State.PARTIAL
+            self.reason = f"{count} of {whole or 'an unknown number of'} answers are in the file"
+        return is_partial
+
+    def doubt(self) -> None:
+        """Make a run that ended well partial if its file is damaged: what was read may differ from what was written."""
+        if self.state == State.SUCCEEDED:
+            self.state = State.PARTIAL
+            self.reason = "the compressed file is damaged: any of its numbers may be wrong"
 
 
 @dataclass(frozen=True)

@@ -89,6 +89,14 @@ class Source:
 
     def entries(self, told: Told, seeds_of: Seeds) -> Iterator[Entry]:
         """Its records, run by run."""
+        told.is_cut = any(file.is_cut for file in self.files)
+        is_damaged = any(file.is_damaged for file in self.files)
+        for entry in self._entries(told, seeds_of):
+            if is_damaged:
+                entry.found.doubt()
+            yield entry
+
+    def _entries(self, told: Told, seeds_of: Seeds) -> Iterator[Entry]:
         file = self.files[0]
         if self.kind == TEXT:
             with file.open() as opened:
@@ -100,7 +108,7 @@ class Source:
         elif (document := _document(file)) is not None:
             if document.why:
                 told.at_line(document.line, document.why)
-                told.is_cut = not document.goes_on
+            told.is_cut = bool(document.why) and not document.goes_on
             yield from _of_document(self.kind, document.value, file.named, told, seeds_of)
 
 

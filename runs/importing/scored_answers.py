@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -37,6 +38,18 @@ TOLD = ("reward_model", "cost_model", "dataset_split", "used_vllm", "policy_vllm
 Arrays = Mapping[str, NDArray[Any]]
 
 
+@dataclass
+class Rows:
+    """How many rows the files of a model hold, of which not all may have become answers.
+
+    `there`: at least so many, readable or not. `ends_early`: the last row of the points is cut off.
+    """
+
+    there: int = 0
+    ends_early: bool = False
+    arrays: dict[str, int] = field(default_factory=dict)
+
+
 def tag_of(file: File) -> tuple[str, str]:
     """(the model's tag, which of its files this is: points, Rs, Cs, labels or summary); empty where no name says so."""
     match = NAMED.fullmatch(PurePosixPath(file.name).name)
@@ -60,7 +73,8 @@ def entries(files: Sequence[File], told: Told) -> Iterator[Entry]:
     tag, _ = tag_of(files[0])
     parts = {tag_of(file)[1] or "points": file for file in files}
     summary = _summary(parts.get("summary"), told)
-    held = _arrays(parts, told)
+    rows = Rows()
+    held = _arrays(parts, rows, told)
     found = Found(0, KIND, name=tag or PurePosixPath(files[0].name).stem, state=State.SUCCEEDED)
     found.method = method_of_name(found.name).get("method", "other")
     found.settings = {
@@ -68,12 +82,14 @@ def entries(files: Sequence[File], told: Told) -> Iterator[Entry]:
     }
     step = _step(found, summary)
     scored = list[safety.Scored]()
-    for answer in _answers(parts.get("points"), held, step, told):
+    for answer in _answers(parts.get("points"), held, step, rows, told):
         scored.append((answer.reward, answer.parts["cost"]))
         yield Entry(found, answer)
-    total = max([*map(len, held.values()), _count(summary.get("num_points"))])
-    if scored and len(scored) < total:
-        found.mark_partial(len(scored), total)
+    if parts.keys() & {"points", "Rs", "Cs"}:
+        claimed = max([*rows.arrays.values(), _count(summary.get("num_points"))])
+        ends_early = rows.ends_early or told.is_cut
+        whole = max(claimed, rows.there) if claimed or not ends_early else 0
+        found.check_whole(len(scored), whole, is_cut=ends_early or not scored)
     values = safety.metric(step, scored).values if scored else _claimed(summary)
     if scored:
         _check(summary, held, scored, values, told)
@@ -81,14 +97,18 @@ def entries(files: Sequence[File], told: Told) -> Iterator[Entry]:
         yield Entry(found, Metric(step, values))
 
 
-def _answers(points: File | None, held: Arrays, step: int, told: Told) -> Iterator[Response]:
+def _answers(points: File | None, held: Arrays, step: int, rows: Rows, told: Told) -> Iterator[Response]:
     if points is not None:
         with points.open() as opened:
             said = (line for line in lines(opened, told) if line.text.strip())
             for row, line in enumerate(said):
+                rows.there = row + 1
                 if (made := _answer(line, row, step, told)) is not None:
                     yield made
+                else:
+                    rows.ends_early = not line.is_whole
     elif "Rs" in held and "Cs" in held:
+        rows.there = len(held["Rs"])
         for row, (reward, cost) in enumerate(zip(held["Rs"].tolist(), held["Cs"].tolist(), strict=False)):
             if np.isfinite(reward) and np.isfinite(cost):
                 yield safety.answer(step, row, (reward, cost))
@@ -112,8 +132,8 @@ def _answer(line: Line, row: int, step: int, told: Told) -> Response | None:
     return safety.answer(step, row, measured, prompt, text, categories=categories_of(said))
 
 
-def _arrays(parts: Mapping[str, File], told: Told) -> dict[str, NDArray[Any]]:
-    """Those that can be read, where all of them have as many rows."""
+def _arrays(parts: Mapping[str, File], rows: Rows, told: Told) -> dict[str, NDArray[Any]]:
+    """Return those that can be read, if all of them have as many rows, and note how many each has."""
     held: dict[str, NDArray[Any]] = {}
     for name in ("Rs", "Cs", "labels"):
         if name in parts:
@@ -126,9 +146,9 @@ def _arrays(parts: Mapping[str, File], told: Told) -> dict[str, NDArray[Any]]:
                 held[name] = array
             else:
                 told.remark(parts[name].name, f"holds {array.dtype}, not {'labels' if name == 'labels' else 'numbers'}")
-    sizes = {name: len(array) for name, array in held.items()}
-    if len(set(sizes.values())) > 1:
-        told.remark("", f"its arrays have different numbers of rows: {sizes}: none was kept")
+    rows.arrays = {name: len(array) for name, array in held.items()}
+    if len(set(rows.arrays.values())) > 1:
+        told.remark("", f"its arrays have different numbers of rows: {rows.arrays}: none was kept")
         return {}
     return held
 

@@ -124,7 +124,7 @@ def test_answers_without_a_reward_or_text_are_named():
     assert [answer.text for answer in answers(entries)] == ["b"]
     assert numbers(entries)["reward/mean"] == 1.0
     assert [remark.split(":")[0] for remark in remarks] == [
-        "seed 0, question 0, completion 0", "seed 0, question 0, completion 1", "seed 0, question 1",
+        "seed 0, question 0, completion 0", "seed 0, question 0, completion 1", "seed 0, question 1", "seed 0",
     ]  # fmt: skip
 
 
