@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Avg, Count, F, Max, QuerySet, StdDev
+from django.db.models import Avg, Count, F, Max, Q, QuerySet, StdDev
 
 from runs.models import Run
 from runs.tables.columns import Column, Kind
 from runs.tables.expressions import annotated, expression
+from workers.executors.states import State
 
 MOST_COLUMNS = 8
+PARTIAL = Q(state=State.PARTIAL.value)
 
 
 @dataclass(frozen=True)
@@ -26,12 +28,16 @@ class Spread:
 
 @dataclass(frozen=True)
 class GroupRow:
-    """The values that its runs share, how many runs those are, the newest of them, and its numbers."""
+    """The values that its runs share, how many runs those are, the newest of them, and its numbers.
+
+    partial: how many of its runs hold a part of their answers; the numbers leave these out.
+    """
 
     values: tuple[Any, ...]
     n: int
     newest: int
     numbers: dict[str, Spread]
+    partial: int = 0
 
 
 def grouped(
@@ -47,11 +53,14 @@ def grouped(
     names = [f"by_{i}" for i in range(len(by))]
     groups = runs.order_by().values(*names)
     total = groups.distinct().count()
-    groups = groups.annotate(n=Count("pk"), newest=Max("pk"))
+    groups = groups.annotate(n=Count("pk"), newest=Max("pk"), partial=Count("pk", filter=PARTIAL))
     for i, _ in enumerate(numbers[:MOST_COLUMNS]):
         value = F(f"number_{i}")
         # Of one value there is no deviation: PostgreSQL says NULL.
-        spread = {f"mean_{i}": Avg(value), f"sd_{i}": StdDev(value, sample=True), f"n_{i}": Count(value)}
+        spread = {
+            f"mean_{i}": Avg(value, filter=~PARTIAL), f"sd_{i}": StdDev(value, sample=True, filter=~PARTIAL),
+            f"n_{i}": Count(value, filter=~PARTIAL),
+        }  # fmt: skip
         groups = groups.annotate(**spread)
     rows = groups.order_by("-n", "-newest")[:size]
     return [_row(row, names, numbers) for row in rows], total
@@ -62,7 +71,7 @@ def _row(row: dict[str, Any], names: list[str], numbers: Sequence[Column]) -> Gr
         column.key: Spread(row[f"n_{i}"], row[f"mean_{i}"], row[f"sd_{i}"])
         for i, column in enumerate(numbers[:MOST_COLUMNS])
     }
-    return GroupRow(tuple(row[name] for name in names), row["n"], row["newest"], spreads)
+    return GroupRow(tuple(row[name] for name in names), row["n"], row["newest"], spreads, row["partial"])
 
 
 def is_averaged(column: Column) -> bool:

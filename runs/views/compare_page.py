@@ -57,11 +57,12 @@ def charts_of(told: Sequence[Mark], keys: Iterable[str], settings: Settings, px:
 def standings_context(runs: Sequence[Run], told: Sequence[Mark], settings: Settings, person: Person) -> dict[str, Any]:
     """Each setting of the runs against the baseline, what to be careful about, and which of its seeds are left out."""
     groups = list({mark.group.slug: mark.group for mark in told}.values())
-    found = [Setting(group.name, group.slug, group.whole or group.runs) for group in groups]
+    found = [Setting(group.name, group.slug, group.whole) for group in groups]
     if not found:
         return {"standings": [], "cautions": [], "left_out": []}
     numbers = finals(runs)
-    baseline = next((s for s in found for run in s.runs if run.uid == settings.baseline), found[0])
+    chosen = (s for s, g in zip(found, groups, strict=True) if settings.baseline in {run.uid for run in g.runs})
+    baseline = next(chosen, found[0])
     return {
         "standings": list(zip(groups, standings(found, numbers, baseline), strict=True)),
         "cautions": cautions([Setting(group.name, group.slug, group.runs) for group in groups], numbers),

@@ -62,3 +62,20 @@ def test_partial_runs_are_found_by_their_state(ada: User, ada_client: Client, cu
 def test_whole_file_makes_the_run_whole(experiment: Experiment, cut: tuple[Run, Run], tmp_path: Path) -> None:
     bring(experiment, tmp_path, whole_evaluation())
     assert list(Run.objects.order_by("seed").values_list("seed", "state")) == [(n, "succeeded") for n in range(3)]
+
+
+def test_table_of_groups_takes_means_over_whole_runs(ada_client: Client, cut: tuple[Run, Run]) -> None:
+    Run.objects.update(preset="one")
+    address = cut[1].experiment.get_absolute_url()
+    page = ada_client.get(address, {"group": "preset"})
+    ((row, found),) = [(group.row, group.row.numbers["reward/mean"]) for group in page.context["table"].groups]
+    assert (row.n, row.partial, found.n, found.mean) == (2, 1, 1, -1.0)
+    assert "1 partial, in no mean" in page.content.decode()
+
+
+def test_setting_of_partial_runs_alone_has_no_mean(ada_client: Client, cut: tuple[Run, Run]) -> None:
+    partial = cut[1]
+    page = ada_client.get(reverse("compare"), {"run": partial.uid, "baseline": partial.uid})
+    ((_, standing),) = page.context["standings"]
+    assert standing.is_baseline and all(cell.n == 0 for cell in standing.cells)
+    assert "1 run is partial and is left out of the means" in page.content.decode()
