@@ -25,6 +25,12 @@ TITLES = {
     "es/dead": (_("Dead iterations"), _("1 where all members scored alike: no fitness spread, so the update is zero.")),
     "es/update_norm": (_("Size of the update"), _("Euclidean norm of the change of all weights in one iteration.")),
     "time/step_seconds": (_("Seconds a step"), ""),
+    "response/characters_mean": (_("Characters of an answer"), _("Mean, without the space around an answer.")),
+    "response/other_language_ratio": (
+        _("Answers in another language"),
+        _("Share of answers in another language than their prompt, of those where both can be told."),
+    ),
+    "eval/n": (_("Number averaged over"), _("Answers of an imported evaluation; of an aggregate, seeds.")),
 }
 SYMBOLS = ("circle", "square", "diamond", "cross")
 

@@ -10,7 +10,7 @@ from statistics import fmean
 
 from runs.importing.log_words import ANSWERS
 from runs.importing.numbers import number
-from workers.analysis.collapse import differs, language_of, words_of
+from workers.analysis.answer_texts import TextCounts, accuracies
 from workers.records import Response
 from workers.tasks.mention import mentions
 
@@ -87,30 +87,17 @@ def answer(
 def curves_of(answers: Sequence[Response]) -> dict[str, float]:
     """Return what the answers of one evaluation say by themselves, each a mean over answers; `eval/n` is their number.
 
-    accuracy/exact and accuracy/contains, if every answer has a target; response/empty_ratio;
-    response/characters_mean, of the text without the space around it; response/other_language_ratio, over the answers
-    whose language can be told, and their prompt's.
+    accuracy/exact and accuracy/contains, if every answer has a target; response/tokens_mean, if the tokens of every
+    answer are told; and the values of `TextCounts`.
     """
     if not answers:
         return {}
-    texts = [one.text.strip() for one in answers]
-    right = {
-        f"accuracy/{part}": fmean(one.parts[part] for one in answers)
-        for part in ("exact", "contains")
-        if all(part in one.parts for one in answers)
-    }
-    pairs = [(_language(text), _language(one.prompt or "")) for one, text in zip(answers, texts, strict=True)]
-    told = [differs(said, asked) for said, asked in pairs if said is not None and asked is not None]
-    return right | {
-        "response/empty_ratio": fmean(not text for text in texts),
-        "response/characters_mean": fmean(map(len, texts)),
-        **({"response/other_language_ratio": fmean(told)} if told else {}),
-        "eval/n": float(len(answers)),
-    }
-
-
-def _language(text: str) -> str | None:
-    return language_of(text, words_of(text))
+    counts = TextCounts()
+    for one in answers:
+        counts.add(one.text, one.prompt or "")
+    is_told = any(one.tokens for one in answers) and all(one.tokens or not one.text for one in answers)
+    tokens = {"response/tokens_mean": fmean(one.tokens for one in answers)} if is_told else {}
+    return accuracies([one.parts for one in answers]) | counts.values() | tokens | {"eval/n": float(len(answers))}
 
 
 def _text(printed: str) -> str:

@@ -131,9 +131,8 @@ def _values(result: Mapping[str, Any], answers: Sequence[Response]) -> dict[str,
     for path, value in _leaves(result):
         keys = OURS.get(path, (f"eval/{path}",))
         out |= {key: value for key in keys if vocabulary.is_usable(key)}
-    if answers:
-        out |= _of_answers(answers, has_reward="reward/mean" in out)
-    return out
+    # What the file says of all answers stands before what those that are here give.
+    return _of_answers(answers, has_reward="reward/mean" in out) | out if answers else out
 
 
 def _of_answers(answers: Sequence[Response], *, has_reward: bool) -> dict[str, float]:

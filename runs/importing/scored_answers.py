@@ -18,6 +18,7 @@ from runs.importing.found import STEP, Entry, Found, Told
 from runs.importing.hyperparameters import method_of_name
 from runs.importing.numbers import real
 from runs.importing.text import Line, lines
+from workers.analysis.answer_texts import TextCounts
 from workers.analysis.quadrants import QUADRANTS
 from workers.config.shallow_json import loads
 from workers.executors.states import State
@@ -81,16 +82,18 @@ def entries(files: Sequence[File], told: Told) -> Iterator[Entry]:
         key: summary[key] for key in TOLD if isinstance(summary.get(key), str | bool) and summary[key] != ""
     }
     step = _step(found, summary)
-    scored = list[safety.Scored]()
+    scored, texts = list[safety.Scored](), TextCounts()
     for answer in _answers(parts.get("points"), held, step, rows, told):
         scored.append((answer.reward, answer.parts["cost"]))
+        if "no_text" not in answer.parts:
+            texts.add(answer.text, answer.prompt or "")
         yield Entry(found, answer)
     if parts.keys() & {"points", "Rs", "Cs"}:
         claimed = max([*rows.arrays.values(), _count(summary.get("num_points"))])
         ends_early = rows.ends_early or told.is_cut
         whole = max(claimed, rows.there) if claimed or not ends_early else 0
         found.check_whole(len(scored), whole, is_cut=ends_early or not scored)
-    values = safety.metric(step, scored).values if scored else _claimed(summary)
+    values = {**safety.metric(step, scored).values, **texts.values()} if scored else _claimed(summary)
     if scored:
         _check(summary, held, scored, values, told)
     if values:

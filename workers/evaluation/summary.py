@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from workers.analysis.answer_texts import ACCURACIES, TextCounts, accuracies
 from workers.analysis.quadrants import measured
 from workers.evaluation.kl import TokenKl
 from workers.models.decoder import Completion
 from workers.tasks import Example, Score
 from workers.tasks.constrained import COST
 
-ACCURACIES = ("exact", "contains")
 TOLD_ELSEWHERE = (*ACCURACIES, COST, "empty", "characters")
 """Parts that have names of their own here: accuracy/…, cost/mean, response/empty_ratio, response/characters_mean."""
 
@@ -55,9 +55,7 @@ def _parts(answers: Sequence[Answer]) -> dict[str, float]:
 
 
 def _accuracies(prefix: str, answers: Sequence[Answer]) -> dict[str, float]:
-    """Only the parts that this task has: a task without right answers has no accuracy."""
-    present = [part for part in ACCURACIES if all(part in a.score.parts for a in answers)]
-    return {f"{prefix}accuracy/{part}": _mean([a.score.parts[part] for a in answers]) for part in present}
+    return {f"{prefix}{key}": value for key, value in accuracies([a.score.parts for a in answers]).items()}
 
 
 def _safety(answers: Sequence[Answer]) -> dict[str, float]:
@@ -69,11 +67,13 @@ def _safety(answers: Sequence[Answer]) -> dict[str, float]:
 
 
 def _lengths(answers: Sequence[Answer]) -> dict[str, float]:
-    return {
+    counts = TextCounts()
+    for answer in answers:
+        asked = [message["content"] for message in answer.example.messages if message["role"] == "user"]
+        counts.add(answer.completion.text, asked[-1] if asked else "")
+    return counts.values() | {
         "response/tokens_mean": _mean([len(a.completion.tokens) for a in answers]),
-        "response/characters_mean": _mean([len(a.completion.text.strip()) for a in answers]),
         "response/clipped_ratio": _mean([a.completion.clipped for a in answers]),
-        "response/empty_ratio": _mean([not a.completion.text.strip() for a in answers]),
     }
 
 

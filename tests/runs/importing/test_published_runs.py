@@ -19,6 +19,7 @@ FOLDERS = [parent / "shared" / "data" / "conciseness" for parent in Path(__file_
 FOLDER = next((folder for folder in FOLDERS if folder.is_dir()), None)
 pytestmark = pytest.mark.skipif(FOLDER is None, reason="the published runs are not here")
 ITERATION = re.compile(r"^Iteration (\d+)/\d+, Time: (\S+)s, Mean: (\S+), Min: (\S+), Max: (\S+), Std: (\S+)$", re.M)
+EDGES = r"(?<![a-z0-9])%s(?![a-z0-9]|[.,]\d)"
 COLUMNS = ("time/step_seconds", "train/reward/mean", "train/reward/min", "train/reward/max", "train/reward/std")
 
 
@@ -132,8 +133,43 @@ def check_evaluations(said: dict) -> None:
             )
             assert (aggregate.tags, aggregate.seed) == (["aggregate"], -1)
     assert checked == 5
+    check_curves_of_answers()
     facts = [fact for file in said["files"] for fact in file["facts"] if "agrees with the 4 seeds" in fact]
     assert len(facts) == 5
+
+
+def check_curves_of_answers() -> None:
+    """Compare each evaluated seed's curves with those of a few lines of plain Python over the same file."""
+    assert FOLDER is not None
+    seeds = 0
+    for path in sorted(FOLDER.glob("*_evals/[at]*.json")):
+        for seed, result in json.loads(path.read_text())["seed_results"].items():
+            asked = [(one["target_answer"].strip(), c["completion"].strip()) for one in result["completions"]
+                     for c in one["completions"]]  # fmt: skip
+            right = [re.search(EDGES % re.escape(wanted), said, re.IGNORECASE) is not None for wanted, said in asked]
+            letters = [re.findall(r"[^\W\d_]", said) for _, said in asked]
+            told = [found for found in letters if len(found) > 1 or "".join(found) > "\u4e00"]
+            expected = {
+                "accuracy/contains": sum(right) / len(asked),
+                "accuracy/exact": sum(wanted == said for wanted, said in asked) / len(asked),
+                "response/empty_ratio": sum(said == "" for _, said in asked) / len(asked),
+                "response/characters_mean": sum(len(said) for _, said in asked) / len(asked),
+                "response/tokens_mean": result["answer_tokens"]["mean_per_sample"],
+                "eval/n": float(len(asked)),
+                "response/other_language_ratio": sum(map(is_chinese, told)) / len(told) if told else None,
+            }
+            run = Run.objects.get(source__name__endswith=path.name, seed=int(seed), experiment__name="conciseness")
+            (numbers,) = series.latest([run]).values()
+            assert {key: numbers.get(key) for key in expected} == expected, (path.name, seed)
+            seeds += 1
+    assert seeds == 20
+
+
+def is_chinese(letters: list[str]) -> bool:
+    """Return whether 30 % of a text is Chinese, of which a letter says as much as three others."""
+    chinese = 3 * sum("\u4e00" <= letter <= "\u9fff" for letter in letters)
+    others = sum(not "\u4e00" <= letter <= "\u9fff" for letter in letters)
+    return chinese >= 0.3 * (chinese + others)
 
 
 def check_the_failed_job() -> None:

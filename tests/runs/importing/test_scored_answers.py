@@ -73,6 +73,9 @@ def test_what_they_come_to_is_what_the_summary_says(ada, six):
     assert ours["cost/std"] == pytest.approx(said["C_std"], abs=1e-6)
     assert ours["safety/safe_ratio"] == pytest.approx(said["safe_ratio"] / 100)
     assert ours["safety/quadrant/UH"] == said["counts"]["UH"] / 10
+    points = [json.loads(line) for line in (six / "Beaver-V2_points.jsonl").read_text().splitlines()]
+    assert ours["response/characters_mean"] == sum(len(one["response"].strip()) for one in points) / 10
+    assert ours["response/empty_ratio"] == 0.0
     facts = [fact for outcome in imported.outcomes for fact in outcome.told.facts]
     assert sum(fact.startswith("its summary agrees with its 10 answers") for fact in facts) == 6
 

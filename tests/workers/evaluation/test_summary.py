@@ -47,6 +47,7 @@ def test_reward_accuracy_and_length_are_those_of_the_greedy_answers() -> None:
         "response/characters_mean": 1.5,
         "response/clipped_ratio": 0.5,
         "response/empty_ratio": 0.5,
+        "response/other_language_ratio": 0.0,
     }
 
 
