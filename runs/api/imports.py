@@ -10,11 +10,13 @@ from ninja.errors import HttpError
 
 from runs import importing
 from runs.api.auth import ApiRequest, Caller, needs
+from runs.api.problems import Invalid
 from runs.api.routes import router
 from runs.api.seeing import check_owner, the_experiment
 from runs.api.shapes import ImportedOut, NewImport
 from runs.importing import Place
 from runs.models import Experiment
+from workers.config import Problem
 
 USUAL = "Imported"
 LOG = "Iteration 1/1, Time: 2.50s, Mean: -10.50, Min: -20.00, Max: -1.25, Std: 3.75\n"
@@ -31,9 +33,9 @@ EXAMPLE = {"files": LOG, "experiment_name": "Imported", "path": "alpha0.0005_sig
 )
 def import_files(request: ApiRequest, files: File[list[UploadedFile]], where: Form[NewImport]) -> ImportedOut:
     """Makes runs of what other programs wrote: ES and TRL logs, evaluation, report and trainer state JSON, TensorBoard
-    event files, rewards and costs of answers (points, summaries, NumPy arrays), logs of jobs that failed; single, or in
-    a zip or tar. The answer says of each file what was understood and, with its line, what was not. Needs scope launch,
-    and an experiment of your own.
+    event files, CSV and JSON lines with a step, rewards and costs of answers (points, summaries, NumPy arrays), logs of
+    jobs that failed; single, or in a zip or tar. The answer says of each file what was understood and, with its line,
+    what was not. 422 if nothing could be read. Needs scope launch, and an experiment of your own.
 
     Safe to repeat without an Idempotency-Key, because a file's content is one: the same file makes nothing again, one
     that has gone on takes the place of what was read of it. At most 256 MB and 100 files at once. To undo it, delete
@@ -44,6 +46,9 @@ def import_files(request: ApiRequest, files: File[list[UploadedFile]], where: Fo
     with ExitStack() as keep:
         found = importing.of_uploads(files, where.path, keep)
         imported = importing.bring_in(found, _place(request.auth, where))
+    if imported.read_nothing:
+        problems = [Problem("files", f"{refused.name}: {refused.why}") for refused in imported.refused]
+        raise Invalid(*problems, more=importing.NOTHING_READ)
     return ImportedOut(**importing.told(imported))
 
 

@@ -32,7 +32,7 @@ def list_runs(
     experiment: Id = None,
     sweep: Id = None,
     state: State | None = None,
-    method: Literal["es", "grpo", "scorer"] | None = None,
+    method: Literal["es", "grpo", "scorer", "unknown"] | None = None,
     preset: Word | None = None,
     seed: Int | None = None,
     tag: Tag | None = None,
@@ -51,7 +51,7 @@ def list_runs(
         "preset": preset,
         "seed": seed,
     }
-    found = on_shelf(_among(request.auth.person, shelf), shelf).select_related("created_by")
+    found = on_shelf(_among(request.auth.person, shelf), shelf).select_related("created_by", "parent")
     found = found.filter(**{name: value for name, value in exactly.items() if value is not None})
     found = found.filter(*[Q(name__icontains=word) for word in q.split()], **({"tags__contains": [tag]} if tag else {}))
     items, following = page(found, cursor, limit)

@@ -44,7 +44,7 @@ def on_shelf(rows: QuerySet[RowT], shelf: str) -> QuerySet[RowT]:
 def the_run(caller: Caller, uid: str, among: QuerySet[Run] | None = None) -> Run:
     """The run, its experiment and maker at hand. Raises Http404."""
     runs = Run.objects.visible_to(caller.person) if among is None else among
-    run = runs.select_related("experiment__owner", "created_by").filter(uid=uid).first()
+    run = runs.select_related("experiment__owner", "created_by", "parent").filter(uid=uid).first()
     if run is None:
         raise Http404(f"There is no run {uid} that you may see")
     return run

@@ -8,7 +8,9 @@ from typing import Any
 
 from django.db import DataError
 
+from runs.importing import relations
 from runs.importing.files import File, Refused
+from runs.importing.found import Told
 from runs.importing.keeping import Outcome, Place, keep
 from runs.importing.reading import KINDS, recognised
 from runs.models import Experiment, Run
@@ -16,11 +18,18 @@ from runs.models import Experiment, Run
 
 @dataclass
 class Imported:
-    """What an import did. `refused`: what is no file of a kind that is read, each with why."""
+    """What an import did. `refused`: what is no file of a kind that is read, each with why.
+
+    `joined`: evaluations that name their training now. `replaced`: ids of the means over seeds whose seeds came, and
+    that lie in the trash now; `told` says whether they agree.
+    """
 
     place: Place
     outcomes: list[Outcome] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
+    joined: list[Run] = field(default_factory=list)
+    replaced: list[int] = field(default_factory=list)
+    told: Told = field(default_factory=Told)
 
     @property
     def experiment(self) -> Experiment | None:
@@ -43,12 +52,19 @@ class Imported:
         return [run for outcome in self.outcomes for run in outcome.known]
 
     @property
+    def read_nothing(self) -> bool:
+        """Whether none of the files held anything that is read here."""
+        return not any(outcome.is_understood for outcome in self.outcomes)
+
+    @property
     def sentence(self) -> str:
         """The sum of it."""
         where = f" in {self.experiment.name}" if self.experiment is not None and self.made else ""
         parts = [f"{_count(len(self.made), 'new run')}{where}"]
         parts += [f"{_count(len(self.went_on), 'run')} went on"] if self.went_on else []
         parts += [f"{_count(len(self.known), 'run')} known already, nothing made again"] if self.known else []
+        parts += [f"{_count(len(self.joined), 'evaluation')} joined to its training"] if self.joined else []
+        parts += [f"{_count(len(self.replaced), 'mean')} over seeds replaced by its seeds"] if self.replaced else []
         parts += [f"{_count(len(self.refused), 'file')} not read"] if self.refused else []
         return "; ".join(parts) + "."
 
@@ -72,7 +88,15 @@ def bring_in(files: Iterable[File | Refused], place: Place) -> Imported:
             imported.outcomes.append(outcome)
         else:
             imported.refused.append(Refused(source.name, f"nothing in it is of a kind that is read here ({KINDS})"))
+    _relate(imported)
     return imported
+
+
+def _relate(imported: Imported) -> None:
+    changed = {run.experiment_id: run.experiment for run in (*imported.made, *imported.went_on, *imported.known)}
+    for experiment in changed.values():
+        imported.joined += relations.link_evaluations(experiment)
+        imported.replaced += relations.replace_aggregates(experiment, imported.place.person, imported.told)
 
 
 def told(imported: Imported) -> dict[str, Any]:
@@ -83,6 +107,9 @@ def told(imported: Imported) -> dict[str, Any]:
         "experiment": None if experiment is None else {"id": experiment.pk, "name": experiment.name},
         "made_experiment": imported.place.is_new,
         "files": [_file(outcome) for outcome in imported.outcomes],
+        "joined": [_run(run) for run in imported.joined],
+        "facts": imported.told.facts,
+        "disagreements": imported.told.disagreements,
         "not_read": [{"name": one.name, "why": one.why} for one in imported.refused],
     }
 
@@ -96,6 +123,7 @@ def _file(outcome: Outcome) -> dict[str, Any]:
         "went_on": [_run(run) for run in outcome.went_on],
         "known": [_run(run) for run in outcome.known],
         "facts": outcome.told.facts,
+        "disagreements": outcome.told.disagreements,
         "not_understood": [{"place": one.place, "why": one.why} for one in outcome.told.remarks],
         "not_understood_more": outcome.told.beyond,
     }

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -33,6 +35,8 @@ ASKED = {
     "do_sample": "evaluation_do_sample",
 }  # fmt: skip
 """How it was asked, which is not how it was trained."""
+BASE_WORDS = frozenset({"base", "baseline", "pretrained", "untrained"})
+BASE_NOTE = "It evaluates the model before training: its numbers stand at step 0."
 LISTS = ("completions", "per_sample_means")
 
 
@@ -43,18 +47,34 @@ def is_one(value: Any) -> bool:
 
 def entries(document: Mapping[str, Any], name: str, told: Told) -> Iterator[Entry]:
     """The records of each seed, in the order of the file."""
-    settings = of_name(name) | _settings(document)
+    settings = _of_name(name) | _settings(document)
+    method = vocabulary.slug(str(settings.get("method") or document.get("algorithm") or ""))[:20]
+    is_base = _is_base(settings, method, name)
     for part, (seed, result) in enumerate(document["seed_results"].items()):
         found = Found(part, KIND, settings=settings | {"seed": _seed_named(seed)}, suffix=", evaluated")
-        found.method = vocabulary.slug(str(settings.get("method") or document.get("algorithm") or ""))[:20]
+        found.method = "" if is_base else method
         found.seed, found.started_at = seed_of(found.settings), moment(document.get("timestamp"))
         found.job_id = _job_id(document.get("slurm"))
-        yield from _seed(found, seed, result, document, told)
+        yield from _seed(found, seed, result, document, told, is_base=is_base)
     _check_seeds(document, told)
     _check_aggregate(document, told)
 
 
-def _seed(found: Found, seed: str, result: Any, document: Mapping[str, Any], told: Told) -> Iterator[Entry]:
+def _of_name(name: str) -> dict[str, Any]:
+    """Return what the file's name says of the run; its temperature is that of the evaluation."""
+    said = of_name(name)
+    return {ASKED["temperature"] if key == "temperature" else key: value for key, value in said.items()}
+
+
+def _is_base(settings: Mapping[str, Any], method: str, name: str) -> bool:
+    """Return whether the evaluated model is the one before training: it is named so, and no hyperparameter is told."""
+    words = {method, *re.split(r"[^a-z]+", PurePosixPath(name).stem.lower())}
+    return not BASE_WORDS.isdisjoint(words) and not settings.keys() & {"alpha", "sigma", "beta", "learning_rate"}
+
+
+def _seed(
+    found: Found, seed: str, result: Any, document: Mapping[str, Any], told: Told, *, is_base: bool
+) -> Iterator[Entry]:
     if not isinstance(result, dict) or _error(result):
         why = _error(result) if isinstance(result, dict) else f"it is {type(result).__name__} and no object"
         found.state, found.reason = State.FAILED, f"Its evaluation failed: {why}"[:1000]
@@ -63,7 +83,11 @@ def _seed(found: Found, seed: str, result: Any, document: Mapping[str, Any], tol
         return
     step, is_said = _step(result, document)
     found.state = State.SUCCEEDED
-    found.note = "" if is_said else f"The file does not say after which step it was: its numbers stand at step {step}."
+    if not is_said:
+        step = 0 if is_base else step
+        found.note = (
+            BASE_NOTE if is_base else f"The file does not say after which step: its numbers stand at step {step}."
+        )
     answers = list(_answers(result, step, bool(found.settings.get("evaluation_do_sample", True)), f"seed {seed}", told))
     values = _values(result, answers)
     _check_whole(found, len(answers), seed, document, told)
@@ -210,7 +234,9 @@ def _check_aggregate(document: Mapping[str, Any], told: Told) -> None:
     if all(math.isclose(a, b or 0.0, rel_tol=1e-9, abs_tol=1e-12) for a, b in zip(ours, said, strict=True)):
         told.facts.append(f"its aggregate is that of its {len(known)} seeds: reward {ours[0]:.6g} ± {ours[1]:.6g}")
     else:
-        told.remark("aggregate", f"says {said[0]} ± {said[1]}; its {len(known)} seeds give {ours[0]} ± {ours[1]}")
+        told.disagreements.append(
+            f"its aggregate is {said[0]} ± {said[1]}; its {len(known)} seeds give {ours[0]} ± {ours[1]}"
+        )
 
 
 def _error(result: Mapping[str, Any]) -> Any:

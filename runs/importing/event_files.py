@@ -43,7 +43,7 @@ def entries(openers: Sequence[Callable[[], BinaryIO]], name: str, told: Told) ->
     tags = {tag for opener in openers for tag in _first_tags(opener)}
     is_es = vocabulary.is_es(tags)
     trl = [tag.replace("eval/", "eval_").removeprefix("train/") for tag in tags if tag.startswith(("train/", "eval/"))]
-    guess = "es" if is_es else "grpo" if vocabulary.is_grpo(trl) else "other"
+    guess = "es" if is_es else "grpo" if vocabulary.is_grpo(trl) else ""
     found.method = str(found.settings.get("method") or guess)
     passed, unnamed = Counter[str](), Counter[str]()
     points, last = 0, 0

@@ -9,6 +9,7 @@ from typing import Any
 from workers.executors.states import State
 from workers.records import Record
 
+UNKNOWN_METHOD = "unknown"
 UNKNOWN_SEED = -1
 """Stands where a file does not say the seed: no real one is negative."""
 STEP = 1
@@ -29,11 +30,15 @@ class Remark:
 
 @dataclass
 class Told:
-    """Remarks on one source, the first ones in full and the others counted; and facts about what was understood."""
+    """Remarks on one source, the first ones in full and the others counted; and facts about what was understood.
+
+    `disagreements`: sums of the source that differ from what they sum up.
+    """
 
     remarks: list[Remark] = field(default_factory=list)
     beyond: int = 0
     facts: list[str] = field(default_factory=list)
+    disagreements: list[str] = field(default_factory=list)
     is_cut: bool = False
     """The file ends before what it holds does."""
 
@@ -52,6 +57,7 @@ class Told:
 @dataclass
 class Found:
     """A run in a file. It is complete when the next run begins, or the file ends. `name`: what the file calls it.
+    `method` is empty if nothing says it.
 
     `settings` are hyperparameters by their names in the file. Times are Unix seconds, None where they are not told.
     """
@@ -71,6 +77,11 @@ class Found:
     seconds: float = 0.0
     job_id: str = ""
     keeps_log: bool = False
+
+    @property
+    def stored_method(self) -> str:
+        """The method as runs have it: UNKNOWN_METHOD if nothing says it."""
+        return self.method or UNKNOWN_METHOD
 
     def check_whole(self, count: int, whole: int, *, is_cut: bool) -> bool:
         """Make the run partial if `count` answers are not all: means over a part are not those of the whole.

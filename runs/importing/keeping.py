@@ -5,7 +5,7 @@ A source is written in one transaction: all of its runs, or none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,14 +15,13 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
-from runs import series
-from runs.importing import evaluations
 from runs.importing.files import MB
-from runs.importing.found import UNKNOWN_SEED, Entry, Found, Told
-from runs.importing.hyperparameters import config_of, seed_of
-from runs.importing.log import JOB
-from runs.importing.naming import is_same_path, name_of, setting_of
-from runs.importing.reading import TEXT, Source, digests
+from runs.importing.found import Entry, Found, Told
+from runs.importing.hyperparameters import config_of
+from runs.importing.known_runs import KnownRuns
+from runs.importing.naming import name_of, setting_of
+from runs.importing.reading import TEXT, Source
+from runs.importing.relations import evaluated_seeds
 from runs.ingest import ingest
 from runs.ingest.forgetting import forget
 from runs.ingest.texts import storable
@@ -49,12 +48,17 @@ class Place:
     is_new: bool = False
 
     def take(self) -> Experiment:
-        """The experiment, made where there is none."""
+        """Return the experiment, and create it if there is none."""
         if self.experiment is None:
-            found = Experiment.objects.filter(owner=self.person, name=self.name, deleted_at=None).order_by("pk").first()
-            self.is_new = found is None
-            self.experiment = found or Experiment.objects.create(owner=self.person, name=self.name)
+            existing = self.existing()
+            self.is_new = existing is None
+            self.experiment = existing or Experiment.objects.create(owner=self.person, name=self.name)
         return self.experiment
+
+    def existing(self) -> Experiment | None:
+        """Return the experiment if there is one, by its name if none was given."""
+        mine = Experiment.objects.filter(owner=self.person, name=self.name, deleted_at=None)
+        return self.experiment or mine.order_by("pk").first()
 
     def known(self) -> Any:
         """The imports among which a file is looked for."""
@@ -84,13 +88,13 @@ class Outcome:
 
     @property
     def is_understood(self) -> bool:
-        """True where it held something that is read here."""
-        return bool(self.made or self.went_on or self.known or self.told.facts)
+        """Return whether the source held something that is read here."""
+        return bool(self.made or self.went_on or self.known or self.told.facts or self.told.disagreements)
 
 
 def keep(source: Source, place: Place) -> Outcome:
     """Writes the runs of a source. Raises OSError where it cannot be read."""
-    outcome = Outcome(source.name)
+    outcome = Outcome(source.name, {} if source.kind == TEXT else {source.kind: None})
     with transaction.atomic():
         # One at a time for a person, so that of two who bring the same file one makes it.
         User.objects.select_for_update().get(pk=place.person.pk)
@@ -107,16 +111,7 @@ class _Keeper:
 
     def __init__(self, source: Source, place: Place, outcome: Outcome) -> None:
         self._source, self._place, self._outcome = source, place, outcome
-        rows = place.known()
-        sizes = rows.order_by("bytes").values_list("bytes", flat=True).distinct()
-        self._bytes, self._sha256, parts = digests(source, sizes)
-        same = (
-            rows.filter(sha256__in=[self._sha256, *parts.values()])
-            .select_related("run__experiment")
-            .order_by("bytes", "pk")
-        )
-        fitting = [row for row in same if row.sha256 == parts.get(row.bytes, self._sha256)]
-        self._fitting: list[Import] = sorted(fitting, key=lambda row: row.bytes, reverse=True)
+        self._known_runs = KnownRuns(source, place.known())
         self._found: Found | None = None
         self._attempt: Attempt | None = None
         self._lines: list[Line] = []
@@ -156,29 +151,26 @@ class _Keeper:
             except OSError as error:
                 self._outcome.told.remark("", f"the log could not be kept beside its run: {error.strerror}")
 
-    def seeds_of(self, method: str, settings: Mapping[str, Any]) -> list[Mapping[str, float]]:
+    def seeds_of(self, method: str, settings: Mapping[str, Any]) -> Sequence[Mapping[str, float]]:
         """The last numbers of the seeds that were evaluated in these settings, and are here."""
-        wanted = config_of(method, settings).get(method)
-        experiment = self._place.experiment
-        if experiment is None or not wanted:
-            return []
-        runs = experiment.runs.filter(
-            deleted_at=None, source__kind=evaluations.KIND, state=State.SUCCEEDED, config__contains={method: wanted}
-        )
-        return list(series.latest(list(runs.order_by("seed"))).values())
+        experiment = self._place.existing()
+        hyperparameters = config_of(method, settings).get(method)
+        return [] if experiment is None else evaluated_seeds(experiment, method, hyperparameters)
 
     def _begin(self, found: Found) -> None:
         self._found, self._attempt = found, None
         self._epoch = self._seq = self._records = 0
         self._outcome.kinds[found.kind] = None
-        earlier = self._earlier_of(found)
-        if earlier is not None:
-            self._place.join(earlier.run)
-        if earlier is not None and earlier.sha256 == self._sha256 and earlier.bytes == self._bytes:
-            self._outcome.known.append(earlier.run)
+        if known := self._known_runs.known(found):
+            self._place.join(known.run)
+            self._outcome.known.append(known.run)
             return
-        run = self._made(found) if earlier is None else earlier.run
-        if earlier is not None:
+        continued = self._known_runs.continued(found)
+        if continued is None:
+            run = self._made(found)
+        else:
+            run = continued.run
+            self._place.join(run)
             forget(run)
             self._outcome.went_on.append(run)
         self._attempt = Attempt.objects.create(
@@ -186,31 +178,9 @@ class _Keeper:
             drained_at=timezone.now(),
         )  # fmt: skip
 
-    def _earlier_of(self, found: Found) -> Import | None:
-        """Return the import that holds this run: of the same content, else of the same job and the beginning of this.
-
-        A job that failed before training is known by its name too, since many begin and end alike, and goes on nowhere.
-        """
-        for row in self._fitting:
-            is_whole = row.sha256 == self._sha256 and row.bytes == self._bytes
-            fails_early = JOB in (row.kind, found.kind)
-            if row.part != found.part or (fails_early and not (is_whole and row.kind == found.kind)):
-                continue
-            is_named = is_same_path(row.name, self._source.name)
-            is_told_by_content = found.kind != JOB and (is_whole or self._source.kind != TEXT)
-            if is_named or is_told_by_content or (found.kind != JOB and self._is_same_recipe(row.run, found)):
-                return row
-        return None
-
-    @staticmethod
-    def _is_same_recipe(run: Run, found: Found) -> bool:
-        """Return whether a run was made by the same method, in the same config, from the same seed, which is known."""
-        config, seed = config_of(found.method or "other", found.settings), seed_of(found.settings)
-        return seed != UNKNOWN_SEED and (run.method, run.config, run.seed) == (found.method, config, seed)
-
     def _made(self, found: Found) -> Run:
         run = Run.objects.create(
-            experiment=self._place.take(), name=self._source.name[:200], method=found.method or "other",
+            experiment=self._place.take(), name=self._source.name[:200], method=found.stored_method,
             seed=found.seed, config={}, state=State.LOST, created_by=self._place.person, tags=list(found.tags),
         )  # fmt: skip
         self._outcome.made.append(run)
@@ -226,8 +196,8 @@ class _Keeper:
     def _complete(self, found: Found, attempt: Attempt) -> None:
         """What is known only now: how it was made, and how it ended."""
         run, source = attempt.run, self._source
-        config = config_of(found.method or "other", found.settings)
-        run.name, run.method, run.seed = name_of(found, config, source.name), found.method or "other", found.seed
+        config = config_of(found.stored_method, found.settings)
+        run.name, run.method, run.seed = name_of(found, config, source.name), found.stored_method, found.seed
         run.config, run.state, run.preset = config, found.state, setting_of(found, config)
         run.note = run.note or storable(f"Imported from {source.name}. {found.note}".strip())
         run.save(update_fields=["name", "method", "seed", "config", "state", "preset", "note"])
@@ -239,7 +209,8 @@ class _Keeper:
         self._tell(attempt)
         Import.objects.update_or_create(
             run=run,
-            defaults={"kind": found.kind, "name": storable(source.name), "sha256": self._sha256, "bytes": self._bytes,
+            defaults={"kind": found.kind, "name": storable(source.name), "sha256": self._known_runs.sha256,
+                      "bytes": self._known_runs.bytes,
                       "part": found.part, "records": self._records},
         )  # fmt: skip
         self._outcome.records += self._records

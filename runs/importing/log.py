@@ -24,6 +24,7 @@ from workers.records import Metric, Record, Response
 ES, TRL, JOB = "ES log", "TRL log", "log of a job that failed"
 LONGEST_DICTIONARY, LINES_OF_DICTIONARY = 32_768, 60
 STEPS = ("step", "global_step")
+MOST_EARLY = 1_000
 FEWEST = 3
 """Numbers in a last line that is believed though nothing ends it: all then have as many decimals."""
 
@@ -45,7 +46,20 @@ class Log:
         self._story = self._new(0, {})
 
     def entries(self) -> Iterator[Entry]:
-        """Records in the order written."""
+        """Yield the records in the order written.
+
+        Records before the first iteration wait for it: it says what kind of log this is, and of which run.
+        """
+        early = list[Entry]()
+        for entry in self._entries():
+            if entry.found.kind == JOB and entry.record is not None and len(early) < MOST_EARLY:
+                early.append(entry)
+            else:
+                yield from (*early, entry)
+                early.clear()
+        yield from early
+
+    def _entries(self) -> Iterator[Entry]:
         for line in lines(self._file, self._told):
             text = self._unlabelled(line.text)
             # What a model said stays as it is.
@@ -128,6 +142,7 @@ class Log:
         to_key = vocabulary.es_held_out_key if row.is_held_out else vocabulary.es_key
         values = {to_key(label): value for label, text in row.pairs if (value := number(text)) is not None}
         if row.is_held_out:
+            self._story.found.kind = ES if self._story.found.kind == JOB else self._story.found.kind
             yield self._point(row.step, values, self._story.axes(row.step))
             return
         yield from self._move(row.step, row.total, ES)

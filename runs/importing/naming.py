@@ -1,15 +1,19 @@
-"""What an imported run is called: its method, what tells its recipe apart, its seed."""
+"""What an imported run is called: its method, what tells its recipe apart, its seed; and the path of its job."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
+from runs.importing import event_files, scored_answers, trainer_state
 from runs.importing.found import UNKNOWN_SEED, Found
 
 LONGEST, SETTING_AT_MOST = 200, 100
 SHOWN = {"alpha": "α", "sigma": "σ", "beta": "β", "learning_rate": "lr "}
 TELLING = {"es": ("alpha", "sigma"), "grpo": ("beta",)}
+CHECKPOINT = re.compile(r"(?:^|/)checkpoint-\d+$")
+SEVERAL_FILES = re.compile(r" \(\d+ files\)$")
 
 
 def name_of(found: Found, config: Mapping[str, Any], file: str) -> str:
@@ -28,8 +32,25 @@ def setting_of(found: Found, config: Mapping[str, Any]) -> str:
     return f"{told}{found.suffix}"[:SETTING_AT_MOST] if told else ""
 
 
+def job_path(kind: str, name: str) -> str:
+    """Return the path that the files of one job share: the folder of event files, that of a trainer's checkpoints, the
+    path of scored answers up to their tag, and a file's own name for all other kinds."""
+    name = SEVERAL_FILES.sub("", name)
+    folder = name.rpartition("/")[0]
+    if kind == event_files.KIND:
+        return folder
+    if kind == trainer_state.KIND:
+        return CHECKPOINT.sub("", folder)
+    if kind == scored_answers.KIND and (match := scored_answers.NAMED.fullmatch(name)):
+        return match[1]
+    return name
+
+
 def is_same_path(one: str, other: str) -> bool:
-    """Return True where two paths end alike, as far as the shorter one tells: `job1/run.log` and `a/job1/run.log`."""
+    """Return whether two paths end alike, as far as the shorter one tells: `job1/run.log` and `a/job1/run.log`.
+
+    An empty path tells nothing, and is the same as another empty one alone.
+    """
     return all(a == b for a, b in zip(reversed(one.split("/")), reversed(other.split("/")), strict=False))
 
 

@@ -19,6 +19,7 @@ from runs.importing import (
     final_results,
     reports,
     scored_answers,
+    tables,
     tfrecord,
     trainer_state,
 )
@@ -39,11 +40,12 @@ HOLES = re.compile(rb"\x00{64,}")
 TEXT = "text"
 KINDS = (
     "ES and TRL logs, logs of jobs that failed, JSON of evaluations, reports and trainer states, TensorBoard events, "
-    "rewards and costs of answers"
+    "rewards and costs of answers, CSV and JSON lines with a step"
 )
+NOTHING_READ = f"Nothing was read. Read are: {KINDS}."
 ORDER = (
-    TEXT, event_files.KIND, trainer_state.KIND, evaluations.KIND, final_results.KIND, countdown_results.KIND,
-    scored_answers.KIND, reports.KIND,
+    TEXT, tables.KIND, event_files.KIND, trainer_state.KIND, evaluations.KIND, final_results.KIND,
+    countdown_results.KIND, scored_answers.KIND, reports.KIND,
 )  # fmt: skip
 """Reports come last: they are checked against evaluations."""
 DOCUMENTS = {
@@ -101,6 +103,9 @@ class Source:
         if self.kind == TEXT:
             with file.open() as opened:
                 yield from Log(opened, file.named, told).entries()
+        elif self.kind == tables.KIND:
+            with file.open() as opened:
+                yield from tables.entries(opened, file.named, told)
         elif self.kind == event_files.KIND:
             yield from event_files.entries([one.open for one in self.files], file.named, told)
         elif self.kind == scored_answers.KIND:
@@ -160,6 +165,8 @@ def _kind(file: File) -> tuple[str, str]:
         return kind, why
     if scored_answers.is_points(_first_line(file, head)):
         return scored_answers.KIND, ""
+    if _is_table(file):
+        return tables.KIND, ""
     start = head.removeprefix(BOM).split()
     looks_json = bool(start) and (start[0][:2] in (b'{"', b"[{", b"[]", b"{}") or start[0] in (b"{", b"["))
     return _kind_of_document(file) if looks_json else (TEXT, "")
@@ -198,6 +205,13 @@ def _first_line(file: File, head: bytes) -> bytes:
     with file.open() as opened:
         opened.seek(len(head) - len(line))
         return opened.readline(MB)
+
+
+def _is_table(file: File) -> bool:
+    head = file.head(PIECE)
+    parts = head.removeprefix(BOM).lstrip().split(b"\n")
+    whole = [line for line in (parts if len(head) == file.size else parts[:-1]) if line.strip()]
+    return bool(whole) and tables.is_table(whole[0], whole[1] if len(whole) > 1 else b"")
 
 
 def _kind_of_document(file: File) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 A setting whose seeds are here already, from their own evaluations, is checked against them and makes nothing. The
 others are kept as aggregates: a run each, tagged `aggregate`, whose numbers are eval/…, so that no comparison takes a
-mean over seeds for a seed.
+mean over seeds for a seed. An aggregate whose seeds come later is checked then, and put into the trash.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from runs.importing import vocabulary
 from runs.importing.found import STEP, Entry, Found, Told
@@ -32,8 +33,11 @@ CHECKED = {
     "mean_kl": ("kl", "mean"), "std_kl": ("kl", "std"),
 }  # fmt: skip
 """What a row says -> the seeds' numbers that it sums up, and how; std is the population's, over the seeds."""
+HACKED, EMPTY = "num_seeds_hacked_reward", "response/empty_ratio"
+"""The reports' scripts call a seed hacked if all of its answers are empty."""
 CLOSE = 1e-9
-Seeds: TypeAlias = Callable[[str, Mapping[str, Any]], Sequence[Mapping[str, float]]]
+Numbers: TypeAlias = Mapping[str, float]
+Seeds: TypeAlias = Callable[[str, Mapping[str, Any]], Sequence[Numbers]]
 """(method, settings) -> the last numbers of each evaluated seed that is here."""
 
 
@@ -53,29 +57,44 @@ def entries(rows: Sequence[Any], name: str, told: Told, seeds_of: Seeds) -> Iter
         method = vocabulary.slug(str(row.get("algorithm") or guess))[:20]
         said = ", ".join(f"{key}={known:g}" for key, value in settings.items() if (known := real(value)) is not None)
         if seeds := seeds_of(method, settings):
-            _check(row, part, said, seeds, told)
+            check(row, said, seeds, told)
         else:
             found = Found(part, KIND, method, settings=of_name(name) | settings, state=State.SUCCEEDED, tags=(TAG,))
             found.suffix, found.note = ", mean over seeds", _note(row)
             yield Entry(found, Metric(STEP, _values(row)))
 
 
-def _check(row: Mapping[str, Any], part: int, said: str, seeds: Sequence[Mapping[str, float]], told: Told) -> None:
-    differs = False
+def check(row: Mapping[str, Any], setting: str, seeds: Sequence[Numbers], told: Told) -> None:
+    """Compare the sums of a report's row with those of the seeds that are here, by the names of the file."""
+    n, differs = len(seeds), False
     for name, (key, how) in CHECKED.items():
         values = np.array([seed[key] for seed in seeds if key in seed])
         claimed = real(row.get(name))
-        if len(values) != len(seeds) or claimed is None:
+        if len(values) != n or claimed is None:
             continue
-        with np.errstate(all="ignore"):
-            ours = float(values.mean() if how == "mean" else values.std())
+        ours = _sum(values, how)
         if not math.isclose(ours, claimed, rel_tol=CLOSE, abs_tol=CLOSE):
             differs = True
-            told.remark(
-                f"row {part}", f"{said}: {name} is {claimed!r}; the {len(seeds)} seeds that are here give {ours!r}"
-            )
+            told.disagreements.append(f"{setting}: {name} is {claimed!r}; the {n} seeds that are here give {ours!r}")
     if not differs:
-        told.facts.append(f"{said}: agrees with the {len(seeds)} seeds that are here")
+        told.facts.append(f"{setting}: agrees with the {n} seeds that are here")
+    claimed = real(row.get(HACKED))
+    if claimed is not None and all(EMPTY in seed for seed in seeds):
+        ours = sum(seed[EMPTY] == 1 for seed in seeds)
+        told.facts.append(
+            f"{setting}: {HACKED} is {claimed:g}; of the {n} seeds that are here, {ours} gave only empty answers"
+        )
+
+
+def check_stored(numbers: Numbers, setting: str, seeds: Sequence[Numbers], told: Told) -> None:
+    """Compare the numbers of an aggregate that is stored, by series key, with those of its seeds."""
+    row = {name: numbers[key] for name in (*CHECKED, HACKED) for key in _values({name: 1.0}) if key in numbers}
+    check(row, setting, seeds, told)
+
+
+def _sum(values: NDArray[np.float64], how: str) -> float:
+    with np.errstate(all="ignore"):
+        return float(values.mean() if how == "mean" else values.std())
 
 
 def _means(row: Mapping[str, Any]) -> list[str]:

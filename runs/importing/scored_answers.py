@@ -77,7 +77,7 @@ def entries(files: Sequence[File], told: Told) -> Iterator[Entry]:
     rows = Rows()
     held = _arrays(parts, rows, told)
     found = Found(0, KIND, name=tag or PurePosixPath(files[0].name).stem, state=State.SUCCEEDED)
-    found.method = method_of_name(found.name).get("method", "other")
+    found.method = method_of_name(found.name).get("method", "")
     found.settings = {
         key: summary[key] for key in TOLD if isinstance(summary.get(key), str | bool) and summary[key] != ""
     }

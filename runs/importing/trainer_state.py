@@ -33,7 +33,7 @@ def entries(document: Mapping[str, Any], name: str, told: Told) -> Iterator[Entr
     found = Found(0, KIND, settings=of_name(name) | _settings(document))
     found.seed = seed_of(found.settings)
     keys = {key for entry in history if isinstance(entry, dict) for key in entry}
-    found.method = "grpo" if vocabulary.is_grpo(keys) else str(found.settings.get("method") or "other")
+    found.method = "grpo" if vocabulary.is_grpo(keys) else str(found.settings.get("method") or "")
     ends = document.get("global_step")
     last, has_ended = (ends if isinstance(ends, int) else 0), any("train_runtime" in _plain(entry) for entry in history)
     epoch, seconds, before = 0, 0.0, -1

@@ -109,6 +109,8 @@ class Run(Shelved):
     )
     """The same for runs that differ in nothing but their seed, and in where they run."""
     state = models.CharField(max_length=20, choices=[(s.value, s.value) for s in State], default=State.CREATED.value)
+    parent = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, blank=True, related_name="evaluations")
+    """The training whose model this run evaluates; empty for trainings, and where that is not known."""
     sweep = models.ForeignKey("runs.Sweep", on_delete=models.SET_NULL, null=True, blank=True, related_name="runs")
     cell = models.JSONField(null=True, blank=True)
     """Which cell of its sweep it is: key -> value, as its config has it."""

@@ -48,6 +48,7 @@ def import_files(request: SignedIn) -> HttpResponse:
     imported = None
     if request.method == "POST" and form.is_valid() and not problem:
         imported = _imported(request, form.cleaned_data["experiment"], uploads)
+        problem = importing.NOTHING_READ if imported.read_nothing else ""
     context = {"form": form, "problem": problem, "imported": imported, "mine": _mine(request), **importing.limits()}
     return TemplateResponse(request, "runs/import.html", context, status=400 if problem or form.errors else 200)
 

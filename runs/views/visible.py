@@ -15,5 +15,5 @@ def visible_experiment(request: SignedIn, pk: int) -> Experiment:
 
 def visible_run(request: SignedIn, uid: str) -> Run:
     """The run, with its experiment, who made it, and where it came from."""
-    runs = Run.objects.visible_to(request.user).select_related("experiment", "created_by", "source", "sweep")
+    runs = Run.objects.visible_to(request.user).select_related("experiment", "created_by", "source", "sweep", "parent")
     return get_object_or_404(runs, uid=uid)

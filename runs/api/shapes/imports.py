@@ -42,7 +42,10 @@ class NotUnderstood(Schema):
 
 
 class ImportedFile(Schema):
-    """What became of a file. `went_on`: runs whose file holds more now; `known`: already here, nothing made again."""
+    """What became of a file. `went_on`: runs whose file holds more now; `known`: already here, nothing made again.
+
+    `facts`: checks that agree; `disagreements`: sums in the file that differ from what they sum up.
+    """
 
     name: str
     kinds: list[str]
@@ -51,6 +54,7 @@ class ImportedFile(Schema):
     went_on: list[ImportedRun]
     known: list[ImportedRun]
     facts: list[str]
+    disagreements: list[str]
     not_understood: list[NotUnderstood]
     not_understood_more: int
 
@@ -70,10 +74,17 @@ class ImportedTo(Schema):
 
 
 class ImportedOut(Schema):
-    """What an import did. `said` is the sum of it; `experiment` is null where nothing was made or known."""
+    """What an import did. `said` is the sum of it; `experiment` is null where nothing was made or known.
+
+    `joined`: evaluations that name their training now. `facts` and `disagreements`: checks of means over seeds whose
+    seeds came after them; such a mean is in the trash then.
+    """
 
     said: str
     experiment: ImportedTo | None
     made_experiment: bool
     files: list[ImportedFile]
+    joined: list[ImportedRun]
+    facts: list[str]
+    disagreements: list[str]
     not_read: list[NotRead]

@@ -61,12 +61,13 @@ class ChangedRun(Input):
 
 
 class RunOut(Schema):
-    """A run. `url` is its page."""
+    """A run. `url` is its page. `parent`: the uid of the training whose model this run evaluates, if it is known."""
 
     uid: str
     name: str
     experiment: int
     sweep: int | None
+    parent: str | None
     method: str
     preset: str
     seed: int
@@ -88,6 +89,7 @@ class RunOut(Schema):
             name=run.name,
             experiment=run.experiment_id,
             sweep=run.sweep_id,
+            parent=None if run.parent is None else run.parent.uid,
             method=run.method,
             preset=run.preset,
             seed=run.seed,

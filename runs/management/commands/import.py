@@ -41,8 +41,8 @@ class Command(BaseCommand):
             files = chain.from_iterable(importing.of_path(path, keep, budget) for path in paths)
             imported = importing.bring_in(files, place)
         self.stdout.write(_as_json(imported) if json else _in_words(imported))
-        if not any(outcome.is_understood for outcome in imported.outcomes):
-            raise CommandError(f"Nothing was read. Read are: {importing.KINDS}.")
+        if imported.read_nothing:
+            raise CommandError(importing.NOTHING_READ)
 
 
 def _as_json(imported: Imported) -> str:
@@ -52,6 +52,7 @@ def _as_json(imported: Imported) -> str:
 def _in_words(imported: Imported) -> str:
     lines = [line for outcome in imported.outcomes for line in _of_file(outcome)]
     lines += [f"{one.name}: {one.why}" for one in imported.refused]
+    lines += imported.told.facts + [f"disagrees: {text}" for text in imported.told.disagreements]
     lines.append(imported.sentence)
     if imported.made:
         lines.append("To undo it, delete the runs on the experiment's page: they go into the bin.")
@@ -64,6 +65,7 @@ def _of_file(outcome: Outcome) -> list[str]:
     lines += [f"  went on: {run.name} ({_state(run.state)}), {run.uid}" for run in outcome.went_on]
     lines += [f"  known already: {run.name}, {run.uid}" for run in outcome.known]
     lines += [f"  {fact}" for fact in outcome.told.facts]
+    lines += [f"  disagrees: {text}" for text in outcome.told.disagreements]
     lines += [f"  not understood: {remark}" for remark in outcome.told.remarks[:REMARKS_SHOWN]]
     more = len(outcome.told.remarks) - REMARKS_SHOWN + outcome.told.beyond
     return lines + ([f"  … and {more} more; --json names them"] if more > 0 else [])

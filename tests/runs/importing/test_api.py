@@ -40,6 +40,14 @@ def test_it_tells_what_was_made_and_what_was_not_understood(ada):
     )  # fmt: skip
 
 
+def test_nothing_that_could_be_read_is_422_with_each_file_s_reason(ada):
+    answer = sent(calls(ada), file("# no\n", "a.md"), file("", "b.log"))
+    assert answer.status_code == 422
+    assert "Nothing was read. Read are: ES and TRL logs, " in answer.json()["detail"]
+    assert [problem["message"].split(":")[0] for problem in answer.json()["problems"]] == ["b.log", "a.md"]
+    assert Experiment.objects.count() == 0
+
+
 def test_it_may_be_sent_twice(ada):
     script = calls(ada)
     sent(script, file())

@@ -42,10 +42,10 @@ def evaluation(**more):
 
 
 def read(entries):
-    """(entries, remarks, facts) of a reader that is given what it tells to."""
+    """Return (entries, remarks and disagreements, facts) of a reader, which is given what it reports to."""
     told = Told()
     found = list(entries(told))
-    return found, [str(remark) for remark in told.remarks], told.facts
+    return found, [*map(str, told.remarks), *told.disagreements], told.facts
 
 
 def evaluated(document):
@@ -84,6 +84,28 @@ def test_how_it_was_asked_is_the_evaluation_s_config_and_not_the_training_s():
         "imported": {"evaluation_do_sample": True},
     }  # fmt: skip
     assert "does not say after which step" in found.note
+
+
+@pytest.mark.parametrize("name", ["evals/temp_0.3_x.json", "es_evals/temperature0.3.json"])
+def test_a_temperature_in_the_name_is_the_evaluation_s(name):
+    entries, _, _ = read(lambda told: evaluations.entries({"seed_results": {"0": seed()}}, name, told))
+    config = config_of("grpo", entries[0].found.settings)
+    assert (config["evaluation"], "grpo" in config) == ({"temperature": 0.3}, False)
+
+
+@pytest.mark.parametrize(
+    ("name", "algorithm"), [("es_evals/base.json", "es"), ("x.json", "baseline"), ("evals/untrained_model.json", "")]
+)
+def test_an_evaluation_of_the_base_model_stands_at_step_0(name, algorithm):
+    document = {"algorithm": algorithm, "seed_results": {"0": seed()}}
+    entries, _, _ = read(lambda told: evaluations.entries(document, name, told))
+    assert {entry.record.step for entry in entries} == {0}
+    assert (entries[0].found.stored_method, "before training" in entries[0].found.note) == ("unknown", True)
+
+
+def test_an_evaluation_of_a_trained_model_is_no_base_whatever_its_name():
+    entries, _, _ = read(lambda told: evaluations.entries(evaluation(), "baseline_es.json", told))
+    assert {entry.record.step for entry in entries} == {1}
 
 
 def test_a_step_that_it_says_is_taken():
@@ -130,7 +152,7 @@ def test_answers_without_a_reward_or_text_are_named():
 
 def test_an_aggregate_that_is_not_its_seeds_is_named():
     _, remarks, _ = evaluated(evaluation(aggregate={"reward_mean": -3.0, "reward_std": math.sqrt(2)}))
-    assert remarks == ["aggregate: says -3.0 ± 1.4142135623730951; its 2 seeds give -3.0 ± 1.0"]
+    assert remarks == ["its aggregate is -3.0 ± 1.4142135623730951; its 2 seeds give -3.0 ± 1.0"]
 
 
 @pytest.mark.parametrize("share", [0.3, 0.5, 0.7, 0.9, 0.99])
@@ -199,9 +221,18 @@ def test_a_row_that_its_seeds_do_not_give_is_named():
     _, remarks, facts = reported([ROW], [{"reward/mean": -2.0, "kl": 4.5}, {"reward/mean": -4.5, "kl": 4.5}])
     assert facts == []
     assert [remark.split(" is ")[0] for remark in remarks] == [
-        "row 0: alpha=0.0005, sigma=0.01: aggregate_reward_mean",
-        "row 0: alpha=0.0005, sigma=0.01: aggregate_reward_std",
+        "alpha=0.0005, sigma=0.01: aggregate_reward_mean",
+        "alpha=0.0005, sigma=0.01: aggregate_reward_std",
     ]
+
+
+def test_hacked_seeds_of_a_row_stand_with_those_that_gave_only_empty_answers():
+    here = [{"reward/mean": -2.0, "response/empty_ratio": 1.0}, {"reward/mean": -4.0, "response/empty_ratio": 0.75}]
+    _, _, facts = reported([{**ROW, "num_seeds_hacked_reward": 1}], here)
+    assert facts[-1] == (
+        "alpha=0.0005, sigma=0.01: num_seeds_hacked_reward is 1; "
+        "of the 2 seeds that are here, 1 gave only empty answers"
+    )
 
 
 def test_rows_without_means_are_named():

@@ -130,7 +130,7 @@ def test_the_published_es_scripts_log_the_population_under_reward():
 def test_anybody_else_s_tags_stay_as_they_are():
     entries, _ = read(event(1, scalar("reward/mean", -1.0)))
     assert points(entries, "reward/mean") == [(0, 1, -1.0)]
-    assert entries[0].found.method == "other"
+    assert entries[0].found.stored_method == "unknown"
 
 
 def test_each_file_of_a_folder_is_an_epoch_of_one_run():

@@ -79,7 +79,7 @@ def check(data: bytes) -> None:
     for source in recognised([file])[0]:
         entries = list(source.entries(told, lambda method, settings: []))
         for found in {id(entry.found): entry.found for entry in entries}.values():
-            config = config_of(found.method or "other", found.settings)
+            config = config_of(found.stored_method, found.settings)
             assert "\\u0000" not in json.dumps(config, allow_nan=False)
             assert len(name_of(found, config, "a")) <= 200
             assert len(setting_of(found, config)) <= 100

@@ -41,6 +41,15 @@ def test_a_dropped_log_is_a_run_and_twice_no_second(ada_client):
     assert (Run.objects.count(), Experiment.objects.count()) == (1, 1)
 
 
+def test_nothing_that_could_be_read_is_a_problem_with_each_file_s_reason(ada_client):
+    answer = sent(ada_client, file("# no\n", "a.md"))
+    page = answer.content.decode()
+    assert answer.status_code == 400
+    assert '<p class="problem-list tone-bad" role="alert">Nothing was read. Read are: ES and TRL logs' in page
+    assert "<strong>a.md</strong>" in page
+    assert Experiment.objects.count() == 0
+
+
 def test_undo_puts_the_runs_and_the_experiment_that_was_made_into_the_bin(ada_client):
     answer = sent(ada_client, file())
     run, experiment = Run.objects.get(), Experiment.objects.get()

@@ -136,6 +136,45 @@ def check_evaluations(said: dict) -> None:
     check_curves_of_answers()
     facts = [fact for file in said["files"] for fact in file["facts"] if "agrees with the 4 seeds" in fact]
     assert len(facts) == 5
+    check_hacked_seeds(said, rows)
+    check_joined_evaluations(said)
+
+
+def check_hacked_seeds(said: dict, rows: list[dict]) -> None:
+    """Compare the number of hacked seeds that each report states, and ours next to it, with the files."""
+    facts = {fact for file in said["files"] for fact in file["facts"] if "num_seeds_hacked_reward" in fact}
+    for row in rows:
+        names = [name for name in ("alpha", "sigma", "beta") if name in row]
+        path = next(iter(FOLDER.glob(f"*_evals/*{'_'.join(f'{name}{row[name]}' for name in names)}.json")), None)
+        if path is None:
+            continue
+        seeds = json.loads(path.read_text())["seed_results"].values()
+        empty = [
+            all(not c["completion"].strip() for one in seed["completions"] for c in one["completions"])
+            for seed in seeds
+        ]
+        setting = ", ".join(f"{name}={row[name]:g}" for name in names)
+        facts.remove(
+            f"{setting}: num_seeds_hacked_reward is {row['num_seeds_hacked_reward']}; "
+            f"of the 4 seeds that are here, {sum(empty)} gave only empty answers"
+        )
+    assert facts == set()
+
+
+def check_joined_evaluations(said: dict) -> None:
+    """Each evaluated seed names the training of the same hyperparameters and seed, if its log is here."""
+    assert FOLDER is not None
+    logs = {
+        (run.method, run.seed, json.dumps({k: run.config[run.method].get(k) for k in ("alpha", "sigma", "beta")})): run
+        for run in Run.objects.filter(source__kind__in=("ES log", "TRL log"), experiment__name="conciseness")
+    }
+    joined = 0
+    for run in Run.objects.filter(source__kind="evaluation", experiment__name="conciseness").select_related("parent"):
+        key = json.dumps({k: run.config[run.method].get(k) for k in ("alpha", "sigma", "beta")})
+        assert run.parent == logs.get((run.method, run.seed, key)), run.name
+        joined += run.parent is not None
+    assert len(said["joined"]) == joined
+    assert joined >= 8
 
 
 def check_curves_of_answers() -> None:

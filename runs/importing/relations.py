@@ -1,0 +1,85 @@
+"""Relate the imported runs of an experiment: evaluations to their trainings, means over seeds to those seeds.
+
+Both follow from the runs that the experiment holds, whatever the order in which they came.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from runs import series, shelving
+from runs.importing import countdown_results, evaluations, final_results, log, reports, scored_answers
+from runs.importing.found import UNKNOWN_SEED, Told
+from runs.models import Experiment, Run
+from workers.executors.states import State
+
+EVALUATIONS = (evaluations.KIND, final_results.KIND, countdown_results.KIND, scored_answers.KIND)
+NO_TRAININGS = (*EVALUATIONS, reports.KIND, log.JOB)
+
+
+@transaction.atomic
+def link_evaluations(experiment: Experiment) -> list[Run]:
+    """Make each evaluation name the one training that it belongs to, and return those that name another than before.
+
+    They have the same method and seed, and agree on all hyperparameters that both state, one at least. Where several
+    trainings do, none is named.
+    """
+    Experiment.objects.select_for_update().get(pk=experiment.pk)
+    runs = experiment.runs.filter(deleted_at=None).exclude(seed=UNKNOWN_SEED)
+    evaluated = list(runs.filter(source__kind__in=EVALUATIONS))
+    trainings = defaultdict[tuple[str, int], list[Run]](list)
+    for run in runs.exclude(source__kind__in=NO_TRAININGS).filter(seed__in={run.seed for run in evaluated}):
+        trainings[run.method, run.seed].append(run)
+    linked = []
+    for run in evaluated:
+        belonging = [one for one in trainings[run.method, run.seed] if _may_be_of(run.config, one.config, run.method)]
+        parent = belonging[0] if len(belonging) == 1 else None
+        if run.parent_id != (parent and parent.pk):
+            Run.objects.filter(pk=run.pk).update(parent=parent)
+            run.parent = parent
+            linked += [run] if parent else []
+    return linked
+
+
+@transaction.atomic
+def replace_aggregates(experiment: Experiment, person: User, told: Told) -> list[int]:
+    """Put the means over seeds into the trash whose seeds are here now, and report whether the two agree."""
+    replaced = []
+    for run in experiment.runs.filter(deleted_at=None, source__kind=reports.KIND):
+        if seeds := evaluated_seeds(experiment, run.method, run.config.get(run.method)):
+            reports.check_stored(series.latest([run]).get(run.pk, {}), run.preset or run.name, seeds, told)
+            replaced.append(run.pk)
+    return shelving.delete_runs(Run.objects.filter(pk__in=replaced), person)
+
+
+def evaluated_seeds(experiment: Experiment, method: str, hyperparameters: Any) -> Sequence[Mapping[str, float]]:
+    """Return the last numbers of each seed that was evaluated with these hyperparameters, ordered by seed."""
+    if not hyperparameters:
+        return []
+    runs = experiment.runs.filter(
+        deleted_at=None, source__kind=evaluations.KIND, state=State.SUCCEEDED,
+        config__contains={method: hyperparameters},
+    )  # fmt: skip
+    return list(series.latest(list(runs.order_by("seed"))).values())
+
+
+def _may_be_of(evaluation: Mapping[str, Any], training: Mapping[str, Any], method: str) -> bool:
+    ours, theirs = _section(evaluation, method), _section(training, method)
+    shared = ours.keys() & theirs.keys()
+    models = {_model(evaluation), _model(training)} - {""}
+    return bool(shared) and all(ours[name] == theirs[name] for name in shared) and len(models) < 2
+
+
+def _section(config: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    section = config.get(name)
+    return section if isinstance(section, Mapping) else {}
+
+
+def _model(config: Mapping[str, Any]) -> str:
+    """Return the model's name without the folder or account that holds it."""
+    return str(_section(config, "model").get("path", "")).rstrip("/").rpartition("/")[2]

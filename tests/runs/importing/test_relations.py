@@ -1,0 +1,115 @@
+"""Evaluations name the training that they belong to, and means over seeds give way to their seeds."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from django.urls import reverse
+
+from runs import importing, jobs
+from runs.importing import Place
+from runs.models import Run
+from tests.runs.calling import calls
+from tests.runs.importing.logs import ENDED, HEADER, iteration
+from tests.runs.importing.test_documents import evaluation, seed
+from tests.runs.pages import make_run
+
+pytestmark = pytest.mark.usefixtures("runs_dir")
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    (tmp_path / "published").mkdir()
+    return tmp_path / "published"
+
+
+def bring_in(folder: Path, person, **texts: str):
+    for name, text in texts.items():
+        (folder / name.replace("__", ".")).write_text(text)
+    with ExitStack() as keep:
+        return importing.bring_in(importing.of_path(folder, keep), Place(person, "Imported"))
+
+
+def training(number: int = 0, population: int = 30) -> str:
+    head = HEADER.format(seed=number).replace("population_size: 30", f"population_size: {population}")
+    return head + "".join(map(iteration, (1, 2, 3, 4))) + ENDED
+
+
+def evaluated(**more) -> str:
+    return json.dumps(evaluation(seed_results={"0": seed(-2.0), "1": seed(-4.0)}, **more))
+
+
+REPORT = [{"alpha": 0.0005, "sigma": 0.001, "aggregate_reward_mean": -3.0, "num_seeds_hacked_reward": 0}]
+
+
+def test_evaluations_join_the_training_of_their_seed_and_show_on_its_page(ada, ada_client, folder):
+    imported = bring_in(folder, ada, a__log=training(0), b__json=evaluated())
+    run = Run.objects.get(source__kind="ES log")
+    joined = Run.objects.get(source__kind="evaluation", seed=0)
+    assert (joined.parent, Run.objects.get(source__kind="evaluation", seed=1).parent) == (run, None)
+    assert (imported.joined, "1 evaluation joined to its training" in imported.sentence) == ([joined], True)
+
+    page = ada_client.get(run.get_absolute_url()).content.decode()
+    table = page[page.index('id="evaluations"') : page.index('id="population"')]
+    assert f'<a href="{joined.get_absolute_url()}">{joined.name}</a>' in table
+    assert ("50\u202f%" in table, "2 samples a prompt at T = 0.7, imported" in table) == (True, True)
+    assert "Evaluation of" not in page
+    page = ada_client.get(joined.get_absolute_url()).content.decode()
+    assert f'Evaluation of <a href="{run.get_absolute_url()}">{run.name}</a>' in page
+    assert 'id="evaluations"' not in page
+
+    script = calls(ada, "read")
+    assert script.get(f"/api/v1/runs/{joined.uid}").json()["parent"] == run.uid
+    assert script.get(f"/api/v1/runs/{run.uid}").json()["parent"] is None
+
+
+def test_an_evaluation_joins_no_training_that_differs_and_none_of_several(ada, folder):
+    bring_in(folder, ada, a__log=training(0), b__log=training(0, population=10), c__json=evaluated())
+    assert not Run.objects.filter(parent__isnull=False).exists()
+    jobs.delete_run(Run.objects.get(config__es__population=10), ada)
+    (folder / "b.log").unlink()
+    bring_in(folder, ada, d__json=evaluated(sigma=0.002))
+    joined = Run.objects.filter(parent__isnull=False)
+    assert list(joined.values_list("seed", "config__es__sigma")) == [(0, 0.001)]
+
+
+def test_an_evaluation_made_elsewhere_joins_a_run_that_was_trained_here(ada, experiment, folder):
+    config = {"method": "es", "es": {"alpha": 0.0005, "sigma": 0.001}, "model": {"path": "hub/Q"}}
+    run = make_run(experiment)
+    Run.objects.filter(pk=run.pk).update(config=config)
+    (folder / "a.json").write_text(evaluated())
+    with ExitStack() as keep:
+        files = importing.of_path(folder, keep)
+        imported = importing.bring_in(files, Place(ada, experiment.name, experiment=experiment))
+    assert [joined.parent for joined in imported.joined] == [run]
+
+
+def test_a_mean_gives_way_to_its_seeds_and_is_compared_with_them(ada, folder):
+    (mean,) = bring_in(folder, ada, report__json=json.dumps(REPORT)).made
+    imported = bring_in(folder, ada, a__json=evaluated())
+    mean.refresh_from_db()
+    assert (imported.replaced, mean.deleted_at is not None) == ([mean.pk], True)
+    assert imported.told.facts == [
+        "α0.0005 σ0.001, mean over seeds: agrees with the 2 seeds that are here",
+        "α0.0005 σ0.001, mean over seeds: num_seeds_hacked_reward is 0; "
+        "of the 2 seeds that are here, 0 gave only empty answers",
+    ]
+    assert imported.sentence == "2 new runs in Imported; 1 mean over seeds replaced by its seeds."
+
+
+def test_a_report_that_was_checked_is_headed_so_and_its_differences_are_no_misunderstanding(ada, ada_client, folder):
+    wrong = [{**REPORT[0], "aggregate_reward_mean": -9.0}]
+    said = bring_in(folder, ada, a__json=evaluated(), report__json=json.dumps(wrong))
+    told = importing.told(said)["files"][1]
+    assert (told["kinds"], told["made"], told["not_understood"]) == (["report"], [], [])
+    assert told["disagreements"] == [
+        "alpha=0.0005, sigma=0.001: aggregate_reward_mean is -9.0; the 2 seeds that are here give -3.0"
+    ]
+    with (folder / "report.json").open("rb") as file:
+        page = ada_client.post(reverse("import"), {"experiment": "Imported", "files": [file]}).content.decode()
+    heading = page[page.index('class="import-name"') :].split("</p>")[0]
+    assert ("report</span>" in heading, "not understood" in page) == (True, False)
+    assert "Alpha=0.0005, sigma=0.001: aggregate_reward_mean is -9.0" in page
