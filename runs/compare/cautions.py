@@ -53,7 +53,7 @@ def _not_ended_well(settings: Sequence[Setting], _: Mapping[int, Final]) -> list
     still = [run for run in runs if run.is_open]
     broken = [run for run in runs if not run.is_open and run.state != State.SUCCEEDED]
     partial = [run for run in broken if run.state == State.PARTIAL]
-    stopped = [run for run in broken if run.state != State.PARTIAL]
+    stopped = [run for run in broken if run.state not in (State.PARTIAL, State.UNKNOWN)]
     return [said(of) for said, of in ((_so_far, still), (_stopped, stopped), (_partial, partial)) if of]
 
 

@@ -63,8 +63,12 @@ class Imported:
         parts = [f"{_count(len(self.made), 'new run')}{where}"]
         parts += [f"{_count(len(self.went_on), 'run')} went on"] if self.went_on else []
         parts += [f"{_count(len(self.known), 'run')} known already, nothing made again"] if self.known else []
-        parts += [f"{_count(len(self.joined), 'evaluation')} joined to its training"] if self.joined else []
-        parts += [f"{_count(len(self.replaced), 'mean')} over seeds replaced by its seeds"] if self.replaced else []
+        if self.joined:
+            parts.append(
+                _count(len(self.joined), "evaluation joined its training", "evaluations joined their trainings")
+            )
+        if self.replaced:
+            parts.append(_count(len(self.replaced), "mean gave way to its seeds", "means gave way to their seeds"))
         parts += [f"{_count(len(self.refused), 'file')} not read"] if self.refused else []
         return "; ".join(parts) + "."
 
@@ -133,5 +137,5 @@ def _run(run: Run) -> dict[str, Any]:
     return {"uid": run.uid, "name": run.name, "state": str(run.state), "url": run.get_absolute_url()}
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+def _count(number: int, singular: str, plural: str = "") -> str:
+    return f"{number} {singular if number == 1 else plural or f'{singular}s'}"

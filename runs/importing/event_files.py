@@ -14,6 +14,7 @@ from runs.importing import vocabulary
 from runs.importing.found import Entry, Found, Told
 from runs.importing.hyperparameters import of_name, seed_of
 from runs.importing.tfrecord import BYTES, FIXED32, FIXED64, VARINT, Payload, fields, payloads
+from workers.executors.states import State
 from workers.records import Metric
 
 KIND = "TensorBoard events"
@@ -38,7 +39,7 @@ class Event:
 
 def entries(openers: Sequence[Callable[[], BinaryIO]], name: str, told: Told) -> Iterator[Entry]:
     """The scalars of a folder's files, oldest first; a file an epoch, since each start of a program writes one."""
-    found = Found(0, KIND, settings=of_name(name))
+    found = Found(0, KIND, settings=of_name(name), state=State.UNKNOWN)
     found.seed = seed_of(found.settings)
     tags = {tag for opener in openers for tag in _first_tags(opener)}
     is_es = vocabulary.is_es(tags)

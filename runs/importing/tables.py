@@ -16,6 +16,7 @@ from runs.importing.numbers import number
 from runs.importing.text import BOM, Line, lines
 from runs.importing.vocabulary import is_usable
 from workers.config.shallow_json import loads
+from workers.executors.states import State
 from workers.records import Metric
 
 KIND = "table of steps"
@@ -39,7 +40,7 @@ def is_table(first: bytes, second: bytes) -> bool:
 
 def entries(file: BinaryIO, name: str, told: Told) -> Iterator[Entry]:
     """Yield the numbers of each row. A step that goes back begins a new epoch: the run was started again."""
-    found = Found(0, KIND, settings=of_name(name))
+    found = Found(0, KIND, settings=of_name(name), state=State.UNKNOWN)
     found.method, found.seed = str(found.settings.get("method") or ""), seed_of(found.settings)
     epoch, before, last, unread = 0, None, 0, Counter[str]()
     for at, cells in _rows(lines(file, told), told):

@@ -58,6 +58,7 @@ def _end(found: Found, last: int, has_ended: bool, document: Mapping[str, Any]) 
     if has_ended or (total and last >= total):
         found.state = State.SUCCEEDED
     else:
+        found.state = State.UNKNOWN
         found.reason = f"This is its state at step {last}{f' of {total}' if total else ''}; how it ended is not told"
 
 

@@ -1,4 +1,4 @@
-"""Runs that earlier versions imported: those that lack answers are partial, a method that nothing says is unknown."""
+"""Runs that earlier versions imported: those that lack answers are partial, what nothing says is unknown."""
 
 from django.db import migrations
 
@@ -24,6 +24,15 @@ UPDATE runs_attempt SET state = 'partial', reason = answers || ' of ' || expecte
 FROM lacking JOIN runs ON runs.id = lacking.run_id WHERE runs_attempt.run_id = lacking.run_id
 """
 """A seed has as many answers as it says (`total_samples`), and as the other seeds of its file have."""
+ENDED_SOMEHOW = """
+WITH runs AS (
+    UPDATE runs_run SET state = 'unknown' FROM runs_import i
+    WHERE i.run_id = runs_run.id AND i.kind IN ('trainer state', 'TensorBoard events') AND state = 'lost'
+    RETURNING runs_run.id
+)
+UPDATE runs_attempt SET state = 'unknown' FROM runs WHERE run_id = runs.id AND state = 'lost'
+"""
+"""These files do not say how a run ended, and no job was lost."""
 UNKNOWN = """
 UPDATE runs_run SET method = 'unknown', config = jsonb_set(config, '{method}', '"unknown"')
 WHERE method = 'other' AND EXISTS (SELECT FROM runs_import WHERE run_id = runs_run.id)
@@ -32,10 +41,11 @@ WHERE method = 'other' AND EXISTS (SELECT FROM runs_import WHERE run_id = runs_r
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("runs", "0027_runs_name_their_parent"),
+        ("runs", "0027_parents_and_unknown_ends"),
     ]
 
     operations = [
         migrations.RunSQL(PARTIAL, migrations.RunSQL.noop),
+        migrations.RunSQL(ENDED_SOMEHOW, migrations.RunSQL.noop),
         migrations.RunSQL(UNKNOWN, migrations.RunSQL.noop),
     ]

@@ -33,6 +33,7 @@ SIGNS = {
     State.INTERRUPTED: ("warn", "⏏"),
     State.CANCELLED: ("idle", "⊘"),
     State.PARTIAL: ("warn", "◐"),
+    State.UNKNOWN: ("idle", "?"),
     State.PAUSED: ("idle", "‖"),
 }
 DAY = 86400

@@ -273,4 +273,5 @@ WORDS = (
     _("interrupted"),
     _("lost"),
     _("partial"),
+    _("unknown"),
 )  # fmt: skip

@@ -26,6 +26,8 @@ class State(StrEnum):
     LOST = "lost"
     PARTIAL = "partial"
     """An imported run whose file holds a part of its answers; no job ends so."""
+    UNKNOWN = "unknown"
+    """An imported run whose file is no log and does not say how it ended; no job ends so."""
 
     @property
     def is_final(self) -> bool:

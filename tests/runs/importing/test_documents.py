@@ -255,7 +255,7 @@ def test_a_trainer_s_state_gives_its_history():
     assert numbers(entries)["train/reward/mean"] == -1.0
     assert entries[0].record.axes == {"tokens": 100}
     found = entries[0].found
-    assert (found.method, found.state, found.seconds) == ("grpo", "lost", 4.0)
+    assert (found.method, found.state, found.seconds) == ("grpo", "unknown", 4.0)
     assert found.reason == "This is its state at step 10 of 20; how it ended is not told"
     assert remarks == []
 

@@ -27,6 +27,7 @@ def seed(experiment, answers: int, file: str, total: float | None = None) -> Run
 def settle() -> None:
     with connection.cursor() as cursor:
         cursor.execute(SETTLE.PARTIAL)
+        cursor.execute(SETTLE.ENDED_SOMEHOW)
         cursor.execute(SETTLE.UNKNOWN)
 
 
@@ -45,6 +46,16 @@ def test_seeds_that_lack_answers_become_partial_and_others_stay(ada, experiment)
     assert {run.attempts.get().state for run in (cut[1], claims[1])} == {"partial"}
     settle()
     assert [run.state for run in Run.objects.order_by("pk")] == [states[pk].state for pk in sorted(states)]
+
+
+@pytest.mark.django_db
+def test_event_files_are_of_no_lost_job_and_a_log_s_job_stays_lost(experiment):
+    events, log = imported_run(experiment, "lost"), imported_run(experiment, "lost")
+    Import.objects.filter(run=events).update(kind="TensorBoard events")
+    settle()
+    assert [(run.attempts.get().state, Run.objects.get(pk=run.pk).state) for run in (events, log)] == [
+        ("unknown", "unknown"), ("lost", "lost"),
+    ]  # fmt: skip
 
 
 @pytest.mark.django_db

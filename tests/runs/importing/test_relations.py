@@ -50,7 +50,7 @@ def test_evaluations_join_the_training_of_their_seed_and_show_on_its_page(ada, a
     run = Run.objects.get(source__kind="ES log")
     joined = Run.objects.get(source__kind="evaluation", seed=0)
     assert (joined.parent, Run.objects.get(source__kind="evaluation", seed=1).parent) == (run, None)
-    assert (imported.joined, "1 evaluation joined to its training" in imported.sentence) == ([joined], True)
+    assert (imported.joined, "1 evaluation joined its training" in imported.sentence) == ([joined], True)
 
     page = ada_client.get(run.get_absolute_url()).content.decode()
     table = page[page.index('id="evaluations"') : page.index('id="population"')]
@@ -97,7 +97,7 @@ def test_a_mean_gives_way_to_its_seeds_and_is_compared_with_them(ada, folder):
         "α0.0005 σ0.001, mean over seeds: num_seeds_hacked_reward is 0; "
         "of the 2 seeds that are here, 0 gave only empty answers",
     ]
-    assert imported.sentence == "2 new runs in Imported; 1 mean over seeds replaced by its seeds."
+    assert imported.sentence == "2 new runs in Imported; 1 mean gave way to its seeds."
 
 
 def test_a_report_that_was_checked_is_headed_so_and_its_differences_are_no_misunderstanding(ada, ada_client, folder):

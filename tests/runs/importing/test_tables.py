@@ -42,7 +42,7 @@ def test_csv_gives_each_column_by_step(delimiter):
     assert points["eval/reward"] == [(0, 1, -3.0), (0, 3, -1.25)]
     assert [step for _, step, _ in points["loss"]] == [1, 2, 3]
     assert math.isnan(points["loss"][1][2])
-    assert (run.stored_method, run.state, run.seed, run.kind) == ("unknown", "lost", -1, "table of steps")
+    assert (run.stored_method, run.state, run.seed, run.kind) == ("unknown", "unknown", -1, "table of steps")
     assert run.reason == "Its rows end at step 3 and do not say how it ended"
     assert remarks == []
 
