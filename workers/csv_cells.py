@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TypeVar
 
 Cell = TypeVar("Cell")
@@ -17,3 +18,8 @@ def inert(cell: Cell) -> Cell | str:
     if not isinstance(cell, str) or not FORMULA.match(cell) or NUMBER.fullmatch(cell):
         return cell
     return f"'{cell}"
+
+
+def fields_text(fields: Mapping[str, object]) -> str:
+    """Return fields as one cell, `origin=import; estimator=k3`, without those that are None."""
+    return "; ".join(f"{name}={value}" for name, value in fields.items() if value is not None)

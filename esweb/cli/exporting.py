@@ -14,12 +14,14 @@ from typing import Any, TextIO
 from esweb.cli.account import account
 from esweb.cli.errors import BAD_INPUT, Failure
 from esweb.cli.server import Server
-from workers.csv_cells import inert
+from workers.csv_cells import fields_text, inert
 
 AXES = ("step", "wall", "relative", "tokens", "samples", "gpu_seconds")
 HIDDEN = "axes/"
 """Keys that are x axes, not curves."""
 KEYS_A_CALL = 50
+MEASURED = "measured"
+"""The column that says how a held-out value was measured; empty for values of training."""
 Row = dict[str, Any]
 Write = Callable[[Row], None]
 
@@ -65,6 +67,7 @@ def _points(asked: argparse.Namespace) -> Iterator[Row]:
                         asked.x: _counted(x),
                         "value": y,
                         "overwritten": overwritten,
+                        MEASURED: curve["measured"],
                     }
 
 
@@ -87,11 +90,13 @@ def _writer(how: str, stream: TextIO, first: Row) -> Write:
         return lambda row: print(json.dumps(row, ensure_ascii=False), file=stream)
     table = csv.DictWriter(stream, list(first))
     table.writeheader()
-    return lambda row: table.writerow({name: _cell(value) for name, value in row.items()})
+    return lambda row: table.writerow({name: _cell(name, value) for name, value in row.items()})
 
 
-def _cell(value: Any) -> Any:
+def _cell(name: str, value: Any) -> Any:
     """Return the value as a cell: what people and models wrote is no formula."""
+    if name == MEASURED and isinstance(value, dict):
+        return inert(fields_text(value))
     return json.dumps(value) if isinstance(value, dict | bool) else inert(value)
 
 

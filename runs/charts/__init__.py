@@ -1,9 +1,10 @@
 """Rows -> figures: plain dicts of plotly JSON, each with its words and its table. No Plotly is imported here."""
 
 from runs.charts.chart import Chart, Table
-from runs.charts.comparison import CHARTS, MEASURES, Look, compare, keys_of, with_provenance
+from runs.charts.comparison import CHARTS, MEASURES, Look, compare, keys_of
 from runs.charts.groups import Group, groups_of, label
 from runs.charts.marks import Mark, marks
+from runs.charts.measurement import with_provenance
 from runs.charts.overlay import MAIN_KEYS, How, overlay
 from runs.charts.population import population_chart
 from runs.charts.reward_cost import Cloud, reward_cost

@@ -15,14 +15,17 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 from numpy.typing import NDArray
 
+from runs.series import Provenance
 from workers.csv_cells import inert
 
 Floats: TypeAlias = NDArray[np.float64]
-Cell: TypeAlias = str | float | int | None
+Cell: TypeAlias = str | float | int | Provenance | None
+MEASURED = "measured"
+"""The column that says how the held-out values of a row were measured."""
 HEADS = (
-    _("band"), _("group"), _("high"), _("key"), _("letter"), _("low"), _("max"), _("mean"), _("min"), _("overwritten"),
-    _("relative"), _("reward"), _("run"), _("samples"), _("seed"), _("smoothed"), _("spread"), _("step"), _("tokens"),
-    _("value"),
+    _("band"), _("group"), _("high"), _("key"), _("letter"), _("low"), _("max"), _("mean"), _("measured"), _("min"),
+    _("overwritten"), _("relative"), _("reward"), _("run"), _("samples"), _("seed"), _("smoothed"), _("spread"),
+    _("step"), _("tokens"), _("value"),
 )  # fmt: skip
 """Columns whose names are words, not keys."""
 SIGNIFICANT = 7
@@ -51,8 +54,12 @@ class Table:
         writer = csv.writer(out)
         # Columns too hold what people wrote: names of runs, contestants and keys.
         writer.writerow(tuple(inert(column) for column in self.columns))
-        writer.writerows(tuple(inert(cell) for cell in row) for row in self.rows)
+        writer.writerows(tuple(inert(_plain(cell)) for cell in row) for row in self.rows)
         return out.getvalue()
+
+
+def _plain(cell: Cell) -> str | float | int | None:
+    return cell.text if isinstance(cell, Provenance) else cell
 
 
 @dataclass(frozen=True)

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 from numpy.typing import NDArray
 
 from runs.charts import style
-from runs.charts.chart import Cell, Chart, Table, numbers
+from runs.charts.chart import MEASURED, Cell, Chart, Table, numbers
 from runs.charts.groups import Curves, Group, line, look
+from runs.charts.measurement import averaged, ways_of, with_partial, with_provenance, without_means
 from runs.charts.tradeoff import KL, REWARD, tradeoff
 from runs.charts.words import X_WORDS, course, number, share, spoken
-from runs.models import Run
-from runs.series import Curve, Span, m4, provenance
+from runs.series import Curve, Provenance, Provenances, Span, m4, provenances
 from workers.analysis.bands import AUTO, Band, Ints, band
 from workers.analysis.middles import MIDDLES, Floats
 from workers.executors.states import State
 
 ACCURACY = "accuracy/contains"
 GAP = np.array([np.nan])
-NAMES_AT_MOST = 5
 
 
 @dataclass(frozen=True)
@@ -104,47 +102,21 @@ def compare(
     series come from (`series.origins_of`); every chart says how its series were measured, and whether they differ.
     """
     kept = {(c.run_id, c.key): c for c in curves}
-    seen = set(shown)
-    charts = [_along(m.spoken(), groups, seen, kept, how) for m in MEASURES if m.name in names]
-    charts += [tradeoff(groups, seen, kept, how.log_kl)] if TRADEOFF in names else []
-    runs = [run for group in groups for run in group.runs if run.pk in origins]
-    partial = [run for group in groups for run in group.runs if run.state == State.PARTIAL]
-    return [with_partial(with_provenance(chart, runs, kept, origins), partial) for chart in charts]
+    seen, runs = set(shown), [run for group in groups for run in group.runs]
+    measured = provenances(runs, (REWARD, KL, ACCURACY), origins)
+    charts = [_along(m.spoken(), groups, seen, kept, how, measured) for m in MEASURES if m.name in names]
+    charts += [tradeoff(groups, seen, kept, how.log_kl, measured)] if TRADEOFF in names else []
+    charts = [without_means(with_provenance(chart, runs, kept, measured), groups, kept, measured) for chart in charts]
+    partial = [run for run in runs if run.state == State.PARTIAL]
+    return [with_partial(chart, partial) for chart in charts]
 
 
-def with_partial(chart: Chart, partial: Sequence[Run]) -> Chart:
-    """Say in the chart's summary which runs hold a part of their answers, so that no mean is taken over them."""
-    if not partial:
-        return chart
-    names = ", ".join(run.name for run in partial[:NAMES_AT_MOST])
-    words = ngettext(
-        "%(n)s run is partial and is left out of the means: %(names)s.",
-        "%(n)s runs are partial and are left out of the means: %(names)s.",
-        len(partial),
-    )
-    return replace(chart, summary=f"{chart.summary} {words % {'n': len(partial), 'names': names}}")
-
-
-def with_provenance(chart: Chart, runs: Sequence[Run], curves: Curves, origins: Mapping[int, str]) -> Chart:
-    """Say in the chart's help how its series were measured; in its summary, too, if they differ."""
-    words, differs = list[str](), False
-    for key in chart.keys:
-        measured = (provenance(run.config, key, origins[run.pk]) for run in runs if (run.pk, key) in curves)
-        counts = Counter(one for one in measured if one is not None)
-        differs |= len(counts) > 1
-        listed = "; ".join(
-            ngettext("%(n)s run: %(how)s", "%(n)s runs: %(how)s", n) % {"n": n, "how": one.words}
-            for one, n in counts.most_common()
-        )
-        words += [f"{key}: {listed}." if len(chart.keys) > 1 else f"{listed}."] if listed else []
-    warning = gettext("These series are not measured alike, so they may differ for that reason alone.")
-    summary = " ".join([chart.summary, warning, *words]) if differs else chart.summary
-    return replace(chart, help=" ".join(filter(None, [chart.help, *words])), summary=summary)
-
-
-def _along(measure: Measure, groups: Sequence[Group], shown: set[int], curves: Curves, how: Look) -> Chart:
+def _along(
+    measure: Measure, groups: Sequence[Group], shown: set[int], curves: Curves, how: Look, measured: Provenances
+) -> Chart:
     x, log_y = how.x, how.log_kl and measure.key == KL
-    bands = [(g, _band(g, measure.key, curves, how)) for g in groups]
+    drawn_groups, _mixed = averaged(groups, (measure.key,), curves, measured)
+    bands = [(g, _band(g, measure.key, curves, how)) for g in drawn_groups]
     bands = [(g, b) for g, b in bands if b.most]
     means = [(g, _thinned(b, how)) for g, b in bands]
     drawn = zip(bands, means, strict=True)
@@ -155,10 +127,11 @@ def _along(measure: Measure, groups: Sequence[Group], shown: set[int], curves: C
     layout = style.layout(spoken(X_WORDS[x]), measure.unit, log_y=log_y, meta={"x": x, "thinned": thinned})
     if measure.is_share:
         layout["yaxis"] |= {"tickformat": ".0%", **style.room(_all_means(bands), is_share=True)}
-    words = _words(bands, share if measure.is_share else number)
+    words = _words([(g, b) for g, b in bands if g in groups], share if measure.is_share else number)
+    ways = {g: next(iter(ways_of(g.whole, measure.key, curves, measured)), None) for g, _ in means}
     return Chart(
-        measure.name, measure.title, words, {"data": data, "layout": layout}, _table(means, how),
-        keys=(measure.key,), help=measure.help,
+        measure.name, measure.title, words if bands else gettext("No evaluation yet."),
+        {"data": data, "layout": layout}, _table(means, how, ways), keys=(measure.key,), help=measure.help,
     )  # fmt: skip
 
 
@@ -269,13 +242,13 @@ def _words(bands: Sequence[tuple[Group, Band]], written: Callable[[float], str])
     for g, b in bands:
         whole = np.flatnonzero(b.n == b.most)
         said.append(f"{g.name} {course(b.middle[whole], written)} ({_count(b)})")
-    return f"{'; '.join(said)}." if said else gettext("No evaluation yet.")
+    return f"{'; '.join(said)}." if said else ""
 
 
-def _table(means: Sequence[tuple[Group, Band]], how: Look) -> Table:
+def _table(means: Sequence[tuple[Group, Band]], how: Look, ways: Mapping[Group, Provenance | None]) -> Table:
     out: list[tuple[Cell, ...]] = []
     for g, b in means:
         points = zip(b.n.tolist(), *(numbers(column) for column in (b.x, b.middle, b.low, b.high)), strict=True)
         name, kind = g.name, b.kind
-        out += [(name, *point, kind) for point in points]
-    return Table(("group", "n", how.x, MIDDLES[how.center], "low", "high", "band"), tuple(out))
+        out += [(name, *point, kind, ways[g]) for point in points]
+    return Table(("group", "n", how.x, MIDDLES[how.center], "low", "high", "band", MEASURED), tuple(out))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ from runs.charts import style
 from runs.charts.chart import Cell, Chart, Table, numbers
 from runs.charts.groups import line
 from runs.charts.marks import Mark
+from runs.charts.measurement import with_provenance
 from runs.charts.overlay import How, overlay
 from runs.charts.words import number
-from runs.series import Curve
+from runs.series import Curve, Provenances
 from workers.analysis.middles import Floats
 
 LAMBDA, RAW, SMOOTHED, THRESHOLD = "lambda", "J_C", "J_C/smoothed", "J_C/threshold"
@@ -36,18 +38,25 @@ NAMES = (*(key for key, _title, _help in ALONG), PHASE)
 Curves = Mapping[tuple[int, str], Curve]
 
 
-def multiplier_charts(marks: Sequence[Mark], curves: Curves, how: How) -> list[Chart]:
-    """A chart of each of ALONG, then the phase plot. `curves` are whole, by (run id, key)."""
-    return [_along(key, gettext(title), gettext(words), marks, curves, how) for key, title, words in ALONG] + [
-        _phase(marks, curves)
+def multiplier_charts(
+    marks: Sequence[Mark], curves: Curves, how: How, measured: Provenances = MappingProxyType({})
+) -> list[Chart]:
+    """A chart of each of ALONG, then the phase plot. `curves` are whole, by (run id, key); `measured` says how the
+    held-out ones were measured."""
+    charts = [_along(key, marks, curves, how, measured) for key, _title, _words in ALONG]
+    named = [
+        replace(chart, name=key, title=gettext(title), help=gettext(words))
+        for chart, (key, title, words) in zip(charts, ALONG, strict=True)
     ]
+    runs = [mark.run for mark in marks]
+    return [*(with_provenance(chart, runs, curves, measured) for chart in named), _phase(marks, curves)]
 
 
-def _along(key: str, title: str, words: str, marks: Sequence[Mark], curves: Curves, how: How) -> Chart:
-    chart = _constraint(marks, curves, how) if key == RAW else overlay(key, marks, curves, how)
+def _along(key: str, marks: Sequence[Mark], curves: Curves, how: How, measured: Provenances) -> Chart:
+    chart = _constraint(marks, curves, how) if key == RAW else overlay(key, marks, curves, how, measured)
     if key == SAFE:
         chart.figure["layout"]["yaxis"]["tickformat"] = ".0%"
-    return replace(chart, name=key, title=title, help=words)
+    return chart
 
 
 def _constraint(marks: Sequence[Mark], curves: Curves, how: How) -> Chart:

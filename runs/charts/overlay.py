@@ -7,20 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from django.utils.translation import gettext, ngettext
 
 from runs.charts import style
-from runs.charts.chart import Cell, Chart, Table, numbers
+from runs.charts.chart import MEASURED, Cell, Chart, Table, numbers
 from runs.charts.comparison import MEASURES, Measure
 from runs.charts.groups import line, look
 from runs.charts.line_ends import Drawn, End, ends
 from runs.charts.marks import Mark
 from runs.charts.single import MARKERS_AT_MOST
 from runs.charts.words import X_WORDS, course, number, share, spoken
-from runs.series import Curve, Span, m4
+from runs.series import Curve, Provenances, Span, is_held_out, m4
 from workers.analysis.middles import Floats
 from workers.analysis.smoothing import Smoothing, smooth
 
@@ -43,8 +44,15 @@ class How:
     zoom: Span | None = None
 
 
-def overlay(key: str, marks: Sequence[Mark], curves: Mapping[tuple[int, str], Curve], how: How) -> Chart:
-    """The chart of one key. `curves` are whole, by (run id, key); runs without a point of the key have no line."""
+def overlay(
+    key: str,
+    marks: Sequence[Mark],
+    curves: Mapping[tuple[int, str], Curve],
+    how: How,
+    measured: Provenances = MappingProxyType({}),
+) -> Chart:
+    """The chart of one key. `curves` are whole, by (run id, key); runs without a point of the key have no line. The
+    table of a held-out key says how each run was measured, as far as `measured` does."""
     measure = _measure(key)
     lines = [_drawn(mark, curves[mark.run.pk, key], how) for mark in marks if (mark.run.pk, key) in curves]
     lines = [drawn for drawn in lines if len(drawn.x)]
@@ -59,7 +67,8 @@ def overlay(key: str, marks: Sequence[Mark], curves: Mapping[tuple[int, str], Cu
     layout["meta"]["thinned"] = sum(len(drawn.x) for drawn in shown) < sum(len(drawn.x) for drawn in lines)
     layout["margin"] = {**layout["margin"], "r": 16 + 7 * max((len(end.text) for end in labels), default=0)}
     figure = {"data": data, "layout": layout}
-    return Chart(key, measure.title, summary, figure, _table(shown, how), keys=(key,), help=measure.help)
+    table = _table(shown, how, key, measured)
+    return Chart(key, measure.title, summary, figure, table, keys=(key,), help=measure.help)
 
 
 def _measure(key: str) -> Measure:
@@ -187,11 +196,13 @@ def _log_words(lines: Sequence[Drawn], how: How, log_y: bool) -> str:
     return f" {said % {'n': lost}}" if lost else ""
 
 
-def _table(lines: Sequence[Drawn], how: How) -> Table:
+def _table(lines: Sequence[Drawn], how: How, key: str, measured: Provenances) -> Table:
     columns: tuple[str, ...] = ("letter", "run", "group", "seed", how.x, "value")
+    columns += (f"smoothed {how.smoothing}",) if how.smoothing else ()
     rows: list[tuple[Cell, ...]] = []
     for d in lines:
         who = (d.mark.letter, d.mark.run.name, d.mark.group.name, d.mark.run.seed)
         points = np.column_stack([d.x, d.y, d.smoothed][: 3 if how.smoothing else 2]).tolist()
-        rows += [(*who, *point) for point in points]
-    return Table((*columns, f"smoothed {how.smoothing}") if how.smoothing else columns, tuple(rows))
+        way = (measured.get((d.mark.run.pk, key)),) if is_held_out(key) else ()
+        rows += [(*who, *point, *way) for point in points]
+    return Table((*columns, MEASURED) if is_held_out(key) else columns, tuple(rows))

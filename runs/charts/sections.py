@@ -7,7 +7,7 @@ from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from django.utils.text import slugify
+from django.utils.text import capfirst, slugify
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
@@ -99,7 +99,8 @@ def plans(keys: Collection[str], provenances: Mapping[str, Provenance] = Mapping
     """
     there = set(keys)
     known = {key for spec in (*HELD_OUT, *TRAINING) for key, _ in spec.lines}
-    own = [_own(key) for key in keys if key not in known and not key.startswith(SYSTEM)]
+    unknown = (_own(key) for key in keys if key not in known and not key.startswith(SYSTEM))
+    own = [_with_provenance(spec, provenances) for spec in unknown]
     parts = (
         ("held-out", gettext("Held-out"),
          gettext("Reward, accuracy, KL and answers to held-out prompts. Legends say how they were measured."),
@@ -125,11 +126,13 @@ def _plan(slug: str, title: str, words: str, specs: Iterable[Spec], there: Conta
 
 def _with_provenance(spec: Spec, provenances: Mapping[str, Provenance]) -> Spec:
     """Say behind the name of each line how it was measured; of a single line, which has no legend, in the help."""
-    words = {key: provenances[key].words for key in spec.keys if key in provenances}
+    measured = {key: provenances[key] for key in spec.keys if key in provenances}
+    words = {key: one.words for key, one in measured.items()}
     if len(spec.lines) == 1:
-        return replace(spec, help=" ".join([spec.help, *(f"{word.capitalize()}." for word in words.values())]))
+        help_words = filter(None, [spec.help, *(f"{capfirst(word)}." for word in words.values())])
+        return replace(spec, help=" ".join(help_words), measured=measured)
     lines = tuple((key, f"{name} ({words[key]})" if key in words else name) for key, name in spec.lines)
-    return replace(spec, lines=lines)
+    return replace(spec, lines=lines, measured=measured)
 
 
 def _spoken(specs: Iterable[Spec]) -> list[Spec]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,10 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_noop as _
 
 from runs.charts import style
-from runs.charts.chart import Cell, Chart, Table, numbers
+from runs.charts.chart import MEASURED, Cell, Chart, Table, numbers
 from runs.charts.words import X_WORDS, course, number, share, spoken
 from runs.models import Run
-from runs.series import Curve
+from runs.series import Curve, Provenance, is_held_out
 
 LINES = ("solid", "dash", "dot", "dashdot")
 MARKERS_AT_MOST = 30
@@ -37,13 +37,15 @@ SYMBOLS = ("circle", "square", "diamond", "cross")
 
 @dataclass(frozen=True)
 class Spec:
-    """A chart of several keys: (key, what its line is called). `unit` is translated where it is drawn."""
+    """A chart of several keys: (key, what its line is called). `unit` is translated where it is drawn. measured: how
+    an evaluation measured the keys, of those that one did."""
 
     name: str
     title: str
     unit: str
     lines: tuple[tuple[str, str], ...]
     help: str = ""
+    measured: Mapping[str, Provenance] = field(default_factory=dict, hash=False)
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -93,7 +95,7 @@ def _chart(run: Run, spec: Spec, lines: Sequence[tuple[Curve, str]], x: str, log
         spec.title,
         _words(lines, share if spec.is_share else number),
         {"data": data, "layout": layout},
-        _table(lines, x),
+        _table(lines, x, spec.measured),
         keys,
         spec.help,
     )
@@ -142,9 +144,12 @@ def _note(again: int) -> str:
     return f" {said % {'n': again}}" if again else ""
 
 
-def _table(lines: Sequence[tuple[Curve, str]], x: str) -> Table:
+def _table(lines: Sequence[tuple[Curve, str]], x: str, measured: Mapping[str, Provenance]) -> Table:
+    """The points of each line, and how they were measured if any line is of a held-out key."""
     out: list[tuple[Cell, ...]] = []
+    any_held_out = any(is_held_out(curve.key) for curve, _name in lines)
     for curve in (line[0] for line in lines):
         points = zip(curve.x, curve.y, curve.overwritten, strict=True)
-        out += [(curve.key, float(at), float(value), "yes" if again else "") for at, value, again in points]
-    return Table(("key", x, "value", "overwritten"), tuple(out))
+        way = (measured.get(curve.key),) if any_held_out else ()
+        out += [(curve.key, float(at), float(value), "yes" if again else "", *way) for at, value, again in points]
+    return Table(("key", x, "value", "overwritten", *((MEASURED,) if any_held_out else ())), tuple(out))

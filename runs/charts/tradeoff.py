@@ -3,43 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from django.utils.translation import gettext
 
 from runs.charts import style
-from runs.charts.chart import Cell, Chart, Table, numbers
+from runs.charts.chart import MEASURED, Cell, Chart, Table, numbers
 from runs.charts.groups import Curves, Group, line, look
+from runs.charts.measurement import averaged, ways_of
 from runs.charts.words import number
+from runs.models import Run
+from runs.series import Provenances
 from workers.analysis.middles import Floats
 
 REWARD, KL = "reward/mean", "kl"
 
 
-def tradeoff(groups: Sequence[Group], shown: set[int], curves: Curves, log_kl: bool) -> Chart:
-    """The path of each run: what a reward cost in KL. Up and to the left is better."""
+def tradeoff(
+    groups: Sequence[Group], shown: set[int], curves: Curves, log_kl: bool, measured: Provenances = MappingProxyType({})
+) -> Chart:
+    """The path of each run: what a reward cost in KL. Up and to the left is better. If the runs were not measured
+    alike, each line is named with how its run was."""
+    _, mixed = averaged(groups, (KL, REWARD), curves, measured)
+    runs = [run for g in groups for run in g.runs]
+    differs = any(len(ways_of(runs, key, curves, measured)) > 1 for key in (KL, REWARD))
     data, ends = [], []
     table: list[tuple[Cell, ...]] = []
     for g in groups:
         paths = [(run, _path(curves, run.pk)) for run in g.runs]
         paths = [(run, path) for run, path in paths if len(path[0])]
-        data += [_walk(g, run.name, path) for run, path in paths if run.pk in shown]
-        table += [(g.name, run.name, float(k), float(r)) for run, path in paths for k, r in zip(*path, strict=True)]
-        if ends_of := [(path[0][-1], path[1][-1]) for run, path in paths if run in g.whole]:
+        names = {run.pk: f"{run.name}{_way_in_words(run, measured) if differs else ''}" for run, _ in paths}
+        data += [_walk(g, names[run.pk], path) for run, path in paths if run.pk in shown]
+        table += [row for run, path in paths for row in _rows(g, run, path, measured)]
+        ends_of = [(path[0][-1], path[1][-1]) for run, path in paths if run in g.whole]
+        if ends_of and g not in mixed:
             kl, reward = (float(mean) for mean in np.mean(ends_of, axis=0))
             ends.append(_end(g, reward, kl, len(ends_of)))
     layout = style.layout(gettext("KL, nats per token"), gettext("reward"), hovermode="closest", meta={"x": "kl"})
     if log_kl:
         layout["xaxis"] |= style.LOG
         data = [style.without_nonpositive(trace, "x") for trace in data]
+    words = f"{'; '.join(ends)}." if ends else "" if table else gettext("No evaluation yet.")
+    columns = ("group", "run", "kl", "reward", f"{MEASURED} kl", f"{MEASURED} reward")
     return Chart(
-        "tradeoff", gettext("Reward against KL"), f"{'; '.join(ends)}." if ends else gettext("No evaluation yet."),
-        {"data": data, "layout": layout}, Table(("group", "run", "kl", "reward"), tuple(table)), keys=(REWARD, KL),
+        "tradeoff", gettext("Reward against KL"), words, {"data": data, "layout": layout},
+        Table(columns, tuple(table)), keys=(REWARD, KL),
         help=gettext(
             "Each line is a run's way through training, its large mark where it is now. Up and to the left is better."
         ),
     )  # fmt: skip
+
+
+def _rows(group: Group, run: Run, path: tuple[Floats, Floats], measured: Provenances) -> list[tuple[Cell, ...]]:
+    ways = (measured.get((run.pk, KL)), measured.get((run.pk, REWARD)))
+    return [(group.name, run.name, float(kl), float(reward), *ways) for kl, reward in zip(*path, strict=True)]
+
+
+def _way_in_words(run: Run, measured: Provenances) -> str:
+    """Return how KL and reward of a run were measured, in brackets; nothing if that is not given."""
+    if (run.pk, KL) not in measured or (run.pk, REWARD) not in measured:
+        return ""
+    said = {"kl": measured[run.pk, KL].words, "reward": measured[run.pk, REWARD].words}
+    return " " + gettext("(KL: %(kl)s; reward: %(reward)s)") % said
 
 
 def _end(group: Group, reward: float, kl: float, n: int) -> str:

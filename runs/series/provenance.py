@@ -6,15 +6,18 @@ as far as its file says; the rest is unknown and called so. Nothing is guessed f
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Case, Exists, F, Func, JSONField, OuterRef, TextField, Value, When
+from django.db.models.functions import Concat
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
 from runs.models import Attempt, Run
+from workers.csv_cells import fields_text
 
 EVALUATOR, IMPORTED, PUSHED = "evaluator", "import", "push"
 EXACT, K3, MEAN, UNKNOWN = "exact", "k3", "mean", "unknown"
@@ -24,6 +27,10 @@ EVALUATION_FILE = "evaluation"
 KL = ("kl", "kl/k3")
 MEASURED = ("reward/", "accuracy/", "response/", "sample/", "cost/", "safety/")
 """Keys of held-out series begin so; other keys are a method's own stream."""
+OF_FILES = "eval/"
+"""Keys begin so that a file's evaluation has and that have no place in ours."""
+READ = (("evaluation", "temperature"), ("evaluation", "samples"), ("imported", "evaluation_do_sample"))
+"""Paths in a config that a provenance follows from."""
 ORIGINS = {EVALUATOR: _("common evaluator"), IMPORTED: _("imported"), PUSHED: _("pushed by a script")}
 ESTIMATORS = {EXACT: _("exact"), K3: _("k3 estimate"), MEAN: _("mean"), UNKNOWN: _("unknown estimator")}
 
@@ -63,17 +70,72 @@ class Provenance:
         return {"origin": self.origin, "estimator": self.estimator, "decoding": self.decoding,
                 "temperature": self.temperature, "samples": self.samples}  # fmt: skip
 
+    @property
+    def text(self) -> str:
+        """The fields as a cell of a CSV file, the same in every language."""
+        return fields_text(self.to_json())
+
+
+Provenances: TypeAlias = Mapping[tuple[int, str], Provenance]
+"""(run id, key) -> how the series was measured; without keys that no evaluation measures."""
+
 
 def origins_of(runs: Collection[Run]) -> dict[int, str]:
     """Return by run id where its series come from: EVALUATOR, PUSHED, or IMPORTED with the kind of file after a colon.
 
     One query, however many runs there are.
     """
+    return dict(Run.objects.filter(pk__in=[run.pk for run in runs]).values_list("pk", origin_expression()))
+
+
+def origin_expression() -> Case:
+    """Return the origin of a run as SQL, as `origins_of` gives it."""
     is_started = Exists(Attempt.objects.filter(run=OuterRef("pk"), cluster__isnull=False))
-    rows = Run.objects.filter(pk__in=[run.pk for run in runs]).values_list("pk", "source__kind", is_started)
-    return {
-        pk: f"{IMPORTED}:{kind}" if kind is not None else EVALUATOR if started else PUSHED for pk, kind, started in rows
-    }
+    imported = Concat(Value(f"{IMPORTED}:"), F("source__kind"))
+    return Case(
+        When(source__isnull=False, then=imported), When(is_started, then=Value(EVALUATOR)), default=Value(PUSHED),
+        output_field=TextField(),
+    )  # fmt: skip
+
+
+def facts_expression() -> Func:
+    """Return as SQL what the provenance of a run's series follows from, for `provenance_of_facts`."""
+    values = (F("__".join(("config", *path))) for path in READ)
+    return Func(origin_expression(), *values, function="jsonb_build_array", output_field=JSONField())
+
+
+def provenance_of_facts(facts: Sequence[Any], key: str) -> Provenance | None:
+    """Return the provenance of a series of a run with these facts (`facts_expression`)."""
+    origin, *values = facts
+    config: dict[str, dict[str, Any]] = {}
+    for (section, name), value in zip(READ, values, strict=True):
+        config.setdefault(section, {})[name] = value
+    return provenance(config, key, origin)
+
+
+def provenances(
+    runs: Collection[Run], keys: Iterable[str], origins: Mapping[int, str]
+) -> dict[tuple[int, str], Provenance]:
+    """Return how each series of these runs was measured, as far as `origins` knows the run, whether it has points or
+    not."""
+    measured = {(r.pk, key): provenance(r.config, key, origins[r.pk]) for key in keys for r in runs if r.pk in origins}
+    return {series: way for series, way in measured.items() if way is not None}
+
+
+def ways(measured: Iterable[Provenance | None]) -> tuple[Provenance, ...]:
+    """Return the different provenances, the most frequent first: a mean over series with several is no mean of one
+    thing."""
+    return tuple(way for way, _n in Counter(way for way in measured if way is not None).most_common())
+
+
+def ways_in_words(several: Iterable[Provenance]) -> str:
+    """Return provenances as people read them: `greedy; 20 samples a prompt at T = 0.7, imported`."""
+    return "; ".join(way.words for way in several)
+
+
+def is_held_out(key: str) -> bool:
+    """Return whether an evaluation measures the series of this key, at least in some runs."""
+    return key in KL or key.startswith((*MEASURED, OF_FILES))
 
 
 def provenance(config: Mapping[str, Any], key: str, origin: str) -> Provenance | None:
@@ -81,9 +143,9 @@ def provenance(config: Mapping[str, Any], key: str, origin: str) -> Provenance |
 
     `origin` is the run's, of `origins_of`.
     """
-    if key not in KL and not key.startswith(MEASURED):
-        return None
     came, _, kind = origin.partition(":")
+    if not is_held_out(key) or (came == EVALUATOR and key.startswith(OF_FILES)):
+        return None
     asked = config.get("evaluation")
     settings: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {}
     temperature, samples = _number(settings.get("temperature")), _count(settings.get("samples"))
@@ -91,14 +153,15 @@ def provenance(config: Mapping[str, Any], key: str, origin: str) -> Provenance |
         if key not in KL and not key.startswith("sample/"):
             return Provenance(came, MEAN, GREEDY)
         return Provenance(came, {"kl": EXACT, "kl/k3": K3}.get(key, MEAN), SAMPLED, temperature, samples)
+    unnamed = UNKNOWN if key in KL or key.startswith(OF_FILES) else MEAN
     if kind != EVALUATION_FILE:
-        return Provenance(came, UNKNOWN if key in KL else MEAN)
+        return Provenance(came, unnamed)
     # Evaluations that are imported sample unless they say otherwise, and their KL is the k3 estimate on these answers.
     others = config.get("imported")
     is_greedy = isinstance(others, Mapping) and others.get("evaluation_do_sample") is False
     decoding = GREEDY if is_greedy else SAMPLED if temperature is not None or samples is not None else UNKNOWN
     known = (temperature, samples) if decoding == SAMPLED else (None, None)
-    return Provenance(came, K3 if key in KL else MEAN, decoding, *known)
+    return Provenance(came, K3 if key in KL else unnamed, decoding, *known)
 
 
 def _number(value: Any) -> float | None:

@@ -16,6 +16,7 @@ from django.utils.translation import gettext, ngettext
 from runs.charts import number as in_words
 from runs.charts import share
 from runs.charts.style import METHODS
+from runs.series import Provenance
 from workers.executors.states import OPEN_STATES, State
 
 register = template.Library()
@@ -79,8 +80,10 @@ def figure(value: object) -> SafeString:
 
 
 @register.filter
-def cell(value: str | float | None) -> str | float:
+def cell(value: str | float | Provenance | None) -> str | float:
     """A cell of a table of numbers."""
+    if isinstance(value, Provenance):
+        return value.words
     return "" if value is None else in_words(value, digits=4) if isinstance(value, float) else value
 
 

@@ -49,9 +49,9 @@ def charts_of(told: Sequence[Mark], keys: Iterable[str], settings: Settings, px:
     """Draw a chart for each key, in the order given. Points are read once, whole, and smoothed here."""
     wanted, runs = list(keys), [mark.run for mark in told]
     curves = {(c.run_id, c.key): c for c in series.read(runs, wanted, x=settings.x)}
-    charts = [overlay(key, told, curves, settings.how(px)) for key in wanted]
-    origins = series.origins_of(runs)
-    return [with_provenance(chart, runs, curves, origins) for chart in charts]
+    measured = series.provenances(runs, wanted, series.origins_of(runs))
+    charts = [overlay(key, told, curves, settings.how(px), measured) for key in wanted]
+    return [with_provenance(chart, runs, curves, measured) for chart in charts]
 
 
 def standings_context(runs: Sequence[Run], told: Sequence[Mark], settings: Settings, person: Person) -> dict[str, Any]:

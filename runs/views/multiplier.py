@@ -58,7 +58,7 @@ def experiment_lambda(request: SignedIn, pk: int) -> HttpResponse:
     # Asked before the points are read, so that the socket brings whatever is not among them.
     watch = cursors(runs)
     curves = _curves(runs, settings)
-    charts = multiplier_charts(told, curves, settings.how(CHART_PX)) if runs else []
+    charts = multiplier_charts(told, curves, settings.how(CHART_PX), _measured(runs)) if runs else []
     context = {
         "experiment": experiment, "marks": told, "total": total, "settings": settings, "problems": settings.problems,
         "watch": watch, "is_open": any(run.is_open for run in runs), "charts": charts[:-1], "phase": charts[-1:],
@@ -77,9 +77,8 @@ def experiment_lambda_chart(request: SignedIn, pk: int) -> HttpResponse:
     runs, _total = _runs(request, experiment)
     settings = settings_of(request)
     px = {"csv": None, "table": TABLE_PX}.get(request.GET.get("as", ""), CHART_PX)
-    charts: dict[str, Chart] = {
-        chart.name: chart for chart in multiplier_charts(marks(runs), _curves(runs, settings), settings.how(px))
-    }
+    made = multiplier_charts(marks(runs), _curves(runs, settings), settings.how(px), _measured(runs))
+    charts: dict[str, Chart] = {chart.name: chart for chart in made}
     return chart_response(request, charts[name], f"{experiment.name} {charts[name].slug}")
 
 
@@ -94,6 +93,10 @@ def _runs(request: SignedIn, experiment: Experiment) -> tuple[list[Run], int]:
 
 def _curves(runs: Sequence[Run], settings: Settings) -> Curves:
     return {(curve.run_id, curve.key): curve for curve in series.read(runs, KEYS, x=settings.x)} if runs else {}
+
+
+def _measured(runs: Sequence[Run]) -> series.Provenances:
+    return series.provenances(runs, KEYS, series.origins_of(runs))
 
 
 def _outcome(mark: Mark, curves: Curves, how: Smoothing) -> Outcome:

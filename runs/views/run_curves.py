@@ -46,9 +46,8 @@ def curve_names(keys: list[str]) -> list[str]:
 
 def _plans(run: Run, keys: list[str]) -> list[Plan]:
     """The sections of these keys, in which every held-out line says how it was measured."""
-    origin = series.origins_of([run])[run.pk]
-    measured = {key: series.provenance(run.config, key, origin) for key in keys}
-    return plans(keys, {key: one for key, one in measured.items() if one is not None})
+    measured = series.provenances([run], keys, series.origins_of([run]))
+    return plans(keys, {key: one for (_run, key), one in measured.items()})
 
 
 def _drawn_alone(run: Run, plan: Plan, spec: Spec, along: Axes, px: int | None, zoom: Span | None) -> Chart:

@@ -108,6 +108,13 @@ def test_export_writes_every_point_and_every_answer(say: Say, run: Run, tmp_path
     ]  # fmt: skip
     keys = {json.loads(line)["key"] for line in say("export", run.uid, "--json")[1].splitlines()}
     assert {"reward/mean", "train/reward/mean"} <= keys and not any(key.startswith("axes/") for key in keys)
+    rows = list(csv.DictReader(io.StringIO(say("export", run.uid, "--key", "kl", "--key", "train/reward/mean")[1])))
+    exact = "origin=evaluator; estimator=exact; decoding=sampled; temperature=1.0; samples=2"
+    assert {(row["key"], row["measured"]) for row in rows} == {("kl", exact), ("train/reward/mean", "")}
+    assert (
+        json.loads(say("export", run.uid, "--key", "kl", "--json")[1].splitlines()[0])["measured"]["estimator"]
+        == "exact"
+    )
     file = tmp_path / "answers.jsonl"
     assert say("export", run.uid, "--what", "responses", "--format", "jsonl", "--step", "5", "--out", str(file))[
         :2

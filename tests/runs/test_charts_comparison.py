@@ -82,8 +82,8 @@ def test_overwritten_points_do_not_count():
 
 def test_the_table_holds_every_point_of_every_mean(seeds):
     table = charts(seeds, measured(seeds))["reward"].table
-    assert table.columns == ("group", "n", "step", "mean", "low", "high", "band")
-    assert table.rows[0] == ("es-tiny", 2, 0.0, -39.5, -40.0, -39.0, "min–max")
+    assert table.columns == ("group", "n", "step", "mean", "low", "high", "band", "measured")
+    assert table.rows[0] == ("es-tiny", 2, 0.0, -39.5, -40.0, -39.0, "min–max", None)
     assert len(table.rows) == 6
 
 
@@ -91,7 +91,7 @@ def test_csv_does_not_run_as_a_formula():
     one = run("es-tiny")
     one.preset = "=cmd()"
     text = charts([one], [curve(one, "reward/mean", [1])])["tradeoff"].table.csv()
-    assert text.splitlines() == ["group,run,kl,reward"]
+    assert text.splitlines() == ["group,run,kl,reward,measured kl,measured reward"]
     text = charts([one], [curve(one, "reward/mean", [1]), curve(one, "kl", [0])])["tradeoff"].table.csv()
     assert "\n=" not in text
 

@@ -125,6 +125,12 @@ def test_a_run_that_measured_nothing_has_no_line(runs):
 
 def test_the_table_names_run_group_and_seed(runs):
     table = drawn(runs, rising(runs)).table
-    assert table.columns == ("letter", "run", "group", "seed", "step", "value")
-    assert table.rows[3] == ("B", "grpo-tiny 0", "grpo-tiny", 0, 0.0, -39.0)
-    assert drawn(runs, rising(runs), smoothing=Smoothing("ema", 0.6)).table.columns[-1] == "smoothed 0.6"
+    assert table.columns == ("letter", "run", "group", "seed", "step", "value", "measured")
+    assert table.rows[3] == ("B", "grpo-tiny 0", "grpo-tiny", 0, 0.0, -39.0, None)
+    smoothed = drawn(runs, rising(runs), smoothing=Smoothing("ema", 0.6)).table
+    assert smoothed.columns[-2:] == ("smoothed 0.6", "measured") and len(smoothed.rows[0]) == len(smoothed.columns)
+
+
+def test_the_table_of_a_training_key_does_not_say_how_it_was_measured(runs):
+    table = drawn(runs, rising(runs, "train/loss"), "train/loss").table
+    assert table.columns[-1] == "value" and len(table.rows[0]) == len(table.columns)

@@ -10,6 +10,7 @@ from tests.runs.pages import end, evaluation, make_run, record
 from tests.runs.recording import answer, make_attempt
 
 pytestmark = pytest.mark.django_db
+GREEDY = "origin=evaluator; estimator=mean; decoding=greedy"
 NOON = datetime(2026, 1, 2, 12, 0, 0, tzinfo=UTC)
 
 
@@ -86,5 +87,6 @@ def test_what_a_resume_went_over_again_is_grey_and_the_later_answers_hold(ada_cl
     assert "of the second attempt" in text and "of the first attempt" not in text
     rows = ada_client.get(reverse("run-chart", args=[run.uid]), {"name": "reward", "as": "csv"}).content.decode()
     assert [line.split(",")[1:] for line in rows.splitlines() if line.startswith("reward/mean")] == [
-        ["0.0", "-40.0", ""], ["10.0", "-30.0", "yes"], ["20.0", "-20.0", "yes"], ["10.0", "-29.0", ""],
+        [*point, GREEDY]
+        for point in (["0.0", "-40.0", ""], ["10.0", "-30.0", "yes"], ["20.0", "-20.0", "yes"], ["10.0", "-29.0", ""])
     ]  # fmt: skip
