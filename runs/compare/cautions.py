@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from django.utils.translation import gettext, ngettext
@@ -12,6 +13,7 @@ from django.utils.translation import gettext, ngettext
 from runs.compare.finals import OUTCOMES, Final
 from runs.compare.standings import Setting
 from runs.models import Attempt, Run
+from runs.series import Provenances, ways, ways_in_words
 from workers.executors.states import State
 
 FEW_SEEDS = 5
@@ -26,11 +28,25 @@ OUTCOME = {outcome.name: outcome for outcome in OUTCOMES}
 Rule: TypeAlias = Callable[[Sequence[Setting], Mapping[int, Final]], list[str]]
 
 
-def cautions(settings: Sequence[Setting], numbers: Mapping[int, Final]) -> list[str]:
+def cautions(
+    settings: Sequence[Setting], numbers: Mapping[int, Final], measured: Provenances = MappingProxyType({})
+) -> list[str]:
     """Sentences, the gravest first; none where nothing speaks against the comparison."""
     if not settings:
         return []
-    return [said for rule in RULES for said in rule(settings, numbers)]
+    differing = _measured_in_ways([run for setting in settings for run in setting.runs], numbers, measured)
+    return [*differing, *(said for rule in RULES for said in rule(settings, numbers))]
+
+
+def _measured_in_ways(runs: Sequence[Run], numbers: Mapping[int, Final], measured: Provenances) -> list[str]:
+    """Name the outcomes that were not measured alike, each with its ways."""
+    listed = []
+    for outcome in OUTCOMES:
+        several = ways(measured.get((run.pk, outcome.key)) for run in runs if outcome.name in numbers[run.pk].values)
+        if len(several) > 1:
+            listed.append(f"{outcome.title} ({ways_in_words(several)})")
+    words = gettext("Measured differently, so that they may differ for that reason alone: %(outcomes)s.")
+    return [words % {"outcomes": "; ".join(listed)}] if listed else []
 
 
 def _measured_otherwise(settings: Sequence[Setting], _: Mapping[int, Final]) -> list[str]:

@@ -15,6 +15,7 @@ from runs.series.provenance import (
     provenances,
     ways,
     ways_in_words,
+    with_origins,
 )
 from runs.series.reading import X_AXES, Curve, backlog, compacted, cursor, keys, latest, newest, newest_of, read, since
 from runs.series.wire import Points, sayable, wire
@@ -53,4 +54,5 @@ __all__ = [
     "ways",
     "ways_in_words",
     "wire",
+    "with_origins",
 ]

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from django.db.models import Case, Exists, F, Func, JSONField, OuterRef, TextField, Value, When
+from django.db.models import Case, Exists, F, Func, JSONField, OuterRef, QuerySet, TextField, Value, When
 from django.db.models.functions import Concat
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
@@ -27,6 +27,8 @@ EVALUATION_FILE = "evaluation"
 KL = ("kl", "kl/k3")
 MEASURED = ("reward/", "accuracy/", "response/", "sample/", "cost/", "safety/")
 """Keys of held-out series begin so; other keys are a method's own stream."""
+ORIGIN = "series_origin"
+"""The attribute of runs that were read with their origin."""
 OF_FILES = "eval/"
 """Keys begin so that a file's evaluation has and that have no place in ours."""
 READ = (("evaluation", "temperature"), ("evaluation", "samples"), ("imported", "evaluation_do_sample"))
@@ -80,12 +82,20 @@ Provenances: TypeAlias = Mapping[tuple[int, str], Provenance]
 """(run id, key) -> how the series was measured; without keys that no evaluation measures."""
 
 
+def with_origins(runs: QuerySet[Run]) -> QuerySet[Run]:
+    """Return the runs so that each is read with its origin, and `origins_of` needs no query."""
+    return runs.annotate(**{ORIGIN: origin_expression()})
+
+
 def origins_of(runs: Collection[Run]) -> dict[int, str]:
     """Return by run id where its series come from: EVALUATOR, PUSHED, or IMPORTED with the kind of file after a colon.
 
-    One query, however many runs there are.
+    One query, however many runs there are; none for runs that were read `with_origins`.
     """
-    return dict(Run.objects.filter(pk__in=[run.pk for run in runs]).values_list("pk", origin_expression()))
+    known = {run.pk: getattr(run, ORIGIN) for run in runs if hasattr(run, ORIGIN)}
+    unknown = [run.pk for run in runs if run.pk not in known]
+    rows = Run.objects.filter(pk__in=unknown).values_list("pk", origin_expression()) if unknown else ()
+    return known | dict(rows)
 
 
 def origin_expression() -> Case:

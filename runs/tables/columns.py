@@ -73,11 +73,11 @@ class Column:
 
     @property
     def is_sortable(self) -> bool:
-        return self.kind not in (Kind.TAGS, Kind.ARCHIVED) and self.key != "note"
+        return self.kind not in (Kind.TAGS, Kind.ARCHIVED) and self.key not in ("note", "origin")
 
     @property
     def is_groupable(self) -> bool:
-        return self.is_sortable and self.key != "created"
+        return (self.is_sortable or self.key == "origin") and self.key != "created"
 
 
 FIELDS = {
@@ -95,6 +95,7 @@ FIELDS = {
         Column("tag", Kind.TAGS),
         Column("note", Kind.TEXT),
         Column("recipe", Kind.TEXT),
+        Column("origin", Kind.TEXT),
         Column("archived", Kind.ARCHIVED, ("no", "yes", "any")),
     )
 }
@@ -113,6 +114,7 @@ FIELD_TITLES = {
     "tag": _("Tags"),
     "note": _("Note"),
     "recipe": _("Recipe"),
+    "origin": _("Origin"),
     "archived": _("Archived"),
 }
 TITLES = {"reward/mean": _("Reward"), "accuracy/contains": _("Accuracy"), "kl": _("KL")}

@@ -17,7 +17,7 @@ from runs.tables.in_config import in_config, numbers_of
 from runs.tables.language import Problem, QueryError, Range, Term
 from runs.tables.values import LOOKUPS, Unfit, any_of, compared, moment, number, only, whole, words
 
-COMPUTED = ("step", "time")
+COMPUTED = ("step", "time", "origin")
 
 
 def matching(runs: QuerySet[Run], terms: list[Term], vocabulary: Vocabulary) -> QuerySet[Run]:
@@ -53,7 +53,7 @@ def _name(column: Column) -> str:
 def _text(column: Column, term: Term) -> Q:
     only(term, ":", "~")
     lookup = "icontains" if term.operator == "~" else "iexact"
-    found = any_of([Q(**{f"{STORED[column.key]}__{lookup}": word}) for word in words(term)])
+    found = any_of([Q(**{f"{_name(column)}__{lookup}": word}) for word in words(term)])
     if column.key == "note" and all(words(term)):
         return _among_those(~Q(note=""), found)
     return found

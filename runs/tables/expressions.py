@@ -21,6 +21,7 @@ from django.db.models import (
     When,
 )
 
+from runs import series
 from runs.models import Batch, Run
 from runs.models.job import OPEN
 from runs.tables.columns import Column, Kind
@@ -75,6 +76,8 @@ def expression(column: Column) -> Any:
         return _step()
     if column.key == "time":
         return _seconds()
+    if column.key == "origin":
+        return series.origin_expression()
     return F(STORED[column.key])
 
 

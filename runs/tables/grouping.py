@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import Avg, Count, F, Max, Q, QuerySet, StdDev
 
+from runs import series
 from runs.models import Run
+from runs.series import Provenance
 from runs.tables.columns import Column, Kind
 from runs.tables.expressions import annotated, expression
 from workers.executors.states import State
@@ -19,11 +22,15 @@ PARTIAL = Q(state=State.PARTIAL.value)
 
 @dataclass(frozen=True)
 class Spread:
-    """Mean and sample standard deviation of the n runs of a group that have a value; None where there are too few."""
+    """Mean and sample standard deviation of the n runs of a group that have a value; None where there are too few.
+
+    ways: how the values were measured, if in several ways; mean and deviation are None then.
+    """
 
     n: int
     mean: float | None
     sd: float | None
+    ways: tuple[Provenance, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -43,18 +50,20 @@ class GroupRow:
 def grouped(
     runs: QuerySet[Run], by: Sequence[Column], numbers: Sequence[Column], size: int
 ) -> tuple[list[GroupRow], int]:
-    """The largest `size` groups, and how many groups there are. Two queries."""
+    """The largest `size` groups, and how many groups there are. Two queries; three with a column of held-out values."""
+    numbers = numbers[:MOST_COLUMNS]
+    mixed = _measured_differently(runs, numbers)
     for i, column in enumerate(by):
         # Of a config's long text all is compared.
         is_config = column.kind is Kind.CONFIG
         runs = runs.annotate(**{f"by_{i}": expression(column)}) if is_config else annotated(runs, column, f"by_{i}")
-    for i, column in enumerate(numbers[:MOST_COLUMNS]):
+    for i, column in enumerate(numbers):
         runs = annotated(runs, column, f"number_{i}")
     names = [f"by_{i}" for i in range(len(by))]
     groups = runs.order_by().values(*names)
     total = groups.distinct().count()
     groups = groups.annotate(n=Count("pk"), newest=Max("pk"), partial=Count("pk", filter=PARTIAL))
-    for i, _ in enumerate(numbers[:MOST_COLUMNS]):
+    for i, column in enumerate(numbers):
         value = F(f"number_{i}")
         # Of one value there is no deviation: PostgreSQL says NULL.
         spread = {
@@ -62,15 +71,34 @@ def grouped(
             f"n_{i}": Count(value, filter=~PARTIAL),
         }  # fmt: skip
         groups = groups.annotate(**spread)
+        if column in mixed:
+            has_value = ~PARTIAL & Q(**{f"number_{i}__isnull": False})
+            facts = ArrayAgg(series.facts_expression(), distinct=True, filter=has_value, default=[])
+            groups = groups.annotate(**{f"facts_{i}": facts})
     rows = groups.order_by("-n", "-newest")[:size]
     return [_row(row, names, numbers) for row in rows], total
 
 
+def _measured_differently(runs: QuerySet[Run], numbers: Collection[Column]) -> list[Column]:
+    """Return the columns in which not all of these runs are measured alike: few tables have any."""
+    held_out = [column for column in numbers if column.kind is Kind.METRIC and series.is_held_out(column.metric)]
+    if not held_out:
+        return []
+    facts = list(runs.order_by().annotate(facts=series.facts_expression()).values_list("facts", flat=True).distinct())
+    return [column for column in held_out if len(_ways(column, facts)) > 1]
+
+
+def _ways(column: Column, facts: Collection[Any]) -> tuple[Provenance, ...]:
+    return series.ways(series.provenance_of_facts(one, column.metric) for one in facts)
+
+
 def _row(row: dict[str, Any], names: list[str], numbers: Sequence[Column]) -> GroupRow:
-    spreads = {
-        column.key: Spread(row[f"n_{i}"], row[f"mean_{i}"], row[f"sd_{i}"])
-        for i, column in enumerate(numbers[:MOST_COLUMNS])
-    }
+    spreads = {}
+    for i, column in enumerate(numbers):
+        ways = _ways(column, row.get(f"facts_{i}", []))
+        is_mixed = len(ways) > 1
+        spread = (None, None, ways) if is_mixed else (row[f"mean_{i}"], row[f"sd_{i}"])
+        spreads[column.key] = Spread(row[f"n_{i}"], *spread)
     return GroupRow(tuple(row[name] for name in names), row["n"], row["newest"], spreads, row["partial"])
 
 

@@ -17,6 +17,7 @@ from django.db.models import BooleanField, F, Func, IntegerField, JSONField, Q, 
 from django.db.models.expressions import CombinedExpression
 
 from runs.models import Run
+from runs.series import with_origins
 from runs.tables.columns import Column, Kind
 from runs.tables.expressions import KEPT, annotated, relation_of
 from runs.tables.finding import those
@@ -91,7 +92,7 @@ def page(
     """
     found = _found(runs if few is None else those(few), order, after, size + 1, bounds, is_few=few is not None)
     shown = found[:size]
-    rows = Run.objects.select_related("created_by").in_bulk([place.pk for place in shown])
+    rows = with_origins(Run.objects.select_related("created_by")).in_bulk([place.pk for place in shown])
     return [rows[place.pk] for place in shown if place.pk in rows], shown[-1] if len(found) > size else None
 
 

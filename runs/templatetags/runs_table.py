@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -12,11 +12,12 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext
 
+from runs import series
 from runs.charts import number, share
 from runs.tables import Column, Kind, Spread
 from runs.templatetags.pages import ago, duration, method_badge, state_badge
 from runs.views.runs_rows import Cell, Row
-from runs.views.runs_table import steps_of
+from runs.views.runs_table import Heading, steps_of
 
 register = template.Library()
 ANCHORS = {"reward/mean": "#chart-reward", "accuracy/contains": "#chart-accuracy", "kl": "#chart-kl"}
@@ -25,10 +26,11 @@ MOST_LETTERS = 40
 
 
 @register.simple_tag
-def run_cells(row: Row) -> SafeString:
-    """Its cells, each labelled for narrow screens, where rows are cards."""
+def run_cells(row: Row, differing: Collection[str] = ()) -> SafeString:
+    """Its cells, each labelled for narrow screens, where rows are cards. Cells of `differing` columns say how they were
+    measured."""
     language = get_language()
-    cells = ((_opening(cell.column, language), _content(row, cell)) for cell in row.cells)
+    cells = ((_opening(cell.column, language), _content(row, cell, differing)) for cell in row.cells)
     return format_html_join("", "{}{}</td>", cells)
 
 
@@ -44,8 +46,21 @@ def _opening(column: Column, language: str | None) -> SafeString:
 
 
 @register.simple_tag
+def unlike(heading: Heading) -> SafeString | str:
+    """The mark of a column whose values were measured differently; nothing at other columns."""
+    if not heading.ways:
+        return ""
+    words, ways = gettext("measured differently"), series.ways_in_words(heading.ways)
+    mark = ' <span class="unlike" title="{}: {}">≠<span class="only-read-aloud"> {}</span></span>'
+    return format_html(mark, words, ways, words)
+
+
+@register.simple_tag
 def spread(found: Spread, key: str, n: int) -> str:
     """Mean ± standard deviation over the runs of a group, and of how many where not of all."""
+    if found.ways:
+        words = gettext("measured differently (n = %(n)s)") % {"n": found.n}
+        return format_html('<small class="unlike" title="{}">{}</small>', series.ways_in_words(found.ways), words)
     if found.mean is None:
         return "–"
     written = _number(key, found.mean) + (f" ± {_number(key, found.sd)}" if found.sd is not None else "")
@@ -64,12 +79,14 @@ def pointed(line: str, problem: Any) -> SafeString:
     return format_html("{}<mark>{}</mark>{}", line[: problem.at], line[problem.at : problem.end], line[problem.end :])
 
 
-def _content(row: Row, cell: Cell) -> Any:
+def _content(row: Row, cell: Cell, differing: Collection[str]) -> Any:
     if cell.value is None:
         return "–"
     if cell.column.kind is Kind.METRIC:
-        address = row.address + ANCHORS.get(cell.column.key, "")
-        return format_html('<a href="{}">{}</a>', address, _number(cell.column.key, cell.value))
+        address, number_words = row.address + ANCHORS.get(cell.column.key, ""), _number(cell.column.key, cell.value)
+        if cell.measured is not None and cell.column.key in differing:
+            return format_html('<a href="{}" title="{}">{}</a>', address, cell.measured.words, number_words)
+        return format_html('<a href="{}">{}</a>', address, number_words)
     if cell.column.kind is Kind.CONFIG:
         return cell.value if isinstance(cell.value, str) else json.dumps(cell.value)
     written = WRITTEN.get(cell.column.key)

@@ -8,7 +8,7 @@ from typing import Any
 
 from runs import series
 from runs.charts import MAIN_KEYS, Chart, Mark, marks, overlay, with_provenance
-from runs.compare import Setting, cautions, config_diff, finals, standings
+from runs.compare import OUTCOMES, Outcome, Setting, Standing, cautions, config_diff, finals, standings
 from runs.compare.config_diff import as_json
 from runs.models import Run
 from runs.models.experiment import Person
@@ -59,15 +59,23 @@ def standings_context(runs: Sequence[Run], told: Sequence[Mark], settings: Setti
     groups = list({mark.group.slug: mark.group for mark in told}.values())
     found = [Setting(group.name, group.slug, group.whole) for group in groups]
     if not found:
-        return {"standings": [], "cautions": [], "left_out": []}
+        return {"standings": [], "standing_heads": [], "cautions": [], "left_out": []}
     numbers = finals(runs)
+    measured = series.provenances(runs, [outcome.key for outcome in OUTCOMES], series.origins_of(runs))
     chosen = (s for s, g in zip(found, groups, strict=True) if settings.baseline in {run.uid for run in g.runs})
     baseline = next(chosen, found[0])
+    rows = standings(found, numbers, baseline, measured)
     return {
-        "standings": list(zip(groups, standings(found, numbers, baseline), strict=True)),
-        "cautions": cautions([Setting(group.name, group.slug, group.runs) for group in groups], numbers),
+        "standings": list(zip(groups, rows, strict=True)), "standing_heads": _heads(rows),
+        "cautions": cautions([Setting(group.name, group.slug, group.runs) for group in groups], numbers, measured),
         "left_out": _left_out(runs, person),
     }  # fmt: skip
+
+
+def _heads(rows: Sequence[Standing]) -> list[tuple[Outcome, tuple[series.Provenance, ...]]]:
+    """Return each outcome with the ways in which the cells of its column were measured."""
+    columns = zip(*(row.cells for row in rows), strict=True)
+    return [(cells[0].outcome, series.ways(way for cell in cells for way in cell.ways)) for cells in columns]
 
 
 def _left_out(runs: Sequence[Run], person: Person) -> list[str]:

@@ -81,7 +81,8 @@ def _table_context(request: SignedIn, experiment: Experiment, table: RunsTable) 
 def _groups(experiment: Experiment, shown: list[Run]) -> list[Group]:
     """The groups of the shown runs, with all their seeds: a mean never depends on which page of the table is open."""
     presets = {run.preset for run in shown}
-    seeds = experiment.runs.current().filter(preset__in=presets).order_by("-pk")[:MEANS_OVER_AT_MOST]
+    current = series.with_origins(experiment.runs.current())
+    seeds = current.filter(preset__in=presets).order_by("-pk")[:MEANS_OVER_AT_MOST]
     visible = {run.pk for run in shown}
     groups = groups_of({run.pk: run for run in (*seeds, *shown)}.values())
     return [group for group in groups if visible & {run.pk for run in group.runs}]

@@ -11,18 +11,21 @@ from django.db.models.functions import Coalesce, Now
 from django.utils.functional import cached_property
 from django.utils.translation import gettext
 
+from runs import series
 from runs.charts import label
 from runs.models import Attempt, Run, Series
+from runs.series import Provenance
 from runs.tables import SUMMARIES, Column, GroupRow, Kind
 from workers.executors.states import State
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What a run has in a column; None where it has nothing."""
+    """What a run has in a column; None where it has nothing. measured: how an evaluation measured it."""
 
     column: Column
     value: Any
+    measured: Provenance | None = None
 
 
 @dataclass(frozen=True)
@@ -47,11 +50,14 @@ class _Known:
     steps: dict[int, int]
     seconds: dict[int, float]
     series: dict[tuple[int, str], Mapping[str, float | None]]
+    origins: dict[int, str]
 
 
 def rows_of(runs: Sequence[Run], columns: Sequence[Column]) -> list[Row]:
-    """The rows. Four queries, however many runs."""
-    known = _Known(_reasons(runs), _steps(runs), _seconds(runs), _series(runs, columns))
+    """The rows. Four queries, however many runs; five with a column of their origins, if they were read without."""
+    needs_origins = any(column.key == "origin" or _is_held_out(column) for column in columns)
+    origins = series.origins_of(runs) if needs_origins else {}
+    known = _Known(_reasons(runs), _steps(runs), _seconds(runs), _series(runs, columns), origins)
     return [_row(run, columns, known) for run in runs]
 
 
@@ -71,18 +77,30 @@ def _name(column: Column, run: Run, value: Any) -> str:
 def _row(run: Run, columns: Sequence[Column], known: _Known) -> Row:
     plain = run.state in (State.RUNNING, State.SUCCEEDED)
     why = "" if plain else known.reasons.get(run.pk, "")
-    return Row(run, why, [Cell(column, _value(run, column, known)) for column in columns])
+    return Row(run, why, [_cell(run, column, known) for column in columns])
+
+
+def _cell(run: Run, column: Column, known: _Known) -> Cell:
+    value = _value(run, column, known)
+    if value is None or not _is_held_out(column):
+        return Cell(column, value)
+    return Cell(column, value, series.provenance(run.config, column.metric, known.origins[run.pk]))
+
+
+def _is_held_out(column: Column) -> bool:
+    return column.kind is Kind.METRIC and series.is_held_out(column.metric)
 
 
 def _value(run: Run, column: Column, known: _Known) -> Any:
     if column.kind is Kind.METRIC:
-        series = known.series.get((run.pk, column.metric))
-        return series[column.summary] if series else None
+        row = known.series.get((run.pk, column.metric))
+        return row[column.summary] if row else None
     if column.kind is Kind.CONFIG:
         return _in_config(run.config, column.path)
     if column.key in FIELDS:
         return FIELDS[column.key](run)
-    return {"step": known.steps.get(run.pk, 0), "time": known.seconds.get(run.pk)}[column.key]
+    computed = {"step": known.steps.get(run.pk, 0), "time": known.seconds.get(run.pk)}
+    return known.origins.get(run.pk) if column.key == "origin" else computed[column.key]
 
 
 FIELDS: Mapping[str, Callable[[Run], Any]] = {

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
 
 from runs import series, tables
 from runs.models import Experiment, Run
+from runs.series import Provenance
 from runs.tables import Column, Found, GroupRow, Problem, QueryError
 from runs.views.runs_asked import Asked, asked_of
 from runs.views.runs_rows import Row, group_names, rows_of
@@ -22,11 +23,13 @@ RUNS_OF_GROUPS = 10
 
 @dataclass(frozen=True)
 class Heading:
-    """The head of a column: the address that a click on it asks for, and how it is sorted now."""
+    """The head of a column: the address that a click on it asks for, and how it is sorted now. ways: how the values
+    below it were measured, if in several ways."""
 
     column: Column
     asks: str
     sorted: str
+    ways: tuple[Provenance, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,22 @@ class RunsTable:
         return len(self.rows) or len(self.groups)
 
     @property
+    def differing(self) -> list[Heading]:
+        """The heads of columns whose values were measured differently."""
+        return [heading for heading in self.headings if heading.ways]
+
+    @property
+    def differing_keys(self) -> frozenset[str]:
+        """The keys of those columns."""
+        return frozenset(heading.column.key for heading in self.differing)
+
+    @property
+    def by_origin(self) -> str:
+        """The address of the same groups, further grouped by origin; empty if they are already."""
+        keys = [column.key for column in self.asked.group]
+        return "" if "origin" in keys else self.asked.address(group=[*keys, "origin"])
+
+    @property
     def is_empty(self) -> bool:
         """True where the experiment has no run that a list would show, whatever is asked."""
         return not self.states and not self.asked.line
@@ -83,7 +102,7 @@ def runs_table(request: HttpRequest, experiment: Experiment) -> RunsTable:
     shown, place = tables.page(runs, asked.order, asked.after, RUNS_A_PAGE, bounds, found.few)
     following = f"{asked.address()}&after={place}" if place else ""
     rows = rows_of(shown, asked.columns)
-    return RunsTable(asked, _headings(asked), rows, [], shown, found.total, following, states, archived, problems)
+    return RunsTable(asked, _headings(asked, rows), rows, [], shown, found.total, following, states, archived, problems)
 
 
 def fitting(runs: QuerySet[Run], asked: Asked) -> tuple[QuerySet[Run], tuple[Problem, ...]]:
@@ -127,7 +146,13 @@ def _of_groups(
     rows, total = tables.grouped(runs, asked.group, numbers, GROUPS_A_PAGE)
     names = group_names(rows, asked.group)
     groups = [Grouped(names[row.newest], _inside(asked, row), row) for row in rows]
-    headings = [Heading(column, "", "") for column in (*asked.group, *numbers)]
+    measured = {
+        column.key: [row.numbers[column.key] for row in rows if column.key in row.numbers] for column in numbers
+    }
+    headings = [Heading(column, "", "") for column in asked.group]
+    headings += [
+        Heading(column, "", "", _several(w for s in measured[column.key] for w in s.ways)) for column in numbers
+    ]
     drawn = list(runs.order_by("-pk")[:RUNS_OF_GROUPS])
     return RunsTable(asked, headings, [], groups, drawn, total, "", states, archived, problems)
 
@@ -138,8 +163,19 @@ def _inside(asked: Asked, row: GroupRow) -> str:
     return asked.address(q=" ".join([asked.line, *terms]).strip(), group=None)
 
 
-def _headings(asked: Asked) -> list[Heading]:
-    return [_heading(asked, column) for column in (tables.NAME, *asked.columns)]
+def _headings(asked: Asked, rows: Sequence[Row]) -> list[Heading]:
+    columns = zip(*(row.cells for row in rows), strict=True)
+    ways = [_several(cell.measured for cell in cells) for cells in columns] or [()] * len(asked.columns)
+    marked = [
+        replace(_heading(asked, column), ways=several) for column, several in zip(asked.columns, ways, strict=True)
+    ]
+    return [_heading(asked, tables.NAME), *marked]
+
+
+def _several(measured: Iterable[Provenance | None]) -> tuple[Provenance, ...]:
+    """Return the ways in which values were measured, nothing if all were measured alike."""
+    found = series.ways(measured)
+    return found if len(found) > 1 else ()
 
 
 def _heading(asked: Asked, column: Column) -> Heading:
