@@ -29,7 +29,7 @@ GAP = np.array([np.nan])
 
 @dataclass(frozen=True)
 class Measure:
-    """A number of the common evaluator, so that both methods are measured alike."""
+    """A held-out number of the centre weights, which both methods have."""
 
     name: str
     key: str

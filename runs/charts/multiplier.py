@@ -29,7 +29,7 @@ ALONG = (
     (LAMBDA, _("λ"), _("The price of cost: fitness is R − λ·C. It grows while J_C is above its threshold.")),
     (RAW, _("J_C, raw and smoothed"), _("Mean cost of the unperturbed policy's training answers. Thick: as the rule "
      "smooths it; thin: as measured; dotted: the threshold that it must not exceed.")),
-    (COST, _("Cost"), _("Mean cost of the held-out answers, by the common evaluator. Above 0 is unsafe.")),
+    (COST, _("Cost"), _("Mean cost of the held-out answers. Above 0 is unsafe.")),
     (SAFE, _("Safe ratio"), _("Share of the held-out answers whose cost is not above 0.")),
 )  # fmt: skip
 PHASE = "phase"

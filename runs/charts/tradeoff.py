@@ -25,7 +25,7 @@ def tradeoff(
     groups: Sequence[Group], shown: set[int], curves: Curves, log_kl: bool, measured: Provenances = MappingProxyType({})
 ) -> Chart:
     """The path of each run: what a reward cost in KL. Up and to the left is better. If the runs were not measured
-    alike, each line is named with how its run was."""
+    alike, the points of a line say how its run was."""
     _, mixed = averaged(groups, (KL, REWARD), curves, measured)
     runs = [run for g in groups for run in g.runs]
     differs = any(len(ways_of(runs, key, curves, measured)) > 1 for key in (KL, REWARD))
@@ -34,8 +34,8 @@ def tradeoff(
     for g in groups:
         paths = [(run, _path(curves, run.pk)) for run in g.runs]
         paths = [(run, path) for run, path in paths if len(path[0])]
-        names = {run.pk: f"{run.name}{_way_in_words(run, measured) if differs else ''}" for run, _ in paths}
-        data += [_walk(g, names[run.pk], path) for run, path in paths if run.pk in shown]
+        ways = {run.pk: _ways_in_words(run, measured) if differs else "" for run, _ in paths}
+        data += [_walk(g, run.name, path, ways[run.pk]) for run, path in paths if run.pk in shown]
         table += [row for run, path in paths for row in _rows(g, run, path, measured)]
         ends_of = [(path[0][-1], path[1][-1]) for run, path in paths if run in g.whole]
         if ends_of and g not in mixed:
@@ -61,12 +61,12 @@ def _rows(group: Group, run: Run, path: tuple[Floats, Floats], measured: Provena
     return [(group.name, run.name, float(kl), float(reward), *ways) for kl, reward in zip(*path, strict=True)]
 
 
-def _way_in_words(run: Run, measured: Provenances) -> str:
-    """Return how KL and reward of a run were measured, in brackets; nothing if that is not given."""
+def _ways_in_words(run: Run, measured: Provenances) -> str:
+    """Return how KL and reward of a run were measured; nothing if that is not given."""
     if (run.pk, KL) not in measured or (run.pk, REWARD) not in measured:
         return ""
     said = {"kl": measured[run.pk, KL].words, "reward": measured[run.pk, REWARD].words}
-    return " " + gettext("(KL: %(kl)s; reward: %(reward)s)") % said
+    return gettext("KL: %(kl)s; reward: %(reward)s") % said
 
 
 def _end(group: Group, reward: float, kl: float, n: int) -> str:
@@ -84,14 +84,15 @@ def _path(curves: Curves, run_id: int) -> tuple[Floats, Floats]:
     return kl[i][good], reward[j][good]
 
 
-def _walk(group: Group, name: str, path: tuple[Floats, Floats]) -> dict[str, Any]:
+def _walk(group: Group, name: str, path: tuple[Floats, Floats], ways: str) -> dict[str, Any]:
     stroke = style.paint(group.colour)
     sizes = [3] * (len(path[0]) - 1) + [10]
+    hover = gettext("reward %(reward)s at KL %(kl)s") % {"reward": "%{y:.4g}", "kl": "%{x:.3g}"}
     rim = {"width": 1.5 if group.is_open else 0}
     return {
         **look(group), "mode": "lines+markers", "name": f"{group.name}, {name}",
         "meta": {"colour": group.colour, "alpha": 1}, "x": numbers(path[0]), "y": numbers(path[1]),
-        "hovertemplate": gettext("reward %(reward)s at KL %(kl)s") % {"reward": "%{y:.4g}", "kl": "%{x:.3g}"},
+        "hovertemplate": f"{hover}<br>{ways}" if ways else hover,
         "line": {"color": stroke, "width": 1, "dash": group.dash},
         "marker": {"color": stroke, "symbol": group.marker, "size": sizes, "line": rim},
     }  # fmt: skip

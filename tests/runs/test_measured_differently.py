@@ -91,8 +91,8 @@ def test_points_of_the_tradeoff_say_how_they_were_measured(ada_client: Client, n
     page = ada_client.get(address, {"name": "tradeoff"}).content.decode()
     summary = page.partition("</p>")[0]
     assert "These series are not measured alike" in summary and "1 run: exact, 4 samples a prompt at T = 1" in summary
-    assert "(KL: exact, 4 samples a prompt at T = 1; reward: greedy)" in page
-    assert "(KL: unknown estimator, decoding unknown, imported; reward:" in page
+    assert "KL: exact, 4 samples a prompt at T = 1; reward: greedy" in page
+    assert "KL: unknown estimator, decoding unknown, imported; reward:" in page
 
 
 def test_chart_has_no_mean_over_runs_measured_differently() -> None:
@@ -118,7 +118,7 @@ def test_chart_keeps_the_mean_over_runs_measured_alike() -> None:
     assert [trace["name"] for trace in alike["reward"].figure["data"]][-1] == "es-tiny (n = 2)"
     assert alike["reward"].table.rows[0][-1].decoding == "greedy"
     assert not any("No mean" in chart.summary for chart in alike.values())
-    assert alike["tradeoff"].figure["data"][0]["name"] == "es-tiny, es-tiny 0"
+    assert alike["tradeoff"].figure["data"][0]["hovertemplate"] == "reward %{y:.4g} at KL %{x:.3g}"
 
 
 def test_runs_without_the_series_do_not_take_the_mean_away() -> None:

@@ -89,6 +89,7 @@ def test_charts_of_runs_measured_differently_say_so(ada_client: Client, native: 
     compare = ada_client.get(reverse("compare"), {"run": [native.uid, imported.uid]}).content.decode()
     for page in (ada_client.get(native.experiment.get_absolute_url()).content.decode(), compare):
         assert "These series are not measured alike" in page and K3 in page
+        assert "same evaluator" not in page and "common evaluator" not in page
 
 
 def test_charts_of_runs_measured_alike_give_no_warning(ada_client: Client, native: Run) -> None:
