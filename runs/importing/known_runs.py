@@ -14,7 +14,7 @@ import numpy as np
 from django.db.models import Q, QuerySet
 
 from runs import series
-from runs.importing.found import UNKNOWN_SEED, Found, Told
+from runs.importing.found import UNKNOWN_SEED, Entry, Found, Told
 from runs.importing.hyperparameters import config_of, seed_of
 from runs.importing.log import JOB
 from runs.importing.naming import is_same_path, job_path
@@ -80,27 +80,30 @@ class KnownRuns:
     def _holds(self, row: Import, found: Found) -> bool:
         """Return whether the run of an import has every record that the source holds of this one.
 
-        The means of a part of the answers are not those of all: of a partial run only the answers count.
+        The means of a part of the answers are not those of all: of a partial run only the answers count. A file that
+        says that its run ended well is no copy from before the end, so it must hold as many records.
         """
         values, answers, count = Counter[tuple[str, int, bytes]](), Counter[tuple[object, ...]](), 0
-        for record in self._records(found.part):
-            values.update(_values(record))
-            answers.update(_answer(record))
-            count += 1
+        for entry in self._entries(found.part):
+            # How it ended is known once all of it is read.
+            found = entry.found
+            if entry.record is not None:
+                values.update(_values(entry.record))
+                answers.update(_answer(entry.record))
+                count += 1
             if count > row.records and found.state != State.PARTIAL:
                 return False
         if not count:
             # Nothing was measured: the reason is all that a failed evaluation says.
             reasons = row.run.attempts.values_list("reason", flat=True)
             return bool(found.reason) and row.run.state == found.state and storable(found.reason) in reasons
-        if not answers <= _stored_answers(row.run):
+        if (found.state == State.SUCCEEDED and count < row.records) or not answers <= _stored_answers(row.run):
             return False
         return values <= _stored_values(row.run) if found.state != State.PARTIAL else bool(answers)
 
-    def _records(self, part: int) -> Iterator[Record]:
-        for entry in self._source.entries(Told(), lambda *_: []):
-            if entry.found.part == part and entry.record is not None:
-                yield entry.record
+    def _entries(self, part: int) -> Iterator[Entry]:
+        entries = self._source.entries(Told(), lambda *_: [])
+        return (entry for entry in entries if entry.found.part == part)
 
 
 def _is_same_recipe(run: Run, found: Found) -> bool:
