@@ -11,6 +11,7 @@ from transformers import AutoTokenizer
 
 from workers.config import ConfigError, ModelConfig, Problem
 from workers.models.folder import check, unusable
+from workers.models.gpus import count_gpus
 from workers.models.native import load_native
 from workers.models.resolve import resolve
 
@@ -20,18 +21,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A model with its tokenizer. `path` is the folder it came from, `dtype` the precision of its weights."""
+    """A model with its tokenizer. `path` is the folder it came from, `dtype` the precision of its weights.
+
+    `gpus` is the number of GPUs that the job holds, whether it uses them or not; 0 on a CPU.
+    """
 
     model: Any
     tokenizer: Any
     path: Path
     device: torch.device
     dtype: torch.dtype
-
-    @property
-    def gpus(self) -> int:
-        """The number of GPUs that the run holds, whether it uses them or not: all that it sees; 0 on a CPU."""
-        return torch.cuda.device_count() if self.device.type == "cuda" else 0
+    gpus: int = 0
 
 
 def load(config: ModelConfig, progress: Progress | None = None, *, needs_transformers: bool = False) -> Loaded:
@@ -42,6 +42,7 @@ def load(config: ModelConfig, progress: Progress | None = None, *, needs_transfo
     Raises ConfigError, also as ModelMissing, for a folder, a model or a device that cannot be used here.
     """
     device = _device(config.device)
+    gpus = count_gpus(torch.cuda.device_count()) if device.type == "cuda" else 0
     path = resolve(config.path, progress)
     check(path)
     dtype = _dtype(config.dtype, device)
@@ -53,7 +54,7 @@ def load(config: ModelConfig, progress: Progress | None = None, *, needs_transfo
         why = str(error).partition("\n")[0]
         raise unusable(path, f"transformers does not know this model: {why}") from error
     model.to(device).eval().requires_grad_(False)
-    return Loaded(model, _tokenizer(path), path, device, dtype)
+    return Loaded(model, _tokenizer(path), path, device, dtype, gpus)
 
 
 def _load_with_transformers(path: Path, dtype: torch.dtype) -> Any:
