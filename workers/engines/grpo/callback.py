@@ -88,8 +88,8 @@ class RecordsCallback(TrainerCallback):  # type: ignore[misc]
 
     def axes(self) -> dict[str, float]:
         """The cumulative axes of training so far."""
-        progress, gpus = self._progress, self._context.loaded.gpus
-        return {"tokens": progress.tokens, "samples": progress.samples, "gpu_seconds": progress.seconds * gpus}
+        progress = self._progress
+        return {"tokens": progress.tokens, "samples": progress.samples, "gpu_seconds": progress.gpu_seconds}
 
     def _evaluated(self, step: int) -> bool:
         """Evaluates where that is due. False where the run was asked to stop amid it."""
@@ -104,7 +104,7 @@ class RecordsCallback(TrainerCallback):  # type: ignore[misc]
         progress, context = self._progress, self._context
         progress.tokens, progress.samples = self._rewards.tokens, self._rewards.samples
         progress.reward = self._rewards.mean
-        progress.seconds += seconds
+        progress.gpu_seconds += seconds * context.loaded.gpus
         groups, measured = self._rewards.take_groups()
         progress.multiplier = measured.multiplier
         if groups:

@@ -28,13 +28,13 @@ PROGRESS = "progress.json"
 
 @dataclass
 class Progress:
-    """How far training has come: completion tokens generated, completions scored, their mean reward last time, seconds
-    spent in steps; the λ of a task with a cost."""
+    """How far training has come: completion tokens generated, completions scored, their mean reward last time,
+    GPU-seconds spent in steps; the λ of a task with a cost."""
 
     tokens: int = 0
     samples: int = 0
     reward: float = 0.0
-    seconds: float = 0.0
+    gpu_seconds: float = 0.0
     multiplier: Multiplier | None = None
 
 
@@ -57,8 +57,11 @@ def write_state(trainer: trl.GRPOTrainer, progress: Progress, checkpoint: Path, 
     trainer.state.save_to_json(str(folder / STATE))
 
 
-def read_progress(checkpoint: Path, *, lora: bool) -> Progress:
-    """How far the run had come. Raises NotResumable where the folder has no trainer state."""
+def read_progress(checkpoint: Path, gpus: int, *, lora: bool) -> Progress:
+    """How far the run had come. Raises NotResumable where the folder has no trainer state.
+
+    Checkpoints of 0.1 hold the seconds alone: these are taken times `gpus`, the number that the run has now.
+    """
     folder = state_folder(checkpoint, lora=lora)
     if not (folder / STATE).is_file():
         raise NotResumable(
@@ -66,6 +69,8 @@ def read_progress(checkpoint: Path, *, lora: bool) -> Progress:
             "to start a new run from its weights, give it as model.path"
         )
     data = json.loads((folder / PROGRESS).read_text(encoding="utf-8"))
+    if "seconds" in data:
+        data["gpu_seconds"] = data.pop("seconds") * gpus
     return Progress(**data | {"multiplier": multiplier_of(data.get("multiplier"))})
 
 

@@ -47,7 +47,9 @@ def train(context: Context) -> None:
     args = arguments(context.config, context.loaded, context.directory)
     lora = section(context.config).lora
     examples = context.task.examples("train")
-    progress = read_progress(context.resume, lora=lora is not None) if context.resume else Progress()
+    progress = Progress()
+    if context.resume is not None:
+        progress = read_progress(context.resume, context.loaded.gpus, lora=lora is not None)
     rewards = Rewards(context.task, examples, args.num_generations, progress.multiplier)
     rewards.tokens, rewards.samples, rewards.mean = progress.tokens, progress.samples, progress.reward
 

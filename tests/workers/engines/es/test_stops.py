@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from tests.workers.engines.es.population import digest
 from tests.workers.engines.es.runs import StopsAfter, records_of, run
+from tests.workers.engines.gpu_time import check_gpu_seconds
 from workers.engines.context import EVALUATION_DUE, Stopped, is_complete, latest_checkpoint, step_of
 from workers.engines.es.population import Population
 from workers.engines.resuming import NotResumable
@@ -107,3 +109,11 @@ def test_a_damaged_adapter_is_refused(micro: Loaded, tmp_path: Path) -> None:
         adapter.write(b"\x01")
     with pytest.raises(NotResumable, match="is damaged"):
         run(micro, tmp_path, iterations=2, lora={"rank": 2})
+
+
+def test_gpu_seconds_of_a_run_that_changes_its_gpus(micro: Loaded, tmp_path: Path) -> None:
+    task = StopsAfter(AN_EVALUATION + 2 * AN_ITERATION + 1)
+    with pytest.raises(Stopped, match="after iteration 2 of 3"):
+        run(replace(micro, gpus=8), tmp_path, task, task.stop)
+    run(replace(micro, gpus=2), tmp_path)
+    check_gpu_seconds(tmp_path, (8, 2), steps=3)

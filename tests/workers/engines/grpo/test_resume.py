@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,11 @@ import pytest
 import torch
 
 from tests.workers.engines.es.runs import Conciseness, StopsAfter, records_of
+from tests.workers.engines.gpu_time import check_gpu_seconds
 from workers.config import RunConfig
 from workers.engines import grpo
 from workers.engines.context import EVALUATION_DUE, Context, Stopped, latest_checkpoint, step_of
+from workers.engines.grpo.checkpoint import PROGRESS, read_progress
 from workers.engines.grpo.exactness import resumed
 from workers.engines.stopping import Interrupted, Stop
 from workers.evaluation import Evaluator
@@ -133,6 +136,25 @@ def test_before_the_first_step_there_is_nothing_to_save(micro: Loaded, tmp_path:
     with pytest.raises(Interrupted):
         run(micro, tmp_path, task, task.stop)
     assert latest_checkpoint(tmp_path) is None
+
+
+def test_gpu_seconds_of_a_run_that_changes_its_gpus(micro: Loaded, tmp_path: Path) -> None:
+    task = StopsAfter(2 * AN_EVALUATION + 2 * 8 + 1)
+    with pytest.raises(Stopped, match="after step 3 of 5"):
+        run(replace(micro, gpus=8), tmp_path, task, task.stop, every=2)
+    run(replace(micro, gpus=2), tmp_path, every=2)
+    check_gpu_seconds(tmp_path, (8, 2), steps=STEPS)
+
+
+def test_checkpoint_that_holds_seconds_counts_them_with_the_gpus_of_now(straight: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "step-000005"
+    folder.mkdir()
+    saved = straight / "checkpoints/step-000005"
+    (folder / "trainer_state.json").write_bytes((saved / "trainer_state.json").read_bytes())
+    old = json.loads((saved / PROGRESS).read_text())
+    del old["gpu_seconds"]
+    (folder / PROGRESS).write_text(json.dumps(old | {"seconds": 1.5}))
+    assert read_progress(folder, 4, lora=False).gpu_seconds == 6.0
 
 
 def test_what_trl_keeps_to_itself_is_named() -> None:
