@@ -19,14 +19,19 @@ UPDATE runs_response SET is_superseded = true WHERE id = ANY(ARRAY(
     SELECT ranked.id FROM (
         SELECT r.id, row_number() OVER (
             PARTITION BY split, step, prompt_id, sample ORDER BY a.n DESC, epoch DESC, seq DESC
-        ) AS place
+        ) AS place, rank() OVER (
+            PARTITION BY split, step ORDER BY a.n DESC, epoch DESC
+        ) AS evaluation, a.cluster_id IS NOT NULL AS is_native
         FROM runs_response r JOIN runs_attempt a ON a.id = r.attempt_id
         WHERE r.run_id = %s AND step = ANY(%s) AND NOT is_superseded
     ) AS ranked
-    WHERE place > 1
+    WHERE place > 1 OR is_native AND evaluation > 1
 ))
 """
-"""An array is made once. A join would rank all answers anew for each of them where the table was empty when the
+"""A run that evaluates a step again, after a resume, replaces the whole evaluation with its first answer: answers of
+two trainings are never mixed.
+
+An array is made once. A join would rank all answers anew for each of them where the table was empty when the
 database last looked, as a new one is: a first import of 3000 then takes minutes."""
 
 
@@ -52,7 +57,7 @@ def keep_checkpoints(attempt: Attempt, epoch: int, lines: Sequence[Line]) -> Non
 
 def keep_responses(attempt: Attempt, epoch: int, lines: Sequence[Line]) -> None:
     """One row an answer; its prompt is shared with every run that was asked the same. Of a step that a resume went over
-    again the later answers hold."""
+    again the later evaluation holds."""
     answers = [(line, line.record) for line in lines if isinstance(line.record, records.Response)]
     prompts = prompt_ids(attempt.run_id, [record for _, record in answers])
     Response.objects.bulk_create(

@@ -3,6 +3,7 @@
 from runs.models.attempt import Attempt, AttemptEvent, Hold, Origin, checkpoint_folder, key_of
 from runs.models.cluster_test import ClusterTest
 from runs.models.collapse import Collapse
+from runs.models.evaluated_step import EVALUATION, EvaluatedStep, choose_last_step, list_evaluated_steps
 from runs.models.experiment import Experiment, Run
 from runs.models.imported import Import
 from runs.models.job import Cluster, Job
@@ -22,6 +23,7 @@ from runs.models.sweep import Sweep
 from runs.models.token import ApiToken
 
 __all__ = [
+    "EVALUATION",
     "ApiToken",
     "Attempt",
     "AttemptEvent",
@@ -31,6 +33,7 @@ __all__ = [
     "Cluster",
     "ClusterTest",
     "Collapse",
+    "EvaluatedStep",
     "Experiment",
     "Hold",
     "Import",
@@ -55,5 +58,7 @@ __all__ = [
     "Service",
     "Sweep",
     "checkpoint_folder",
+    "choose_last_step",
     "key_of",
+    "list_evaluated_steps",
 ]

@@ -85,7 +85,7 @@ class Response(Recorded):
     parts = models.JSONField(default=dict)
     kl = models.FloatField(null=True)
     is_superseded = models.BooleanField(default=False, db_default=False)
-    """Answered again since, at the same step: after a resume the later answer holds."""
+    """Evaluated again since, at the same step: after a resume the later evaluation holds."""
     cost = models.GeneratedField(
         expression=Func(F("parts"), template=told_by_text.COST), output_field=models.FloatField(), db_persist=True
     )
