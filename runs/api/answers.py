@@ -10,8 +10,8 @@ from runs.api.auth import ApiRequest, needs
 from runs.api.paging import page
 from runs.api.routes import router
 from runs.api.seeing import Id, Int, Uid, the_run
-from runs.api.shapes import PopulationOut, PopulationsOut, PromptOut, ResponseOut, ResponsesOut, Word
-from runs.models import Population, Response
+from runs.api.shapes import PartialOut, PopulationOut, PopulationsOut, PromptOut, ResponseOut, ResponsesOut, Word
+from runs.models import Population, Response, Run, list_evaluated_steps
 
 
 @router.get("/runs/{uid}/responses", response=ResponsesOut, auth=needs("read"), tags=["runs"], summary="Read responses")
@@ -25,10 +25,13 @@ def read_responses(
 ) -> ResponsesOut:
     """The answers of a run, in the order written, at one step or of one split (train, eval) where asked."""
     wanted = {"step": step, "split": split}
-    found = Response.objects.filter(run=the_run(request.auth, uid)).select_related("prompt").prefetch_related("scores")
+    run = the_run(request.auth, uid)
+    found = Response.objects.filter(run=run).select_related("prompt").prefetch_related("scores")
     found = found.filter(**{name: value for name, value in wanted.items() if value is not None})
     items, following = page(found, cursor, limit, newest_first=False)
-    return ResponsesOut(items=[_shown(answer) for answer in items], next=following)
+    # Counted once, and not again for each of what may be thousands of pages.
+    partial = _partial(run) if cursor is None else None
+    return ResponsesOut(items=[_shown(answer) for answer in items], next=following, partial=partial)
 
 
 @router.get(
@@ -49,6 +52,11 @@ def read_populations(
     return PopulationsOut(items=shown, next=following)
 
 
+def _partial(run: Run) -> list[PartialOut]:
+    evaluated = list_evaluated_steps([run]).get(run.pk, ())
+    return [PartialOut(step=e.step, answers=e.answers, whole=e.whole) for e in evaluated if e.is_partial]
+
+
 def _shown(answer: Response) -> ResponseOut:
     prompt = answer.prompt
     reward, kl = series.sayable(np.array([answer.reward, answer.kl or 0.0]))
@@ -63,6 +71,7 @@ def _shown(answer: Response) -> ResponseOut:
         parts=answer.parts,
         kl=None if answer.kl is None else kl,
         scores=_scores(answer),
+        is_superseded=answer.is_superseded,
     )
 
 

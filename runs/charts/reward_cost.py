@@ -19,13 +19,15 @@ DOT = 5
 
 @dataclass(frozen=True)
 class Cloud:
-    """A column's answers: `points` are (reward, cost) of those drawn, of `total`."""
+    """A column's answers: `points` are (reward, cost) of those drawn, of `total`. `missing`: `5 of 32 answers`, if its
+    evaluation lacks some."""
 
     letter: str
     name: str
     method: str
     points: Sequence[tuple[float, float]]
     total: int
+    missing: str = ""
 
 
 def reward_cost(clouds: Sequence[Cloud], lasso: Sequence[tuple[float, float]] = ()) -> Chart:
@@ -50,8 +52,9 @@ def reward_cost(clouds: Sequence[Cloud], lasso: Sequence[tuple[float, float]] = 
 
 def _dots(cloud: Cloud, i: int, variant: int) -> dict[str, Any]:
     token = style.colour(cloud.method)
+    name = " · ".join(filter(None, (cloud.letter, cloud.name, cloud.missing)))
     return {
-        "type": "scatter", "mode": "markers", "name": f"{cloud.letter} · {cloud.name}",
+        "type": "scatter", "mode": "markers", "name": name,
         "x": numbers(reward for reward, _ in cloud.points), "y": numbers(cost for _, cost in cloud.points),
         "hovertemplate": gettext("reward %(reward)s, cost %(cost)s") % {"reward": "%{x:.3g}", "cost": "%{y:.3g}"},
         "meta": {"colour": token, "alpha": 0.65 if variant % 2 == 0 else 0.4},
@@ -75,11 +78,15 @@ def _ring(lasso: Sequence[tuple[float, float]]) -> dict[str, Any]:
 def _words(drawn: Sequence[Cloud]) -> str:
     if not drawn:
         return gettext("No answer here has both a reward and a cost.")
-    safe = [
-        gettext("%(letter)s: %(share)s %% of the dots at cost 0 or less")
-        % {"letter": c.letter, "share": number(100 * sum(cost <= 0 for _, cost in c.points) / len(c.points))}
-        for c in drawn
-    ]
+    safe = [_share(c) for c in drawn]
     n, total = sum(len(c.points) for c in drawn), sum(c.total for c in drawn)
     shown = gettext("%(n)s of %(total)s answers drawn.") % {"n": number(n), "total": number(total)}
     return f"{'; '.join(safe)}. {shown}"
+
+
+def _share(cloud: Cloud) -> str:
+    share = 100 * sum(cost <= 0 for _, cost in cloud.points) / len(cloud.points)
+    params = {"letter": cloud.letter, "share": number(share), "answers": cloud.missing}
+    if cloud.missing:
+        return gettext("%(letter)s: %(share)s %% of the dots at cost 0 or less (partial, %(answers)s)") % params
+    return gettext("%(letter)s: %(share)s %% of the dots at cost 0 or less") % params

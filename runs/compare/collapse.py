@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
-from runs.models import Collapse, Run
+from runs.models import Collapse, EvaluatedStep, Run, list_evaluated_steps
 from workers.analysis.collapse import DETECTORS, Detector, Example, Finding, Measures, findings
 
 TITLES = {
@@ -44,6 +44,9 @@ HELP = {
     "cut": _("Share of the answers that met the limit of their length, or end within a sentence."),
     "refusal": _("Share of the answers that open as a refusal does, in English."),
 }
+
+CANDIDATES = 4
+"""Rows that are fetched at once in search of a whole evaluation of the base model: nearly always the first is one."""
 
 
 @dataclass(frozen=True)
@@ -84,14 +87,31 @@ class Told:
         return self.name not in ("gzip", "self_bleu")
 
 
-def base_of(of: Collapse, run: Run, chosen: Collapse | None = None) -> Base:
+def list_evaluations(run: Run, rows: Sequence[Collapse]) -> list[EvaluatedStep]:
+    """Return how many answers there are of each measured step, in the order of `rows`, which are of one split."""
+    found = list_evaluated_steps([run], rows[0].split).get(run.pk, ()) if rows else ()
+    by_step = {one.step: one for one in found}
+    return [by_step.get(row.step, EvaluatedStep(row.step, 0, 0)) for row in rows]
+
+
+def select_whole(rows: Sequence[Collapse], evaluations: Sequence[EvaluatedStep]) -> list[Collapse]:
+    """Return the rows whose evaluation is whole; all of them if none is."""
+    pairs = zip(rows, evaluations, strict=True)
+    return [row for row, evaluation in pairs if not evaluation.is_partial] or list(rows)
+
+
+def base_of(of: Collapse, run: Run, own: Sequence[Collapse], chosen: Collapse | None = None) -> Base:
     """Those that were chosen; else the base model's, which are the run's own at step 0, or another run's of the same
-    experiment, model and task; else the run's first. None of them: no base."""
-    own = run.collapses.filter(split=of.split, measures__isnull=False).order_by("step").first()
-    found = chosen or (own if own and own.step == 0 else None) or _of_another(of, run) or own
+    experiment, model and task; else the run's first. None of them: no base. `own`: the run's measured steps whose
+    evaluations are whole, ascending; no partial evaluation is taken unless it is chosen."""
+    first = own[0] if own else None
+    found = chosen or (first if first and first.step == 0 else None) or _of_another(of, run) or first
     if found is None or (found.pk == of.pk and found.step):
         return Base(gettext("nothing: there are no answers of its base model, nor earlier ones"))
-    return Base(_base_words(found, run), Measures.from_json(found.measures or {}), found.pk == of.pk)
+    words = _base_words(found, run)
+    if chosen is not None and (missing := _missing(chosen)):
+        words = gettext("%(base)s (partial, %(answers)s)") % {"base": words, "answers": missing}
+    return Base(words, Measures.from_json(found.measures or {}), found.pk == of.pk)
 
 
 def told(found: Measures, base: Base) -> list[Told]:
@@ -122,7 +142,14 @@ def _of_another(of: Collapse, run: Run) -> Collapse | None:
     if not same:
         return None
     rows = Collapse.objects.filter(run__experiment=run.experiment_id, split=of.split, step=0, measures__isnull=False)
-    return rows.filter(run__deleted_at__isnull=True, **same).select_related("run").order_by("run_id").first()
+    rows = rows.filter(run__deleted_at__isnull=True, **same).select_related("run").order_by("run_id")
+    return next((row for row in rows.iterator(chunk_size=CANDIDATES) if not _missing(row)), None)
+
+
+def _missing(row: Collapse) -> str:
+    """`5 of 32 answers`, if its evaluation lacks some."""
+    evaluated = list_evaluated_steps([row.run], row.split).get(row.run_id, ())
+    return next((one.words for one in evaluated if one.step == row.step and one.is_partial), "")
 
 
 def _base_words(found: Collapse, run: Run) -> str:

@@ -9,21 +9,28 @@ from typing import Any
 
 from django.utils.translation import gettext
 
-from runs.models import Response, Run
+from runs.models import EVALUATION, EvaluatedStep, Run, choose_last_step, list_evaluated_steps
 from runs.models.experiment import Person
 
 COLUMNS_AT_MOST = 6
-SPLIT = "eval"
+SPLIT = EVALUATION
 
 
 @dataclass(frozen=True)
 class Column:
-    """A run at a step. `steps`: all at which its answers were kept, ascending."""
+    """A run at a step. `steps`: all at which its answers were kept, ascending. `evaluation`: how many of the step's
+    answers are here, None where that is not looked up."""
 
     letter: str
     run: Run
     step: int
     steps: tuple[int, ...] = ()
+    evaluation: EvaluatedStep | None = None
+
+    @property
+    def missing(self) -> str:
+        """`5 of 32 answers`; empty where all are here."""
+        return self.evaluation.words if self.evaluation and self.evaluation.is_partial else ""
 
     @property
     def word(self) -> str:
@@ -78,11 +85,11 @@ def columns_of(person: Person, words: Sequence[str], pin: str = "") -> Columns:
     asked = asked[:COLUMNS_AT_MOST]
     runs = Run.objects.visible_to(person).select_related("experiment").filter(uid__in=[_uid(word) for word in asked])
     by_uid = {run.uid: run for run in runs}
-    steps = steps_of(list(by_uid.values()))
+    evaluated = list_evaluated_steps(by_uid.values())
     found: list[Column] = []
     for word in asked:
         run = by_uid.get(_uid(word))
-        column, problem = _column(word, run, steps.get(run.pk, ()) if run else (), len(found))
+        column, problem = _column(word, run, evaluated.get(run.pk, ()) if run else (), len(found))
         found += [column] if column and column.word not in [one.word for one in found] else []
         problems += [problem] if problem else []
     at = {column.word: i for i, column in enumerate(found)}
@@ -93,28 +100,23 @@ def columns_of(person: Person, words: Sequence[str], pin: str = "") -> Columns:
     return Columns(person, found, at.get(pin, 0), problems)
 
 
-def steps_of(runs: Sequence[Run]) -> dict[int, tuple[int, ...]]:
-    """primary key of a run -> the steps at which its answers were kept, ascending."""
-    rows = (
-        Response.objects.filter(run__in=runs, split=SPLIT).order_by("run", "step").values_list("run", "step").distinct()
-    )
-    found: dict[int, list[int]] = {}
-    for run, step in rows:
-        found.setdefault(run, []).append(step)
-    return {run: tuple(steps) for run, steps in found.items()}
-
-
-def _column(word: str, run: Run | None, steps: tuple[int, ...], n: int) -> tuple[Column | None, str]:
+def _column(word: str, run: Run | None, evaluated: tuple[EvaluatedStep, ...], n: int) -> tuple[Column | None, str]:
+    """The column, at the step that is named, else at the last one whose answers are all here."""
     if run is None:
         return None, gettext("There is no run %(uid)s that you may see.") % {"uid": _uid(word)[:20]}
-    if not steps:
+    last = choose_last_step(evaluated)
+    if last is None:
         return None, gettext("%(name)s has kept no answers.") % {"name": run.name}
     asked = word.partition("@")[2]
-    if asked and asked not in map(str, steps):
-        said = {"name": run.name, "step": asked[:20], "steps": ", ".join(map(str, steps[-20:])), "last": steps[-1]}
+    steps = tuple(one.step for one in evaluated)
+    named = {str(one.step): one for one in evaluated}
+    chosen = named.get(asked, last)
+    column = Column(ascii_uppercase[n], run, chosen.step, steps, chosen)
+    if asked and asked not in named:
+        said = {"name": run.name, "step": asked[:20], "steps": ", ".join(map(str, steps[-20:])), "last": last.step}
         problem = gettext("%(name)s has no answers of step %(step)s, but of %(steps)s: showing %(last)s.") % said
-        return Column(ascii_uppercase[n], run, steps[-1], steps), problem
-    return Column(ascii_uppercase[n], run, int(asked) if asked else steps[-1], steps), ""
+        return column, problem
+    return column, ""
 
 
 def _uid(word: str) -> str:

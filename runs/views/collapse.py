@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 
 from runs.charts import Chart
 from runs.charts.collapse import SPECS, collapse_charts
-from runs.compare.collapse import Told, base_of, summary, told
+from runs.compare.collapse import Told, base_of, list_evaluations, select_whole, summary, told
 from runs.models import Collapse, Prompt, Response, Run
 from runs.views.chart import chart_response
 from runs.views.parameters import SignedIn, UnknownChoice, selected
@@ -56,7 +56,8 @@ def run_collapse_chart(request: SignedIn, uid: str) -> HttpResponse:
     """One chart: fresh words and figure, its table, or its data as CSV."""
     run = visible_run(request, uid)
     split = _split(request, run)
-    charts = {chart.name: chart for chart in _charts(run, _measured(run, split))}
+    rows = _measured(run, split)
+    charts = {chart.name: chart for chart in _charts(run, select_whole(rows, list_evaluations(run, rows)))}
     name = request.GET.get("name", "")
     if name not in charts:
         raise UnknownChoice(f"name must be one of {', '.join(spec.name for spec in SPECS)}, not {name!r}")
@@ -68,20 +69,25 @@ def _context(request: SignedIn, run: Run) -> dict[str, Any]:
     rows = _measured(run, split)
     waiting = run.collapses.filter(split=split, measures__isnull=True, measured=0).exists()
     bases = _bases(run, split)
-    context = {"split": split, "splits": _splits(run), "waiting": waiting, "steps": [row.step for row in rows],
-               "bases": bases, "charts": _charts(run, rows)}  # fmt: skip
+    steps = list_evaluations(run, rows)
+    whole = select_whole(rows, steps)
+    context = {"split": split, "splits": _splits(run), "waiting": waiting, "steps": steps, "bases": bases,
+               "charts": _charts(run, whole)}  # fmt: skip
     if not rows:
         return context
-    steps = {str(row.step): row for row in rows}
-    last = str(rows[-1].step)
-    step = selected(request, "step", steps, last) if request.GET.get("step") else last
-    return context | _at(request, run, rows, steps[step], bases)
+    by_step = {str(row.step): row for row in rows}
+    last = str(whole[-1].step)
+    of = by_step[selected(request, "step", by_step, last) if request.GET.get("step") else last]
+    context["evaluation"] = steps[rows.index(of)]
+    context["whole_steps"] = len(whole)
+    context["left_out"] = [one for one in steps if one.is_partial] if len(whole) < len(rows) else []
+    return context | _at(request, run, whole, of, bases)
 
 
-def _at(request: SignedIn, run: Run, rows: list[Collapse], of: Collapse, bases: list[Collapse]) -> dict[str, Any]:
+def _at(request: SignedIn, run: Run, whole: list[Collapse], of: Collapse, bases: list[Collapse]) -> dict[str, Any]:
     offered = {one.run.uid: one for one in bases}
     baseline = selected(request, "baseline", offered, "") if request.GET.get("baseline") else ""
-    base = base_of(of, run, offered.get(baseline))
+    base = base_of(of, run, whole, offered.get(baseline))
     measures = Measures.from_json(of.measures or {})
     said = told(measures, base)
     return {
@@ -89,7 +95,7 @@ def _at(request: SignedIn, run: Run, rows: list[Collapse], of: Collapse, bases: 
         "summary": summary(of, said, base), "examples": _examples(said),
         "is_covered": _may_harm(of) and is_covered(request),
         "is_alarmed": any(row.state == "alarm" for row in said),
-        "over_steps": _over_steps(run, rows, offered.get(baseline)),
+        "over_steps": _over_steps(run, whole, offered.get(baseline)),
     }  # fmt: skip
 
 
@@ -101,7 +107,7 @@ def _may_harm(of: Collapse) -> bool:
 
 def _over_steps(run: Run, rows: list[Collapse], chosen: Collapse | None) -> list[AtStep]:
     """The steps at which anything fires, each held against the same base."""
-    base = base_of(rows[-1], run, chosen)
+    base = base_of(rows[-1], run, rows, chosen)
     fired = ((row.step, told(Measures.from_json(row.measures or {}), base)) for row in rows)
     found = [AtStep(step, [one.title for one in said if one.state == "alarm"]) for step, said in fired]
     return [one for one in found if one.fired]

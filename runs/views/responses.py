@@ -15,7 +15,7 @@ from django.utils.translation import gettext_noop as _
 from django.views.decorators.http import require_safe
 from django_htmx.http import replace_url
 
-from runs.models import Prompt, Response, Run
+from runs.models import EVALUATION, Prompt, Response, Run, choose_last_step, list_evaluated_steps
 from runs.views.addresses import run_address
 from runs.views.differing import Piece, pieces
 from runs.views.parameters import SignedIn, UnknownChoice, must_be_one_of, page_of, selected
@@ -45,18 +45,20 @@ class Asked:
 
 
 def responses_context(request: SignedIn, run: Run) -> dict[str, Any]:
-    """The responses at the step that is asked for, else at the last one."""
-    steps = list(_kept(run).order_by("step").values_list("step", flat=True).distinct())
+    """The responses at the step that is asked for, else at the last one whose answers are all here."""
+    evaluations = {str(one.step): one for one in list_evaluated_steps([run]).get(run.pk, ())}
+    last = choose_last_step(list(evaluations.values()))
     asked = request.GET.get("step", "")
-    named = [str(step) for step in steps]
-    if asked and asked not in named:
-        raise UnknownChoice(must_be_one_of("step", named, asked))
-    step = int(asked) if asked else steps[-1] if steps else None
+    if asked and asked not in evaluations:
+        raise UnknownChoice(must_be_one_of("step", list(evaluations), asked))
+    evaluation = evaluations[asked] if asked else last
+    step = evaluation.step if evaluation else None
     which = selected(request, "which", WHICH, "all")
     against = selected(request, "against", AGAINST, "nothing")
     page = _prompts(request, run, step)
     return {
-        "response_steps": steps, "response_step": step, "which": which, "against": against,
+        "evaluations": list(evaluations.values()), "evaluation": evaluation, "last_evaluation": last,
+        "response_step": step, "which": which, "against": against,
         "which_choices": {name: gettext(words) for name, words in WHICH.items()},
         "against_choices": {name: gettext(words) for name, words in AGAINST.items()},
         "prompt_page": page, "asked": _asked(run, step, which, against, list(page)),
@@ -76,7 +78,8 @@ def run_responses(request: SignedIn, uid: str) -> HttpResponse:
 
 
 def _kept(run: Run) -> Any:
-    return Response.objects.filter(run=run, split="eval")
+    # After a resume a step may have been evaluated twice: the later evaluation holds.
+    return Response.objects.filter(run=run, split=EVALUATION, is_superseded=False)
 
 
 def _prompts(request: SignedIn, run: Run, step: int | None) -> Page[Prompt]:
@@ -99,11 +102,5 @@ def _held_against(prompt: Prompt, answers: list[Response], base: dict[tuple[int,
 
 
 def _answers(run: Run, step: int | None, which: str, prompts: list[Prompt]) -> list[Response]:
-    rows = (
-        _kept(run)
-        .filter(step=step, prompt__in=prompts)
-        .order_by("prompt_id", "sample", "-attempt__n", "-epoch", "-seq")
-    )
-    # After a resume a step may have been evaluated twice: the later answers hold.
-    rows = rows.distinct("prompt_id", "sample")
+    rows = _kept(run).filter(step=step, prompt__in=prompts).order_by("prompt_id", "sample")
     return [row for row in rows if which == "all" or (row.sample == 0) == (which == "greedy")]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from django.contrib import messages
@@ -15,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from runs import scoring
 from runs.access import may_change_run
-from runs.models import Response, Run, Score
+from runs.models import EVALUATION, EvaluatedStep, Response, Run, Score, list_evaluated_steps
 from runs.views.parameters import SignedIn, page_of
 from runs.views.visible import visible_run
 
@@ -74,17 +76,32 @@ def _step(said: str) -> int | None:
 
 def _told(request: SignedIn, run: Run) -> dict[str, Any]:
     scorings = list(run.scorings.select_related("asked_by").order_by("-pk")[:SHOWN])
+    page = page_of(request, _given(run), ROWS)
+    evaluated = _evaluated(run)
+    for row in page.object_list:
+        row["missing"] = _missing(row, evaluated)
     return {
-        "scorings": scorings, "is_going": any(one.is_going for one in scorings),
-        "page": page_of(request, _given(run), ROWS), "may_score": may_change_run(request.user, run),
+        "scorings": scorings, "is_going": any(one.is_going for one in scorings), "page": page,
+        "may_score": may_change_run(request.user, run),
     }  # fmt: skip
+
+
+def _evaluated(run: Run) -> dict[int, EvaluatedStep]:
+    return {one.step: one for one in list_evaluated_steps([run]).get(run.pk, ())}
+
+
+def _missing(row: Mapping[str, Any], evaluated: Mapping[int, EvaluatedStep]) -> str:
+    """`5 of 32 answers`, if means are over a part of an evaluation: it lacks some, or not all of them are scored."""
+    evaluation = evaluated.get(row["step"]) if row["split"] == EVALUATION else None
+    return replace(evaluation, answers=row["n"]).words if evaluation and row["n"] < evaluation.whole else ""
 
 
 def _offered(request: SignedIn, run: Run) -> dict[str, Any]:
     answers = Response.objects.filter(run=run, words__isnull=False).order_by()
+    evaluated = _evaluated(run)
     return {
         "scorers": scoring.choices(request.user, run),
-        "steps": sorted(answers.values_list("step", flat=True).distinct()),
+        "steps": [(step, evaluated.get(step)) for step in sorted(answers.values_list("step", flat=True).distinct())],
         "splits": sorted(answers.values_list("split", flat=True).distinct()),
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
@@ -15,7 +15,7 @@ from django.utils.translation import gettext_noop as _
 from django.views.decorators.http import require_safe
 
 from runs.charts import Chart, How, Mark, marks, overlay
-from runs.models import Prompt, Response, Run
+from runs.models import EVALUATION, EvaluatedStep, Prompt, Response, Run, list_evaluated_steps
 from runs.series import Curve
 from runs.views.chart import chart_response
 from runs.views.differing import Piece, pieces
@@ -38,13 +38,15 @@ AGAINST = {
 @dataclass(frozen=True)
 class Moment:
     """What one run answered last up to a step. pieces: where it differs; None where that is not asked for, there is
-    nothing to hold it against, or hardly a word is the same (`is_new`)."""
+    nothing to hold it against, or hardly a word is the same (`is_new`). missing: `5 of 32 answers`, if its evaluation
+    lacks some."""
 
     mark: Mark
     answer: Response | None
     other: Response | None = None
     pieces: list[Piece] | None = None
     is_new: bool = False
+    missing: str = ""
 
 
 @dataclass(frozen=True)
@@ -89,24 +91,26 @@ def _context(request: SignedIn, prompt: Prompt) -> dict[str, Any]:
     sample = int(selected(request, "sample", [str(n) for n in samples], str(samples[0])))
     kept = list(rows.filter(sample=sample).order_by("run_id", "step")[:ANSWERS_AT_MOST])
     by_run = {pk: list(answers) for pk, answers in groupby(kept, lambda row: row.run_id)}
+    evaluated = _by_run_and_step(chosen)
     steps = sorted({row.step for row in kept})
-    step = _step(request.GET.get("step", ""), steps)
+    whole = [row.step for row in kept if not _is_partial(row, evaluated)]
+    step = _step(request.GET.get("step", ""), steps, max(whole, default=steps[-1]))
     against = selected(request, "against", AGAINST, "before")
     return {
         "prompt": prompt, "offered": offered, "chosen": [run.uid for run in chosen], "steps": steps, "step": step,
         "samples": samples, "sample": sample, "against": against,
         "against_choices": {name: gettext(words) for name, words in AGAINST.items()},
-        "moments": [_moment(mark, by_run.get(mark.run.pk, []), step, against) for mark in told],
+        "moments": [_moment(mark, by_run.get(mark.run.pk, []), step, against, evaluated) for mark in told],
         "stretches": [(mark, _stretches(by_run.get(mark.run.pk, []))) for mark in told],
         "chart": _chart(told, by_run), "experiment": chosen[0].experiment,
         "is_covered": any(row.cost is not None for row in kept) and is_covered(request),
     }  # fmt: skip
 
 
-def _step(asked: str, steps: Sequence[int]) -> int:
-    """Return the last step up to the one that is asked for; the newest if none is. Raise UnknownChoice."""
+def _step(asked: str, steps: Sequence[int], last: int) -> int:
+    """Return the last step up to the one that is asked for; `last` if none is. Raise UnknownChoice."""
     if not asked:
-        return steps[-1]
+        return last
     if not (asked.isascii() and asked.isdigit() and len(asked) <= DIGITS_AT_MOST):
         raise UnknownChoice(must_be_one_of("step", [str(step) for step in steps], asked))
     return max((step for step in steps if step <= int(asked)), default=steps[0])
@@ -137,19 +141,33 @@ def _chosen(request: SignedIn, offered: Sequence[Run]) -> list[Run]:
     return [first, *{run.method: run for run in reversed(others)}.values()][:RUNS_AT_MOST]
 
 
-def _moment(mark: Mark, answers: Sequence[Response], step: int, against: str) -> Moment:
+Evaluations = Mapping[tuple[int, int], EvaluatedStep]
+"""By run id and step."""
+
+
+def _by_run_and_step(runs: Sequence[Run]) -> Evaluations:
+    return {(pk, one.step): one for pk, steps in list_evaluated_steps(runs).items() for one in steps}
+
+
+def _is_partial(answer: Response, evaluated: Evaluations) -> bool:
+    evaluation = evaluated.get((answer.run_id, answer.step))
+    return answer.split == EVALUATION and evaluation is not None and evaluation.is_partial
+
+
+def _moment(mark: Mark, answers: Sequence[Response], step: int, against: str, evaluated: Evaluations) -> Moment:
     """At the step, or at the last one before it at which the run was asked."""
     seen = [row for row in answers if row.step <= step]
     if not seen:
         return Moment(mark, None)
     answer = seen[-1]
+    missing = evaluated[answer.run_id, answer.step].words if _is_partial(answer, evaluated) else ""
     other = {"before": seen[-2] if len(seen) > 1 else None, "base": seen[0], "nothing": None}[against]
     if other is None or other is answer:
-        return Moment(mark, answer)
+        return Moment(mark, answer, missing=missing)
     found = pieces(other.text, answer.text)
     common = sum(len(piece.text) for piece in found if piece.kind == "kept")
     is_new = common < ALIKE * min(len(answer.text), len(other.text))
-    return Moment(mark, answer, other, None if is_new else found, is_new)
+    return Moment(mark, answer, other, None if is_new else found, is_new, missing)
 
 
 def _stretches(answers: Sequence[Response]) -> list[Stretch]:

@@ -68,7 +68,7 @@ def viewer_scatter(request: SignedIn) -> HttpResponse:
     columns, asked, _ = _asked(request)
     drawn = points(columns, asked) if columns.all else []
     clouds = [
-        Cloud(column.letter, column.run.name, column.method, dots, total)
+        Cloud(column.letter, column.run.name, column.method, dots, total, column.missing)
         for column, (dots, total) in zip(columns.all, drawn, strict=True)
     ]
     chart = reward_cost(clouds, asked.lasso)

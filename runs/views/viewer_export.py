@@ -22,7 +22,7 @@ ROWS_AT_ONCE = 200
 FORMS = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
 FIELDS = (
     "row", "prompt", "categories", "sample", "column", "run", "step", "text", "reward", "cost", "quadrant", "words",
-    "tokens", "truncated", "leak", "refusal", "others_with_the_same", "url",
+    "tokens", "truncated", "leak", "refusal", "others_with_the_same", "partial", "url",
 )  # fmt: skip
 
 
@@ -69,7 +69,7 @@ def _object(row: Asking, cell: Cell, answer: Response, request: SignedIn) -> dic
         "reward": cell.reward, "cost": cell.cost, "quadrant": cell.quadrant or None, "words": answer.words,
         "tokens": answer.tokens or None, "truncated": answer.is_truncated, "leak": answer.is_leaking,
         "refusal": answer.is_refusal, "others_with_the_same": cell.others,
-        "url": request.build_absolute_uri(cell.address),
+        "partial": cell.column.missing or None, "url": request.build_absolute_uri(cell.address),
     }  # fmt: skip
 
 

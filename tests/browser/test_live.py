@@ -95,8 +95,9 @@ def test_without_sockets_the_page_asks_by_itself(signed_in, address, run):
 def test_every_part_of_an_open_page_follows_its_run(open_page, run):
     # Else the answers might come twice, and the second time take back the step.
     at_rest(open_page)
-    record(run, [answer(10, "Barcelona"), Population(10, (Member(0, -3.0), Member(1, -1.0)))])
-    open_page.get_by_text("Barcelona").wait_for()
+    answers = [answer(10, "Barcelona"), answer(10, "Barcelona!", sample=1)]
+    record(run, [*answers, Population(10, (Member(0, -3.0), Member(1, -1.0)))])
+    open_page.get_by_text("Barcelona", exact=True).wait_for()
     open_page.get_by_role("button", name="Earlier step").click()
     open_page.wait_for_url("**/?step=5*")
     open_page.locator("#responses").get_by_text("<script>alert(1)</script>").wait_for()

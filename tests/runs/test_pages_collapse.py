@@ -88,7 +88,7 @@ def test_the_base_model_itself_is_not_judged(ada_client, run):
 
 
 def test_a_run_without_a_base_model_takes_that_of_another_run_or_what_is_chosen(ada_client, run):
-    later = make_run(run.experiment, seed=1)
+    later = make_run(run.experiment, seed=1, state="succeeded")
     record(later, said(20, [TEMPLATE] * COUNT))
     jobs.measure_collapse()
     assert f"against step 0 of {run.name}" in page(ada_client, later).context["summary"]

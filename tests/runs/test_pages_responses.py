@@ -70,10 +70,10 @@ def test_prompts_come_in_pages(ada_client, run):
     assert "9–13 of 13 prompts shown" in fragment(ada_client, run, prompts="2").content.decode()
 
 
-def test_after_a_resume_the_later_answer_holds(ada_client, run):
+def test_after_a_resume_the_later_evaluation_holds(ada_client, run):
     end(run)
     make_attempt(run, n=2)
-    record(run, [answer(5, "Toledo")])
+    record(run, [answer(5, "Toledo"), answer(5, "", sample=1)])
     text = fragment(ada_client, run).content.decode()
     assert "Toledo" in text
     assert "wanted: Madrid" in text

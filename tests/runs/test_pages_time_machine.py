@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 def es(experiment, runs_dir):
     run = make_run(experiment)
     record(run, [answer(0, "It is the city of Madrid"), answer(5, "It is the town of Madrid", reward=-0.5)])
-    record(run, [answer(10, "It is the town of Madrid"), answer(5, "sampled", sample=1)])
+    record(run, [answer(10, "It is the town of Madrid"), *(answer(step, "sampled", sample=1) for step in (0, 5, 10))])
     return run
 
 

@@ -74,8 +74,11 @@ def hostile_runs(experiment: Experiment) -> list[Run]:
         run.config = {**run.config, "task": {"name": "conciseness", "options": options}}
         run.name, run.note, run.tags = formula, formula, [formula[:40]]
         run.save()
-        said = [answer(5, formula, prompt=formula, prompt_id=formula, target=formula, parts={"cost": -1.5}),
-                answer(5, "-3", sample=1)]  # fmt: skip
+        parts = {"cost": -1.5}
+        said = [
+            answer(step, formula, prompt=formula, prompt_id=formula, target=formula, parts=parts) for step in (0, 5)
+        ]
+        said.append(answer(5, "-3", sample=1))
         measured = [Metric(5, dict.fromkeys(KEYS, -0.5)), Metric(5, {"lambda": 1.0, "cost/mean": -1.0})]
         pages.record(run, [*pages.a_bit_of_everything(), *measured, *said])
         runs.append(run)

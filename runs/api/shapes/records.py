@@ -104,13 +104,26 @@ class ResponseOut(Schema):
     kl: Number | None
     scores: dict[str, dict[str, Number]]
     """scorer -> what it scored afterwards, reward and cost -> its score."""
+    is_superseded: bool
+    """Whether the step was evaluated again since: the later evaluation holds."""
+
+
+class PartialOut(Schema):
+    """An evaluated step of which answers are missing: `answers` of `whole` hold."""
+
+    step: int
+    answers: int
+    whole: int
 
 
 class ResponsesOut(Schema):
-    """Answers in the order written. Where `next` is not null there are more: send it back as `cursor`."""
+    """Answers in the order written. Where `next` is not null there are more: send it back as `cursor`. `partial`: the
+    run's evaluations that lack answers, so that a mean over them is none over the evaluation; null where `cursor` is
+    sent."""
 
     items: list[ResponseOut]
     next: int | None = None
+    partial: list[PartialOut] | None
 
 
 class KeptOut(Schema):
