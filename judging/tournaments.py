@@ -23,14 +23,14 @@ from judging.models import (
     Tournament,
 )
 from judging.pairing import Pairing, drawn, pairings, sides
-from runs.models import Prompt, Response, Run
+from runs.models import EvaluatedStep, Prompt, Response, Run, list_evaluated_steps
 
 CONTESTANTS_AT_MOST = 20
 COMPARISONS_AT_MOST = 50_000
 GOLD_AT_MOST = 200
 DAYS_IN_BIN = 30
-NAME_SHOWN = 180
-"""Of a run's: with its step and split it is a contestant's."""
+NAME_SHOWN = 150
+"""Of a run's: with its step, its split and what is missing of its answers it is a contestant's."""
 COPY = """
 COPY judging_comparison (tournament_id, place, prompt_id, a_id, b_id, response_a_id, response_b_id, first, leaks,
 is_identical)
@@ -54,8 +54,18 @@ class Entry:
 
     @property
     def name(self) -> str:
-        """How boards call it."""
-        return self.called or f"{self.run.name[:NAME_SHOWN]} · {gettext('step %s') % self.step} · {self.split}"
+        """How boards call it: with `5 of 32 answers`, where an evaluation lacks some."""
+        if self.called:
+            return self.called
+        parts = [self.run.name[:NAME_SHOWN], gettext("step %s") % self.step, self.split]
+        evaluation = self.evaluation
+        return " · ".join([*parts, evaluation.words] if evaluation and evaluation.is_partial else parts)
+
+    @property
+    def evaluation(self) -> EvaluatedStep | None:
+        """How many of the step's answers are here; None if there is none. One query."""
+        steps = list_evaluated_steps([self.run], self.split).get(self.run.pk, ())
+        return next((one for one in steps if one.step == self.step), None)
 
 
 @dataclass(frozen=True)
@@ -161,8 +171,8 @@ def _check(draft: Draft) -> None:
 
 
 def _answers(entry: Entry) -> dict[int, Response]:
-    """prompt id -> the run's newest greedy answer to it."""
-    rows = Response.objects.filter(run=entry.run, step=entry.step, split=entry.split, sample=0).order_by("pk")
+    """prompt id -> the run's greedy answer to it, of the evaluation that holds."""
+    rows = Response.objects.filter(run=entry.run, step=entry.step, split=entry.split, sample=0, is_superseded=False)
     found = {row.prompt_id: row for row in rows.only("prompt_id", "text")}
     if not found:
         said = gettext("%(name)s has no answers at step %(step)s on the split %(split)s.")

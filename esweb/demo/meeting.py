@@ -7,7 +7,6 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Max
 
 from judging import boards
 from judging.asking import judge_all
@@ -16,7 +15,7 @@ from judging.leaderboard.cells import NONE, table
 from judging.models import Criterion, Rubric, Tournament
 from judging.rubrics import Words, next_version
 from judging.tournaments import Draft, Entry, make
-from runs.models import Experiment, Response
+from runs.models import Experiment, Response, choose_last_step, list_evaluated_steps
 
 NAME = "Whose answers have the better form?"
 QUESTION = (
@@ -79,9 +78,10 @@ def _row(standing: Mapping[str, Any]) -> list[str]:
 
 
 def _entries(experiment: Experiment) -> Iterator[Entry]:
-    """Each run at the last step that it answered at; and the model that all began with, at step 0 of one of them."""
+    """Each run at its last whole evaluation; and the model that all began with, at step 0 of one of them."""
     greedy = Response.objects.filter(run__experiment=experiment, split=SPLIT, sample=0).order_by("run")
-    last = dict(greedy.values_list("run").annotate(Max("step")))
+    evaluated = list_evaluated_steps(experiment.runs.all(), SPLIT).items()
+    last = {pk: one.step for pk, steps in evaluated if (one := choose_last_step(steps)) is not None}
     yield from (Entry(run, last[run.pk], SPLIT) for run in experiment.runs.filter(pk__in=last).order_by("pk"))
     trained = [pk for pk, step in last.items() if step > 0]
     if before := greedy.filter(step=0, run__in=trained).select_related("run").first():

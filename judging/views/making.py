@@ -18,7 +18,7 @@ from judging.access import may_hold
 from judging.forms import TournamentForm
 from judging.rubrics import make_standard
 from judging.tournaments import CannotMake, Draft, Entry, make
-from runs.models import Response, Run
+from runs.models import EVALUATION, Response, Run, list_evaluated_steps
 from runs.views.parameters import SignedIn
 
 RUNS_SHOWN = 20
@@ -30,13 +30,15 @@ DRAFTED = (
 
 @dataclass(frozen=True)
 class Offer:
-    """Answers that could meet others: `answers` of a run at a step on a split."""
+    """Answers that could meet others: `answers` of a run at a step on a split. `missing`: `5 of 32 answers`, if the
+    evaluation lacks some."""
 
     run: Run
     step: int
     split: str
     answers: int
     is_chosen: bool = False
+    missing: str = ""
 
     @property
     def value(self) -> str:
@@ -86,20 +88,28 @@ def _runs(request: SignedIn) -> tuple[list[Run], int, set[str]]:
 
 
 def _offers(runs: Sequence[Run], asked: Collection[str], chosen: Collection[str] | None) -> list[Offer]:
-    """Everything that the runs have answered. Unless some are chosen, the last step of each asked for is."""
+    """Everything that the runs have answered, partial evaluations last. Unless some are chosen, the first of each run
+    asked for is: its last whole evaluation."""
     place = {run.pk: k for k, run in enumerate(runs)}
-    greedy = Response.objects.filter(run__in=place, sample=0)
-    counted = greedy.values_list("run", "step", "split").annotate(Count("prompt", distinct=True))
-    rows = sorted(counted.order_by(), key=lambda row: (place[row[0]], row[2] != "eval", row[2], -row[1]))
+    greedy = Response.objects.filter(run__in=place, sample=0, is_superseded=False)
+    counted = greedy.values_list("run", "step", "split").annotate(Count("prompt", distinct=True)).order_by()
+    missing = _missing(runs)
+    rows = sorted(counted, key=lambda r: (place[r[0]], r[2] != EVALUATION, r[2], r[:3] in missing, -r[1]))
     seen: set[int] = set()
     offers = []
     for pk, step, split, answers in rows:
         run = runs[place[pk]]
-        is_last = pk not in seen and run.uid in asked
+        is_first = pk not in seen and run.uid in asked
         seen.add(pk)
-        is_chosen = is_last if chosen is None else f"{run.uid}:{step}:{split}" in chosen
-        offers.append(Offer(run, step, split, answers, is_chosen))
+        is_chosen = is_first if chosen is None else f"{run.uid}:{step}:{split}" in chosen
+        offers.append(Offer(run, step, split, answers, is_chosen, missing.get((pk, step, split), "")))
     return offers
+
+
+def _missing(runs: Sequence[Run]) -> dict[tuple[int, int, str], str]:
+    """Return `5 of 32 answers` by run id, step and split of each partial evaluation."""
+    evaluated = list_evaluated_steps(runs).items()
+    return {(pk, one.step, EVALUATION): one.words for pk, steps in evaluated for one in steps if one.is_partial}
 
 
 def _by_run(offers: Sequence[Offer]) -> list[tuple[Run, list[Offer]]]:
