@@ -44,7 +44,7 @@ def evaluations_context(training: Run) -> dict[str, Any]:
     """Return the rows of a training's evaluations, and the titles of the columns that any of them fills."""
     runs = list(training.evaluations.filter(deleted_at=None).order_by("created_at", "pk"))
     if not runs:
-        return {"evaluations": [], "evaluation_titles": []}
+        return {"evaluation_rows": [], "evaluation_titles": []}
     numbers, origins = series.latest(runs), series.origins_of(runs)
     keys = [key for key in COLUMNS if any(key in numbers[run.pk] for run in runs)]
     rows = []
@@ -52,4 +52,4 @@ def evaluations_context(training: Run) -> dict[str, Any]:
         cells = [Cell(gettext(COLUMNS[key]), numbers[run.pk].get(key), key in SHARES) for key in keys]
         measured = series.provenance(run.config, "reward/mean", origins[run.pk])
         rows.append(EvaluationRow(run, cells, measured.words if measured else ""))
-    return {"evaluations": rows, "evaluation_titles": [gettext(COLUMNS[key]) for key in keys]}
+    return {"evaluation_rows": rows, "evaluation_titles": [gettext(COLUMNS[key]) for key in keys]}
