@@ -41,13 +41,15 @@ def compare(request: SignedIn) -> HttpResponse:
 @require_safe
 def compare_chart(request: SignedIn) -> HttpResponse:
     """One chart: fresh words and figure, its table, or every point as CSV."""
-    return chart_answer(request, whole_choice_of(request).runs, settings_of(request))
+    runs = whole_choice_of(request).runs
+    return chart_answer(request, runs, settings_of(request, runs))
 
 
 @require_safe
 def compare_section(request: SignedIn) -> HttpResponse:
     """The charts of one section of keys, for whoever unfolds it."""
-    context = section_context(request, whole_choice_of(request), settings_of(request))
+    choice = whole_choice_of(request)
+    context = section_context(request, choice, settings_of(request, choice.runs))
     return TemplateResponse(request, "runs/compare/charts.html", {**context, "chart_url": reverse("compare-chart")})
 
 

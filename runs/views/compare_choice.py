@@ -38,14 +38,14 @@ class Choice:
 def choice_of(request: HttpRequest) -> Choice:
     """Return the runs that the address selects and the person may see. Raise UnknownChoice if none of them is there."""
     show = SHOWN_AT_MOST if selected(request, "show", ("all",), "") == "all" else SHOWN
-    uids = list(dict.fromkeys(request.GET.getlist("run")))
+    uids, baseline = list(dict.fromkeys(request.GET.getlist("run"))), request.GET.get("baseline", "")
     if uids:
-        choice = named(request.user, uids, show)
+        choice = named(request.user, uids, show, baseline)
         if not choice.runs:
             raise UnknownChoice(" ".join(choice.problems))
         return choice
     experiment = _experiment(request)
-    return Choice([], 0) if experiment is None else _fitting(request, experiment, show)
+    return Choice([], 0) if experiment is None else _fitting(request, experiment, show, baseline)
 
 
 def whole_choice_of(request: HttpRequest) -> Choice:
@@ -67,8 +67,8 @@ def query_of(request: HttpRequest, choice: Choice) -> QueryDict:
     return query
 
 
-def named(person: Person, uids: Sequence[str], show: int) -> Choice:
-    """The runs with these uids that the person may see, in this order. One query."""
+def named(person: Person, uids: Sequence[str], show: int, baseline: str = "") -> Choice:
+    """Return the runs with these uids that the person may see, in this order, the baseline always shown. One query."""
     asked = list(uids[:NAMED_AT_MOST])
     found = {run.uid: run for run in _runs(person).filter(uid__in=asked)}
     runs = [found[uid] for uid in asked if uid in found]
@@ -79,17 +79,25 @@ def named(person: Person, uids: Sequence[str], show: int) -> Choice:
     if len(uids) > NAMED_AT_MOST:
         said = gettext("At most %(most)s runs can be named, not %(n)s.")
         problems.append(said % {"most": NAMED_AT_MOST, "n": len(uids)})
-    return Choice(runs[:show], len(runs), tuple(problems))
+    return Choice(_with_baseline(runs[:show], found.get(baseline)), len(runs), tuple(problems))
 
 
-def _fitting(request: HttpRequest, experiment: Experiment, show: int) -> Choice:
-    """The runs of an experiment that the query `q` asks for, as in its table; without one, all but archived ones."""
+def _fitting(request: HttpRequest, experiment: Experiment, show: int, baseline: str) -> Choice:
+    """Return the runs of an experiment that `q` asks for, as in its table; without it, all but archived ones.
+
+    The newest are shown, and the baseline, which newer runs must not push out of the comparison.
+    """
     runs = _runs(request.user).filter(experiment=experiment)
     try:
         found = tables.matching(runs, tables.parse(request.GET.get("q", "")), tables.vocabulary(experiment))
     except tables.QueryError as error:
         raise UnknownChoice(" ".join(f"q: {problem.message}" for problem in error.problems)) from error
-    return Choice(list(found.order_by("-pk")[:show]), found.count())
+    of_baseline = found.filter(uid=baseline).first() if baseline else None
+    return Choice(_with_baseline(list(found.order_by("-pk")[:show]), of_baseline), found.count())
+
+
+def _with_baseline(shown: list[Run], baseline: Run | None) -> list[Run]:
+    return shown if baseline is None or baseline in shown else [*shown[:-1], baseline]
 
 
 def offered(request: HttpRequest, chosen: Sequence[Run]) -> list[Run]:

@@ -25,7 +25,7 @@ from runs.access.share_links import (
     take_back_all,
 )
 from runs.views.compare_choice import choice_of
-from runs.views.parameters import SignedIn, UnknownChoice, warn
+from runs.views.parameters import SignedIn, UnknownChoice, selected, warn
 from runs.views.visible import named_experiment, visible_run
 
 ABOUT_THE_CHOICE = ("page", "run", "experiment", "q", "show")
@@ -99,6 +99,8 @@ def _page(request: SignedIn) -> Page:
     for problem in choice.problems:
         warn(request, problem)
     runs = choice.runs
+    # The link will carry it.
+    selected(request, "baseline", [run.uid for run in runs], "")
     back = request.GET.copy()
     back.pop("page")
     n = len(runs)

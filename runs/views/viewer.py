@@ -152,6 +152,7 @@ def _form(request: SignedIn, columns: Columns, asked: Asked, choices: _Choices) 
         "in_words": in_words(asked, query, choices.picks), "clear": viewer_forms.cleared(query),
         "form": viewer_forms.form_of(query, columns, asked, choices.picks, choices.kinds),
         "all_samples": having(query, samples="" if query.get("samples") else "all"),
+        "bare": having(QueryDict(mutable=True), run=[column.word for column in columns.all]),
     }  # fmt: skip
 
 

@@ -197,6 +197,7 @@ def test_rows_that_there_are_not_are_not_found_and_the_form_still_comes(ada_clie
     page = answer.content.decode()
     assert answer.status_code == 404
     assert WRONG[wrong] in page
+    assert ada_client.get(f"{reverse('viewer')}{answer.context['bare']}").status_code == 200
     assert 'id="asked-q"' in page
     assert "data-row" not in page
     for form in ("csv", "table"):

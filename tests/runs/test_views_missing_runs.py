@@ -98,6 +98,18 @@ def test_baseline_that_is_not_compared_is_not_found(ada_client: Client, run: Run
     assert f"baseline must be one of {run.uid}, not &#x27;{other.uid}&#x27;" in answer.content.decode()
 
 
+def test_baseline_stays_in_the_comparison_when_newer_runs_come(
+    ada_client: Client, run: Run, experiment: Experiment
+) -> None:
+    newer = [make_run(experiment, seed=seed) for seed in range(1, 12)]
+    queries = ({"experiment": experiment.pk}, {"run": [*(one.uid for one in newer), run.uid]})
+    for query in queries:
+        context = ada_client.get(reverse("compare"), {**query, "baseline": run.uid}).context
+        shown = [mark.run for mark in context["marks"]]
+        assert (len(shown), shown[-1]) == (10, run)
+        assert context["diff_baseline"].run == run
+
+
 def test_chart_of_a_key_that_no_run_has_is_not_found(ada_client: Client, run: Run) -> None:
     answer = ada_client.get(reverse("compare-chart"), {"run": run.uid, "name": "nosuch"})
     assert answer.status_code == 404
