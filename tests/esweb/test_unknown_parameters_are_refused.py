@@ -29,31 +29,56 @@ __all__ = ["connected", "runs_dir_of_module"]
 
 NONSENSE = "nonsense"
 REFUSED = {400, 404, 422}
-TEXTS = {
-    "q": "words to search for; in a table a query, whose mistakes have tests of their own",
-    "log_find": "words to search for in a log",
-    "key": "a pattern of keys, or the key that a form of the table writes into its query",
-}
-LOOKS = {
-    **dict.fromkeys(
-        ("x", "y", "smooth", "config", "col", "add", "sort", "diff"), "the page shows the default with a notice"
-    ),
-    **dict.fromkeys(
-        (
-            "page", "prompts", "going", "waiting", "work", "calibrations", "voters", "invited", "speakers", "after",
-            "before", "log_from", "log_until", "log_after", "log_before", "log_line",
-        ),
-        "a place in a list or log: the page shows the first or the nearest and says which",
-    ),
-    **dict.fromkeys(("keep", "shown", "beside", "asked", "grown"), "what an open page or its form tells of itself"),
-    **dict.fromkeys(("with", "value"), "a field of a form, which says that it does not know it, and launches nothing"),
-}  # fmt: skip
-OF_ROUTE = {
-    ("import", "experiment"): "a new name, for a field of a form",
-    ("judgments-import", "name"): "a new name, for a field of a form",
-    ("login", "next"): "Django checks where it leads",
-}
-"""What is no data in one route alone."""
+
+
+@dataclass(frozen=True)
+class Exempt:
+    """Parameters that select no data, in the routes that the pattern matches whole."""
+
+    names: str
+    routes: str
+    reason: str
+
+    def holds(self, route: str, name: str) -> bool:
+        """Return whether the parameter of the route is one of them."""
+        return name in self.names.split() and re.fullmatch(self.routes, route) is not None
+
+
+COMPARED = "compare|compare-.*|experiment-lambda|experiment-lambda-chart|shared|shared-.*"
+TEXTS = [
+    Exempt("q", "experiments|palette|viewer|viewer-.*", "words to search for"),
+    Exempt("q", "compare|compare-chart|experiment|experiment-.*", "a word of a name; mistakes have own tests"),
+    Exempt("log_find", "run|run-log", "words to search for"),
+    Exempt("key", COMPARED, "a pattern of keys, which says that it matches none"),
+    Exempt("key value", "experiment", "a form writes it into q, whose mistakes have own tests"),
+    Exempt("experiment", "import", "a new name, for a field of a form"),
+    Exempt("name", "judgments-import", "a new name, for a field of a form"),
+    Exempt("next", "login", "Django checks where it leads"),
+]
+"""Any value is one that there is."""
+LOOKS = [
+    Exempt("x y", f"{COMPARED}|experiment|experiment-chart|run|run-.*", "the page shows the default with a notice"),
+    Exempt("smooth config", COMPARED, "the page shows the default with a notice"),
+    Exempt("sort", "viewer|experiment|experiment-.*", "the page shows the default with a notice"),
+    Exempt("col add", "experiment|experiment-.*", "the page shows the default with a notice"),
+    Exempt("diff", "viewer", "the page shows the default with a notice"),
+    Exempt("page", ".*", "a place in a list: the page shows the nearest and says which"),
+    Exempt("going waiting", "queue|queue-standing", "a place in a list"),
+    Exempt("work calibrations", "judge", "a place in a list"),
+    Exempt("voters invited", "tournament|tournament-standing", "a place in a list"),
+    Exempt("speakers", "tournament-board", "a place in a list"),
+    Exempt("prompts", "run|run-responses", "a place in a list"),
+    Exempt("after before", "viewer", "a place in a list: the page shows the first with a notice"),
+    Exempt("after", "experiment|experiment-.*", "a place in a list: the page shows the first with a notice"),
+    Exempt("log_from log_until log_after log_before log_line", "run|run-log", "a place in a log: its end is shown"),
+    Exempt("shown", "tournament-board", "which board an open page shows already"),
+    Exempt("beside", "vote-turns", "which turns an open page has already"),
+    Exempt("asked", "run-responses", "that a person and not the page asks"),
+    Exempt("grown", "run-log", "that the page and not a person asks"),
+    Exempt("keep", "experiment", "that a form of columns was sent"),
+    Exempt("with value", "launch", "a field of a form, which says that it does not know it, and launches nothing"),
+]
+"""What is shown is the same data, and no file."""
 API_TEXTS = {
     "q": "words to search for",
     "tag": "a list of those that have it may be empty",
@@ -188,7 +213,8 @@ def probe(recorder: Recorder, route: str, address: str, query: QueryDict) -> Ite
         changed.setlist(name, [NONSENSE])
         status = recorder.get(address, changed, htmx=route in PARTS)
         is_file = "csv" in (query.get("as"), query.get("form"))
-        is_allowed = name in TEXTS or (route, name) in OF_ROUTE or (name in LOOKS and not is_file)
+        exempt = TEXTS if is_file else TEXTS + LOOKS
+        is_allowed = any(one.holds(route, name) for one in exempt)
         yield name, 0 if status in REFUSED or is_allowed else status
 
 
