@@ -101,7 +101,7 @@ def asked_of(
         scope=reader.one("in", ("any", "all", *letters), "any"),
         ranges={name: span for name in RANGES if (span := reader.span(name)) != (None, None)},
         flags=reader.flags(FLAGS), told=reader.flags(telling.flags()),
-        picked={name: reader.one(name, ("", *one.options), "") for name, one in (picked or {}).items()},
+        picked=reader.picks(picked or {}),
         quadrants=quadrants, categories=reader.many("category", categories),
         change=reader.one("change", ("", *CHANGES), ""), same=reader.whole("same"),
         lasso=reader.corners("lasso"), text=reader.text("q"), where=reader.one("where", WHERE, "answers"),
@@ -137,6 +137,12 @@ class _Reader:
             if value not in choices:
                 self.problems.append(must_be_one_of(name, choices, value))
         return tuple(choice for choice in choices if choice in values)
+
+    def picks(self, offered: Mapping[str, telling.Picked]) -> dict[str, str]:
+        """Return what is picked, of those too of which these columns offer nothing to pick."""
+        names = dict.fromkeys([*(name for teller in telling.tellers() for name in teller.picks), *offered])
+        options = {name: offered[name].options if name in offered else () for name in names}
+        return {name: self.one(name, ("", *options[name]), "") for name in names}
 
     def span(self, name: str) -> Span:
         return self._number(f"{name}_min"), self._number(f"{name}_max")

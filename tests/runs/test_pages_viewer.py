@@ -185,6 +185,7 @@ WRONG = {
     "category=Drgs": "category must be left out: there is nothing to choose from, and not &#x27;Drgs&#x27;.",
     "scores=nobody": "scores must be left out",
     "pin=x": "pin must be one of",
+    "criterion=beauty": "criterion must be left out: there is nothing to choose from",
     "reward_min=high": "reward_min must be a number, not &#x27;high&#x27;.",
     "samples=some": "samples must be one of all, not &#x27;some&#x27;.",
 }
