@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -51,8 +52,8 @@ class OneOfEach:
             "judges": self.meeting.judge.pk, "assignments": self.meeting.assignment.pk,
         }  # fmt: skip
         for name, address in routes({**there, "pk": "~"}):
-            words = [word for word in address.split("/")[:4] if word in numbers]
-            yield name, address.replace("~", str(numbers[words[-1]] if words else 1))
+            kind = re.search(r"([a-z-]+)/~", address)
+            yield name, address.replace("~", str(numbers.get(kind[1], 1) if kind else 1))
 
 
 def make_one_of_each() -> OneOfEach:
