@@ -109,7 +109,7 @@ def asked_of(
         of=reader.one("of", ("", *letters), ""),
         scorer=reader.one("scores", ("", *scorers), ""), samples=reader.one("samples", ("", "all"), "") == "all",
         problems=tuple(reader.problems),
-        notices=tuple(gettext("%(problem)s Sorted by row.") % {"problem": one} for one in order.problems),
+        notices=tuple(gettext("%(problem)s Sorted by row.") % {"problem": problem} for problem in order.problems),
     )  # fmt: skip
 
 

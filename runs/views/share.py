@@ -88,11 +88,11 @@ def _page(request: SignedIn) -> Page:
         words = gettext("the run %(name)s") % {"name": run.name}
         return Page(Scope.RUN, (run.uid,), words, run.get_absolute_url(), run.experiment.is_private)
     if name == Scope.EXPERIMENT:
-        found = named_experiment(request, request.GET.get("experiment", ""))
-        if found is None:
+        experiment = named_experiment(request, request.GET.get("experiment", ""))
+        if experiment is None:
             raise UnknownChoice(gettext("experiment must be the number of an experiment that you may see."))
-        words = gettext("the experiment %(name)s") % {"name": found.name}
-        return Page(Scope.EXPERIMENT, (found.pk,), words, found.get_absolute_url(), found.is_private)
+        words = gettext("the experiment %(name)s") % {"name": experiment.name}
+        return Page(Scope.EXPERIMENT, (experiment.pk,), words, experiment.get_absolute_url(), experiment.is_private)
     if name != Scope.COMPARE:
         raise UnknownChoice(f"page must be one of {', '.join(Scope)}, not {name!r}")
     choice = choice_of(request)

@@ -64,8 +64,8 @@ def viewer(request: SignedIn) -> HttpResponse:
         context |= _form(request, columns, asked, choices)
     if columns.all and not is_refused:
         context |= _page(request, columns, asked)
-    said = [*columns.missing, *problems, *asked.notices, *context.get("troubles", [])]
-    context |= {"most": COLUMNS_AT_MOST, "problems": said}
+    notices = [*columns.missing, *problems, *asked.notices, *context.get("troubles", [])]
+    context |= {"most": COLUMNS_AT_MOST, "problems": notices}
     # The form still comes, so that people can mend what they asked for.
     return TemplateResponse(request, "runs/viewer.html", context, status=404 if is_refused else 200)
 
@@ -209,8 +209,8 @@ def _ways(request: SignedIn, found: Found) -> dict[str, str]:
 def _offered(request: SignedIn, columns: Columns) -> list[Run]:
     """Runs with answers to choose from, the newest first: of the experiments at hand, or of all."""
     runs = Run.objects.visible_to(request.user).select_related("experiment").filter(archived_at__isnull=True)
-    asked = named_experiment(request, request.GET.get("experiment", ""))
-    at_hand = {column.run.experiment_id for column in columns.all} | ({asked.pk} if asked else set())
+    experiment = named_experiment(request, request.GET.get("experiment", ""))
+    at_hand = {column.run.experiment_id for column in columns.all} | ({experiment.pk} if experiment else set())
     runs = runs.filter(experiment__in=at_hand) if at_hand else runs
     answers = Response.objects.filter(run=OuterRef("pk"), split=SPLIT)
     others = runs.exclude(pk__in=[column.run.pk for column in columns.all]).filter(Exists(answers))

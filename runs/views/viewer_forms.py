@@ -115,8 +115,8 @@ def _head(query: QueryDict, columns: Columns, i: int, found: Sum) -> Head:
 def _letters(query: QueryDict, columns: Columns, staying: Sequence[int]) -> dict[str, str]:
     """Return what `in` and `of` are to be if only these columns stay: their letters change, those of others end."""
     after = {columns.letters[k]: letter for k, letter in zip(staying, ascii_uppercase, strict=False)}
-    asked = {name: query.get(name, "") for name in ("in", "of")}
-    return {name: after.get(letter, "") for name, letter in asked.items() if letter in columns.letters}
+    before = {name: query.get(name, "") for name in ("in", "of")}
+    return {name: after.get(letter, "") for name, letter in before.items() if letter in columns.letters}
 
 
 def _choices(choices: Mapping[str, str], chosen: str) -> list[tuple[str, str, bool]]:

@@ -24,10 +24,10 @@ def named_experiment(request: HttpRequest, number: str) -> Experiment | None:
         return None
     is_number = number.isascii() and number.isdigit() and len(number) <= DIGITS_AT_MOST
     visible = Experiment.objects.visible_to(request.user)
-    if not is_number or (found := visible.filter(pk=int(number)).first()) is None:
+    if not is_number or (experiment := visible.filter(pk=int(number)).first()) is None:
         message = gettext("experiment must be the number of an experiment that you may see, not %(value)r.")
         raise UnknownChoice(message % {"value": number[:100]})
-    return found
+    return experiment
 
 
 def visible_run(request: SignedIn, uid: str) -> Run:
