@@ -55,8 +55,12 @@ def export(asked: argparse.Namespace) -> int:
 
 def _points(asked: argparse.Namespace) -> Iterator[Row]:
     server = Server(account())
+    for key in asked.key or ():
+        # The server refuses a key that none of the runs has.
+        server.get("series", {"run": asked.run_uids, "key": key, "px": 1})
     for uid in asked.run_uids:
-        keys = asked.key or [key for key in server.get(f"runs/{uid}")["latest"] if not key.startswith(HIDDEN)]
+        there = server.get(f"runs/{uid}")["latest"]
+        keys = [key for key in asked.key or there if key in there and (asked.key or not key.startswith(HIDDEN))]
         for first in range(0, len(keys), KEYS_A_CALL):
             part = keys[first : first + KEYS_A_CALL]
             for curve in server.get("series", {"run": [uid], "key": part, "x": asked.x})["curves"]:
@@ -77,12 +81,25 @@ def _counted(x: float) -> float:
 
 
 def _answers(asked: argparse.Namespace) -> Iterator[Row]:
-    server = Server(account())
+    server, lacking = Server(account()), list[Failure]()
     for uid in asked.run_uids:
-        for answer in server.pages(f"runs/{uid}/responses", {"split": asked.split, "step": asked.step}):
-            prompt = answer.pop("prompt")
-            asks = {"prompt_name": prompt["name"], "prompt": prompt["text"], "target": prompt["target"]}
-            yield {"run": uid, **asks, **answer}
+        try:
+            yield from _answers_of(server, uid, asked)
+        except Failure as failure:
+            if failure.code != BAD_INPUT:
+                raise
+            lacking.append(failure)
+            problems = "; ".join(message for _, message in failure.problems)
+            print(f"esweb: {uid} is left out: {problems or failure.words}", file=sys.stderr)
+    if len(lacking) == len(asked.run_uids):
+        raise lacking[-1]
+
+
+def _answers_of(server: Server, uid: str, asked: argparse.Namespace) -> Iterator[Row]:
+    for answer in server.pages(f"runs/{uid}/responses", {"split": asked.split, "step": asked.step}):
+        prompt = answer.pop("prompt")
+        asks = {"prompt_name": prompt["name"], "prompt": prompt["text"], "target": prompt["target"]}
+        yield {"run": uid, **asks, **answer}
 
 
 def _writer(how: str, stream: TextIO, first: Row) -> Write:

@@ -27,8 +27,9 @@ from judging.views import board_charts, board_kinds, board_rows
 from judging.views.board_form import HowForm
 from judging.views.visible import visible_tournament
 from runs.charts import Chart, Table
+from runs.choices import must_be_one_of
 from runs.views.chart import chart_response
-from runs.views.parameters import SignedIn, UnknownChoice, must_be_one_of, selected
+from runs.views.parameters import SignedIn, UnknownChoice, selected
 
 HASH_SHOWN = 12
 SPEAKERS_A_PAGE = 50

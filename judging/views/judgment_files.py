@@ -19,7 +19,7 @@ from judging.boards import board_of
 from judging.exchange import Asked, Brought, CannotWrite, File, Place
 from judging.models import Tournament
 from judging.views.visible import visible_tournament
-from runs.views.parameters import SignedIn, UnknownChoice, page_of
+from runs.views.parameters import SignedIn, UnknownChoice, page_of, selected
 
 FILES_AT_MOST = 20
 FILES_A_PAGE = 50
@@ -77,22 +77,23 @@ def tournament_files(request: SignedIn, pk: int) -> HttpResponse:
 
 @require_safe
 def tournament_file(request: SignedIn, pk: int, form: str) -> HttpResponseBase:
-    """A tournament's judgments as a file, line by line. `all`: those too that no board lets in; `names`: people by
-    their names, for its owner alone."""
+    """A tournament's judgments as a file, line by line. `all=1`: those too that no board lets in; `names=1`: people
+    by their names, for its owner alone."""
     found = visible_tournament(request, pk)
     if form not in (*exchange.FORMS, TRANSCRIPT, SETUP):
         raise UnknownChoice(f"form must be one of {', '.join((*exchange.FORMS, TRANSCRIPT, SETUP))}, not {form!r}")
     own = may_look_after(request.user, found)
+    with_all, with_names = (selected(request, name, ("1",), "") == "1" for name in ("all", "names"))
     if form == SETUP:
         headers = {"Content-Disposition": f'attachment; filename="{exchange.name_of(found, form, "json")}"'}
         said = exchange.setup(found, unblinded=may_unblind(request.user, found))
         return JsonResponse(said, headers=headers, json_dumps_params={"ensure_ascii": False, "indent": 1})
     # Whoever still votes shall not know what others said.
-    if (request.GET.get("names") or form == TRANSCRIPT or found.closed_at is None) and not own:
+    if (with_names or form == TRANSCRIPT or found.closed_at is None) and not own:
         raise PermissionDenied
     if form == TRANSCRIPT:
         return exchange.send(exchange.transcript_lines(found), exchange.name_of(found, form, "jsonl"), exchange.JSONL)
-    asked = Asked(form, bool(request.GET.get("all")), bool(request.GET.get("names")))
+    asked = Asked(form, with_all, with_names)
     try:
         exchange.check(found, asked)
     except CannotWrite as error:

@@ -19,7 +19,8 @@ from judging.forms import TournamentForm
 from judging.rubrics import make_standard
 from judging.tournaments import CannotMake, Draft, Entry, make
 from runs.models import EVALUATION, Response, Run, list_evaluated_steps
-from runs.views.parameters import SignedIn
+from runs.views.parameters import SignedIn, UnknownChoice
+from runs.views.visible import named_experiment
 
 RUNS_SHOWN = 20
 DRAFTED = (
@@ -52,6 +53,8 @@ def tournament_new(request: SignedIn) -> HttpResponse:
     if not may_hold(request.user):
         raise PermissionDenied
     make_standard()
+    if request.method != "POST":
+        _check_named(request)
     runs, total, asked = _runs(request)
     offers = _offers(runs, asked, request.POST.getlist("contestant") if request.method == "POST" else None)
     form = TournamentForm(request.POST or None, person=request.user, initial={"name": _name(runs)})
@@ -67,6 +70,16 @@ def tournament_new(request: SignedIn) -> HttpResponse:
             return redirect(made)
     context = {"form": form, "offers": _by_run(offers), "shown": len(runs), "total": total, "asked": sorted(asked)}
     return TemplateResponse(request, "judging/new.html", context, status=400 if form.errors else 200)
+
+
+def _check_named(request: SignedIn) -> None:
+    """Raise UnknownChoice if the address names an experiment or a run that is not there, or has no answers."""
+    named_experiment(request, request.GET.get("experiment", ""))
+    named = {*request.GET.getlist("run"), *(value.split(":")[0] for value in request.GET.getlist("contestant"))}
+    answered = Run.objects.visible_to(request.user).filter(pk__in=Response.objects.values("run"), uid__in=named)
+    if missing := named - set(answered.values_list("uid", flat=True)) if named else set():
+        message = gettext("run must be one that you may see and that has kept answers, not %(uids)s.")
+        raise UnknownChoice(message % {"uids": ", ".join(sorted(missing))[:200]})
 
 
 def _runs(request: SignedIn) -> tuple[list[Run], int, set[str]]:

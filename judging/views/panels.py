@@ -43,7 +43,7 @@ def tournament_panels(request: SignedIn, pk: int) -> HttpResponse:
         return TemplateResponse(request, "judging/panels.html", {"tournament": found, "rubrics": []})
     rubric = selected_rubric(request, rubrics)
     now = _told(request, found, _kept(found, rubric))
-    if request.GET.get("as") == "json":
+    if selected(request, "as", ("json",), "") == "json":
         return JsonResponse({"criterion": rubrics[rubric], **_dated(now)})
     context: dict[str, Any] = {
         "tournament": found,

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
+from django.db.models import QuerySet
 from ninja import P, QueryEx
 
 from runs import series
 from runs.api.auth import ApiRequest, needs
 from runs.api.paging import page
+from runs.api.problems import unknown_choice
 from runs.api.routes import router
 from runs.api.seeing import Id, Int, Uid, the_run
 from runs.api.shapes import PartialOut, PopulationOut, PopulationsOut, PromptOut, ResponseOut, ResponsesOut, Word
@@ -23,9 +28,12 @@ def read_responses(
     cursor: Id = None,
     limit: QueryEx[int, P(ge=1, le=1000)] = 100,
 ) -> ResponsesOut:
-    """The answers of a run, in the order written, at one step or of one split (train, eval) where asked."""
-    wanted = {"step": step, "split": split}
-    run = the_run(request.auth, uid)
+    """The answers of a run, in the order written, at one step or of one split (train, eval) where asked.
+
+    A step or split of which the run has no answers is 422 with those that it has; while the run has not ended, and they
+    may still come, the list is empty."""
+    run, wanted = the_run(request.auth, uid), {"step": step, "split": split}
+    check_selected(Response.objects.filter(run=run), wanted, run)
     found = Response.objects.filter(run=run).select_related("prompt").prefetch_related("scores")
     found = found.filter(**{name: value for name, value in wanted.items() if value is not None})
     items, following = page(found, cursor, limit, newest_first=False)
@@ -44,8 +52,11 @@ def read_populations(
     cursor: Id = None,
     limit: QueryEx[int, P(ge=1, le=1000)] = 100,
 ) -> PopulationsOut:
-    """The members of each step and their rewards, in the order written."""
-    found = Population.objects.filter(run=the_run(request.auth, uid)).select_related("attempt")
+    """The members of each step and their rewards, in the order written. A step without any is 422 with those that the
+    run has; while the run has not ended, the list is empty."""
+    run = the_run(request.auth, uid)
+    check_selected(Population.objects.filter(run=run), {"step": step}, run)
+    found = Population.objects.filter(run=run).select_related("attempt")
     found = found.filter(step=step) if step is not None else found
     items, following = page(found, cursor, limit, newest_first=False)
     shown = [PopulationOut(step=p.step, attempt=p.attempt.n, members=p.members) for p in items]
@@ -55,6 +66,14 @@ def read_populations(
 def _partial(run: Run) -> list[PartialOut]:
     evaluated = list_evaluated_steps([run]).get(run.pk, ())
     return [PartialOut(step=e.step, answers=e.answers, whole=e.whole) for e in evaluated if e.is_partial]
+
+
+def check_selected(rows: QuerySet[Any], wanted: Mapping[str, object], run: Run) -> None:
+    """Raise Invalid for a value that none of the run's rows has. What has not ended may still write some."""
+    for name, value in wanted.items():
+        if value is not None and not run.is_open and not rows.filter(**{name: value}).exists():
+            choices = rows.order_by(name).values_list(name, flat=True).distinct()
+            raise unknown_choice(name, list(map(str, choices)), value)
 
 
 def _shown(answer: Response) -> ResponseOut:

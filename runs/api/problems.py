@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from http import HTTPStatus
 from typing import Any
 
@@ -11,6 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllow
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
+from runs.choices import must_be_one_of
 from runs.ingest import BadColumns, Gap
 from workers.config import ConfigError, Problem
 
@@ -24,6 +25,11 @@ class Invalid(Exception):
         super().__init__("; ".join(map(str, problems)))
         self.problems = problems
         self.more = more
+
+
+def unknown_choice(name: str, choices: Collection[str], value: object) -> Invalid:
+    """Return the error that a parameter selects data that there is not; its sentence is that of pages."""
+    return Invalid(Problem(name, must_be_one_of(name, choices, str(value))))
 
 
 def problem(status: int, detail: str, problems: Iterable[Problem] = (), **more: Any) -> HttpResponse:

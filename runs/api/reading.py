@@ -8,18 +8,18 @@ import numpy as np
 import orjson
 from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from ninja import P, QueryEx
 
 from runs import series
-from runs.api.auth import ApiRequest, needs
+from runs.api.auth import ApiRequest, Caller, needs
 from runs.api.paging import page
-from runs.api.problems import Invalid
+from runs.api.problems import Invalid, unknown_choice
 from runs.api.routes import router
-from runs.api.seeing import EXAMPLE_UID, Id, Int, Limit, Shelf, Uid, Words, on_shelf, the_run, the_runs
+from runs.api.seeing import EXAMPLE_UID, Id, Int, Limit, Shelf, Uid, Words, on_shelf, the_experiment, the_run, the_runs
 from runs.api.shapes import AttemptOut, RunDetail, RunOut, RunsOut, SeriesOut, Tag, Word
-from runs.models import Run
-from workers.config import Problem
+from runs.models import Experiment, Run, Series, Sweep
+from workers.config import Problem, presets
 from workers.executors.states import State
 
 MAX_CURVES = 2_000
@@ -42,7 +42,9 @@ def list_runs(
     limit: Limit = 50,
 ) -> RunsOut:
     """Runs that you may see, newest first, with what is asked of them. Pages follow one another by `cursor`; what is
-    launched meanwhile shifts nothing."""
+    launched meanwhile shifts nothing. An experiment or sweep that there is not is 404, a preset that there is not 422.
+    A seed, a tag or words that no run has are an empty list."""
+    check_places(request.auth, experiment, sweep)
     exactly = {
         "experiment_id": experiment,
         "sweep_id": sweep,
@@ -53,9 +55,26 @@ def list_runs(
     }
     found = on_shelf(_among(request.auth.person, shelf), shelf).select_related("created_by", "parent")
     found = found.filter(**{name: value for name, value in exactly.items() if value is not None})
+    if preset is not None and not found.exists():
+        _check_preset(request.auth.person, preset)
     found = found.filter(*[Q(name__icontains=word) for word in q.split()], **({"tags__contains": [tag]} if tag else {}))
     items, following = page(found, cursor, limit)
     return RunsOut(items=[RunOut.of(run) for run in items], next=following)
+
+
+def check_places(caller: Caller, experiment: int | None, sweep: int | None = None) -> None:
+    """Raise Http404 for an experiment or a sweep that the caller may not see, the bin's included."""
+    if experiment is not None:
+        the_experiment(caller, experiment, Experiment.objects.permitted_to(caller.person))
+    if sweep is not None and not Sweep.objects.visible_to(caller.person).filter(pk=sweep).exists():
+        raise Http404(f"There is no sweep {sweep} that you may see")
+
+
+def _check_preset(person: User, preset: str) -> None:
+    """Raise Invalid for a preset that neither the site nor any run has."""
+    of_runs = Run.objects.permitted_to(person).order_by("preset").values_list("preset", flat=True).distinct()
+    if preset not in (known := sorted({*presets(), *of_runs})):
+        raise unknown_choice("preset", known, preset)
 
 
 def _among(person: User, shelf: str) -> QuerySet[Run]:
@@ -87,16 +106,30 @@ def read_series(
     px: QueryEx[int | None, P(ge=1, le=10_000, description="width of the chart; without it, every point")] = None,
 ) -> HttpResponse:
     """Curves of many runs and keys in one answer, along any x axis, down-sampled so that on `px` pixels their lines
-    look as they do with every point (M4). NaN, Infinity and -Infinity are given as texts.
+    look as they do with every point (M4). NaN, Infinity and -Infinity are given as texts. A run without one of the keys
+    has no curve of it. A key that none of the runs has is 422 with those that they have; while one of the runs has not
+    ended, and the key may still come, it is left out.
 
     Example: `/api/v1/series?run=k3m9x2p7qa&key=reward/mean&key=kl&x=tokens&px=800`
     """
     if len(run) * len(key) > MAX_CURVES:
         raise Invalid(Problem("key", f"{len(run)} runs × {len(key)} keys; at most {MAX_CURVES} curves a call"))
     runs = the_runs(request.auth, run)
+    _check_keys(runs, key)
     by_id, origins = {r.pk: r for r in runs}, series.origins_of(runs)
     curves = [_curve(by_id[c.run_id], origins[c.run_id], c) for c in series.read(runs, key, x=x, px=px)]
     return HttpResponse(orjson.dumps({"x": x, "curves": curves}), content_type="application/json")
+
+
+def _check_keys(runs: list[Run], keys: list[str]) -> None:
+    """Raise Invalid for a key that none of the runs has. What has not ended may still write it."""
+    if any(run.is_open for run in runs):
+        return
+    rows = Series.objects.filter(run__in=runs)
+    known = set(rows.filter(key__in=keys).values_list("key", flat=True))
+    if missing := [key for key in keys if key not in known]:
+        every = rows.exclude(key__startswith=series.AXES).order_by("key").values_list("key", flat=True).distinct()
+        raise unknown_choice("key", list(every), missing[0])
 
 
 def _curve(run: Run, origin: str, curve: series.Curve) -> dict[str, object]:

@@ -12,6 +12,7 @@ from runs import access, jobs, launch
 from runs.api.auth import ApiRequest, Caller, needs
 from runs.api.launching import merged, place_of
 from runs.api.paging import page
+from runs.api.reading import check_places
 from runs.api.repeating import once
 from runs.api.routes import router
 from runs.api.seeing import Id, Limit, RowId
@@ -91,7 +92,8 @@ def plan_sweep(request: ApiRequest, new: NewSweep) -> SweepPlanOut:
 
 @router.get("/sweeps", response=SweepsOut, auth=needs("read"), tags=["sweeps"], summary="List sweeps")
 def list_sweeps(request: ApiRequest, experiment: Id = None, cursor: Id = None, limit: Limit = 50) -> SweepsOut:
-    """Sweeps that you may see, newest first, page by page."""
+    """Sweeps that you may see, newest first, page by page; of one experiment where asked."""
+    check_places(request.auth, experiment)
     found = Sweep.objects.visible_to(request.auth.person).select_related("created_by")
     found = found if experiment is None else found.filter(experiment=experiment)
     items, following = page(found, cursor, limit)

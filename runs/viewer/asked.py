@@ -10,6 +10,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
+from runs.choices import must_be_one_of
 from runs.viewer import telling
 from workers.analysis.quadrants import QUADRANTS
 
@@ -66,6 +67,9 @@ class Asked:
     """Which of what they tell."""
     samples: bool = False
     problems: tuple[str, ...] = ()
+    """What selects rows that there are not: none is to be shown."""
+    notices: tuple[str, ...] = ()
+    """What is wrong with the order alone."""
 
     @property
     def is_relative(self) -> bool:
@@ -90,13 +94,14 @@ def asked_of(
     categories: those that their prompts have."""
     reader = _Reader(query)
     sorts = [*SORTS, *telling.sorts()]
-    sort = reader.one("sort", [*sorts, *(f"-{name}" for name in sorts)], "row")
+    order = _Reader(query)
+    sort = order.one("sort", [*sorts, *(f"-{name}" for name in sorts)], "row")
     quadrants = reader.many("quadrant", QUADRANTS)
     return Asked(
         scope=reader.one("in", ("any", "all", *letters), "any"),
         ranges={name: span for name in RANGES if (span := reader.span(name)) != (None, None)},
         flags=reader.flags(FLAGS), told=reader.flags(telling.flags()),
-        picked={name: reader.one(name, ("", *one.options), "") for name, one in (picked or {}).items()},
+        picked=reader.picks(picked or {}),
         quadrants=quadrants, categories=reader.many("category", categories),
         change=reader.one("change", ("", *CHANGES), ""), same=reader.whole("same"),
         lasso=reader.corners("lasso"), text=reader.text("q"), where=reader.one("where", WHERE, "answers"),
@@ -104,6 +109,7 @@ def asked_of(
         of=reader.one("of", ("", *letters), ""),
         scorer=reader.one("scores", ("", *scorers), ""), samples=reader.one("samples", ("", "all"), "") == "all",
         problems=tuple(reader.problems),
+        notices=tuple(gettext("%(problem)s Sorted by row.") % {"problem": problem} for problem in order.problems),
     )  # fmt: skip
 
 
@@ -118,7 +124,7 @@ class _Reader:
         value = self._query.get(name, default)
         if value in choices:
             return value
-        self._wrong(name, ", ".join(choice for choice in choices if choice), value)
+        self.problems.append(must_be_one_of(name, choices, value))
         return default
 
     def flags(self, names: Collection[str]) -> dict[str, bool]:
@@ -129,8 +135,14 @@ class _Reader:
         values = self._query.getlist(name)
         for value in values:
             if value not in choices:
-                self._wrong(name, ", ".join(choices) or gettext("none that are known here"), value)
+                self.problems.append(must_be_one_of(name, choices, value))
         return tuple(choice for choice in choices if choice in values)
+
+    def picks(self, offered: Mapping[str, telling.Picked]) -> dict[str, str]:
+        """Return what is picked, of those too of which these columns offer nothing to pick."""
+        names = dict.fromkeys([*(name for teller in telling.tellers() for name in teller.picks), *offered])
+        options = {name: offered[name].options if name in offered else () for name in names}
+        return {name: self.one(name, ("", *options[name]), "") for name in names}
 
     def span(self, name: str) -> Span:
         return self._number(f"{name}_min"), self._number(f"{name}_max")
@@ -175,9 +187,9 @@ class _Reader:
             self._wrong(name, gettext("a number"), value)
         return number
 
-    def _wrong(self, name: str, choices: str, value: str) -> None:
-        said = gettext("%(name)s must be one of %(choices)s, not %(value)s: it is passed over.")
-        self.problems.append(said % {"name": name, "choices": choices, "value": repr(value[:40])})
+    def _wrong(self, name: str, rule: str, value: str) -> None:
+        message = gettext("%(name)s must be %(rule)s, not %(value)s.")
+        self.problems.append(message % {"name": name, "rule": rule, "value": repr(value[:40])})
 
 
 def _finite(word: str) -> float | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.utils.translation import gettext
 
+from runs.choices import must_be_one_of
 from runs.models import EVALUATION, EvaluatedStep, Run, choose_last_step, list_evaluated_steps
 from runs.models.experiment import Person
 
@@ -59,11 +60,15 @@ class Column:
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns, in the order asked; the pinned one; what was asked wrongly. `person` looks at them."""
+    """The columns, in the order asked; the pinned one; which columns that were asked for are not among them.
+
+    `problems` say of those that are which step or which pin there is not. `person` looks at them.
+    """
 
     person: Person
     all: list[Column]
     pin: int = 0
+    missing: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     known: dict[str, Any] = field(default_factory=dict, compare=False)
     """What tellers have found out about these columns, each under a name of its own."""
@@ -79,25 +84,30 @@ class Columns:
 
 
 def columns_of(person: Person, words: Sequence[str], pin: str = "") -> Columns:
-    """The columns that these words name, as far as the person may see them and they have answers. Two queries."""
+    """Return the columns that these words name, as far as the person may see them and they have answers. Two queries.
+
+    A column that is not there leaves its letter unused, so that what else the address asks of a letter asks it of no
+    other column.
+    """
     asked = list(dict.fromkeys(words))
-    problems = [_too_many(len(asked))] if len(asked) > COLUMNS_AT_MOST else []
-    asked = asked[:COLUMNS_AT_MOST]
+    missing = [_too_many(len(asked))] if len(asked) > COLUMNS_AT_MOST else []
+    asked, problems, unused = asked[:COLUMNS_AT_MOST], [], 0
     runs = Run.objects.visible_to(person).select_related("experiment").filter(uid__in=[_uid(word) for word in asked])
     by_uid = {run.uid: run for run in runs}
     evaluated = list_evaluated_steps(by_uid.values())
     found: list[Column] = []
     for word in asked:
         run = by_uid.get(_uid(word))
-        column, problem = _column(word, run, evaluated.get(run.pk, ()) if run else (), len(found))
-        found += [column] if column and column.word not in [one.word for one in found] else []
+        column, problem = _column(word, run, evaluated.get(run.pk, ()) if run else (), len(found) + unused)
+        if column is None:
+            missing, unused = [*missing, problem], unused + 1
+            continue
+        found += [column] if column.word not in [one.word for one in found] else []
         problems += [problem] if problem else []
     at = {column.word: i for i, column in enumerate(found)}
-    if pin and pin not in at and found:
-        problems.append(
-            gettext("The pinned column must be one of %(words)s, not %(pin)s.") % {"words": ", ".join(at), "pin": pin}
-        )
-    return Columns(person, found, at.get(pin, 0), problems)
+    if pin and pin not in at:
+        problems.append(must_be_one_of("pin", at, pin))
+    return Columns(person, found, at.get(pin, 0), missing, problems)
 
 
 def _column(word: str, run: Run | None, evaluated: tuple[EvaluatedStep, ...], n: int) -> tuple[Column | None, str]:
@@ -113,9 +123,8 @@ def _column(word: str, run: Run | None, evaluated: tuple[EvaluatedStep, ...], n:
     chosen = named.get(asked, last)
     column = Column(ascii_uppercase[n], run, chosen.step, steps, chosen)
     if asked and asked not in named:
-        said = {"name": run.name, "step": asked[:20], "steps": ", ".join(map(str, steps[-20:])), "last": last.step}
-        problem = gettext("%(name)s has no answers of step %(step)s, but of %(steps)s: showing %(last)s.") % said
-        return column, problem
+        said = {"name": run.name, "step": asked[:20], "steps": ", ".join(map(str, steps[-20:]))}
+        return column, gettext("%(name)s has no answers of step %(step)s, but of %(steps)s.") % said
     return column, ""
 
 

@@ -13,7 +13,8 @@ FORMS = ("words", "table", "csv")
 
 
 def chart_response(request: HttpRequest, chart: Chart, name: str) -> HttpResponse:
-    """As `as` says: words (with the figure), table, or csv."""
+    """Answer with what `as` selects: words (with the figure), table, or csv. Raise UnknownChoice for another `name`."""
+    selected(request, "name", (chart.name,), chart.name)
     form = selected(request, "as", FORMS, "words")
     if form == "csv":
         headers = {"Content-Disposition": f'attachment; filename="{slugify(name)}.csv"'}

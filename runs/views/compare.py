@@ -11,10 +11,11 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from runs.charts import Mark, marks
+from runs.choices import must_be_one_of
 from runs.models import Run
 from runs.views.chart import chart_response
-from runs.views.compare_choice import Choice, choice_of, offered
-from runs.views.compare_keys import key_sections
+from runs.views.compare_choice import Choice, choice_of, offered, query_of, whole_choice_of
+from runs.views.compare_keys import key_names, key_sections
 from runs.views.compare_page import CHART_PX, TABLE_PX, charts_of, page_context
 from runs.views.compare_settings import Settings, settings_of
 from runs.views.parameters import SignedIn, UnknownChoice
@@ -24,13 +25,15 @@ from runs.views.ran_on import compared
 @require_safe
 def compare(request: SignedIn) -> HttpResponse:
     """The whole page; where nothing is chosen yet, runs to choose from."""
-    choice, settings = choice_of(request), settings_of(request)
+    choice = choice_of(request)
+    settings = settings_of(request, choice.runs)
     shown = page_context(choice.runs, settings, request.user)
     context = {
         **shown, **compared(shown["marks"], settings.baseline), "choice": choice,
         "problems": (*choice.problems, *settings.problems), "offered": offered(request, choice.runs),
         "chosen_uids": {run.uid for run in choice.runs}, "kept": kept(request),
-        "chart_url": reverse("compare-chart"), "section_url": reverse("compare-section"),
+        "chart_query": query_of(request, choice), "chart_url": reverse("compare-chart"),
+        "section_url": reverse("compare-section"),
     }  # fmt: skip
     return TemplateResponse(request, "runs/compare.html", context)
 
@@ -38,20 +41,24 @@ def compare(request: SignedIn) -> HttpResponse:
 @require_safe
 def compare_chart(request: SignedIn) -> HttpResponse:
     """One chart: fresh words and figure, its table, or every point as CSV."""
-    return chart_answer(request, choice_of(request).runs, settings_of(request))
+    runs = whole_choice_of(request).runs
+    return chart_answer(request, runs, settings_of(request, runs))
 
 
 @require_safe
 def compare_section(request: SignedIn) -> HttpResponse:
     """The charts of one section of keys, for whoever unfolds it."""
-    context = section_context(request, choice_of(request), settings_of(request))
+    choice = whole_choice_of(request)
+    context = section_context(request, choice, settings_of(request, choice.runs))
     return TemplateResponse(request, "runs/compare/charts.html", {**context, "chart_url": reverse("compare-chart")})
 
 
 def chart_answer(request: HttpRequest, runs: Sequence[Run], settings: Settings) -> HttpResponse:
-    """The chart of the key that `name` names, as `as` says."""
+    """The chart of the key that `name` names, as `as` says. Raise UnknownChoice for a key that none of the runs has."""
     widths = {"csv": None, "table": TABLE_PX}
-    key = request.GET.get("name", "")
+    key, keys = request.GET.get("name", ""), key_names(runs)
+    if key not in keys:
+        raise UnknownChoice(must_be_one_of("name", keys, key))
     (chart,) = charts_of(marks(runs), [key], settings, widths.get(request.GET.get("as", ""), CHART_PX))
     return chart_response(request, chart, f"comparison {chart.slug}")
 
@@ -61,7 +68,7 @@ def section_context(request: HttpRequest, choice: Choice, settings: Settings) ->
     sections = {section.name: section for section in key_sections(choice.runs)}
     name = request.GET.get("section", "")
     if name not in sections:
-        raise UnknownChoice(f"section must be one of {', '.join(sections)}, not {name!r}")
+        raise UnknownChoice(must_be_one_of("section", list(sections), name))
     told: list[Mark] = marks(choice.runs)
     charts = charts_of(told, sections[name].shown, settings, CHART_PX)
     return {"charts": charts, "total": len(sections[name].keys)}

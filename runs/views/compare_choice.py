@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, QueryDict
 from django.utils.translation import gettext
 
 from runs import tables
 from runs.models import Experiment, Run
 from runs.models.experiment import Person
+from runs.views.parameters import UnknownChoice, selected
+from runs.views.visible import named_experiment
 
 SHOWN = 10
 SHOWN_AT_MOST = 50
@@ -21,7 +23,7 @@ OFFERED = 60
 
 @dataclass(frozen=True)
 class Choice:
-    """The runs to show, in the order asked; how many were chosen in all, and what was asked wrongly."""
+    """The runs to show, in the order asked; how many were chosen in all, and which of the named ones are not there."""
 
     runs: list[Run]
     chosen: int
@@ -34,20 +36,39 @@ class Choice:
 
 
 def choice_of(request: HttpRequest) -> Choice:
-    """The runs that the address names and that the person may see."""
-    show = SHOWN_AT_MOST if request.GET.get("show") == "all" else SHOWN
-    uids = list(dict.fromkeys(request.GET.getlist("run")))
+    """Return the runs that the address selects and the person may see. Raise UnknownChoice if none of them is there."""
+    show = SHOWN_AT_MOST if selected(request, "show", ("all",), "") == "all" else SHOWN
+    uids, baseline = list(dict.fromkeys(request.GET.getlist("run"))), request.GET.get("baseline", "")
     if uids:
-        return named(request.user, uids, show)
+        choice = named(request.user, uids, show, baseline)
+        if not choice.runs:
+            raise UnknownChoice(" ".join(choice.problems))
+        return choice
     experiment = _experiment(request)
-    if experiment is None:
-        unknown = gettext("There is no such experiment that you may see.")
-        return Choice([], 0, (unknown,) if _asks_experiment(request) else ())
-    return _fitting(request, experiment, show)
+    return Choice([], 0) if experiment is None else _fitting(request, experiment, show, baseline)
 
 
-def named(person: Person, uids: Sequence[str], show: int) -> Choice:
-    """The runs with these uids that the person may see, in this order. One query."""
+def whole_choice_of(request: HttpRequest) -> Choice:
+    """Return the runs that the address selects. Raise UnknownChoice if one of them is not there.
+
+    For charts and files, which have no place for a notice.
+    """
+    choice = choice_of(request)
+    if choice.problems:
+        raise UnknownChoice(" ".join(choice.problems))
+    return choice
+
+
+def query_of(request: HttpRequest, choice: Choice) -> QueryDict:
+    """Return the parameters of charts of this choice: without the runs that are not there."""
+    query = request.GET.copy()
+    if choice.problems:
+        query.setlist("run", [run.uid for run in choice.runs])
+    return query
+
+
+def named(person: Person, uids: Sequence[str], show: int, baseline: str = "") -> Choice:
+    """Return the runs with these uids that the person may see, in this order, the baseline always shown. One query."""
     asked = list(uids[:NAMED_AT_MOST])
     found = {run.uid: run for run in _runs(person).filter(uid__in=asked)}
     runs = [found[uid] for uid in asked if uid in found]
@@ -58,17 +79,25 @@ def named(person: Person, uids: Sequence[str], show: int) -> Choice:
     if len(uids) > NAMED_AT_MOST:
         said = gettext("At most %(most)s runs can be named, not %(n)s.")
         problems.append(said % {"most": NAMED_AT_MOST, "n": len(uids)})
-    return Choice(runs[:show], len(runs), tuple(problems))
+    return Choice(_with_baseline(runs[:show], found.get(baseline)), len(runs), tuple(problems))
 
 
-def _fitting(request: HttpRequest, experiment: Experiment, show: int) -> Choice:
-    """The runs of an experiment that the query `q` asks for, as in its table; without one, all but archived ones."""
+def _fitting(request: HttpRequest, experiment: Experiment, show: int, baseline: str) -> Choice:
+    """Return the runs of an experiment that `q` asks for, as in its table; without it, all but archived ones.
+
+    The newest are shown, and the baseline, which newer runs must not push out of the comparison.
+    """
     runs = _runs(request.user).filter(experiment=experiment)
     try:
         found = tables.matching(runs, tables.parse(request.GET.get("q", "")), tables.vocabulary(experiment))
     except tables.QueryError as error:
-        return Choice([], 0, tuple(problem.message for problem in error.problems))
-    return Choice(list(found.order_by("-pk")[:show]), found.count())
+        raise UnknownChoice(" ".join(f"q: {problem.message}" for problem in error.problems)) from error
+    of_baseline = found.filter(uid=baseline).first() if baseline else None
+    return Choice(_with_baseline(list(found.order_by("-pk")[:show]), of_baseline), found.count())
+
+
+def _with_baseline(shown: list[Run], baseline: Run | None) -> list[Run]:
+    return shown if baseline is None or baseline in shown else [*shown[:-1], baseline]
 
 
 def offered(request: HttpRequest, chosen: Sequence[Run]) -> list[Run]:
@@ -83,12 +112,5 @@ def _runs(person: Person) -> QuerySet[Run]:
     return Run.objects.visible_to(person).select_related("experiment")
 
 
-def _asks_experiment(request: HttpRequest) -> bool:
-    return bool(request.GET.get("experiment"))
-
-
 def _experiment(request: HttpRequest) -> Experiment | None:
-    asked = request.GET.get("experiment", "")
-    # As many digits as a primary key can have: longer ones would not be one.
-    known = asked.isascii() and asked.isdigit() and len(asked) <= 18
-    return Experiment.objects.visible_to(request.user).filter(pk=int(asked)).first() if known else None
+    return named_experiment(request, request.GET.get("experiment", ""))

@@ -54,6 +54,11 @@ def key_sections(runs: Sequence[Run]) -> list[KeySection]:
     return [KeySection(name, tuple(found[name])) for name in names]
 
 
+def key_names(runs: Sequence[Run]) -> list[str]:
+    """Return the keys that charts of these runs can have: those of every comparison, then the others. One query."""
+    return [*MAIN_KEYS, *(key for section in key_sections(runs) for key in section.keys)]
+
+
 def search(runs: Sequence[Run], pattern: str) -> Found:
     """Other keys that a regular expression of PostgreSQL's matches anywhere, in either case.
 

@@ -1,19 +1,21 @@
-"""How a comparison is to be shown, as its address says. What is asked wrongly is said, and the page still comes.
+"""How a comparison is to be shown, as its address says. What is asked wrongly of its looks is said, and the page comes.
 
 The page may be one that a link shares, for somebody without a session: so nothing is said through cookies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
 from runs.charts import How
+from runs.choices import must_be_one_of
+from runs.models import Run
 from runs.series import X_AXES, Span
-from runs.views.parameters import not_offered, zoom_of
+from runs.views.parameters import UnknownChoice, is_file, not_offered, selected, zoom_of
 from workers.analysis.smoothing import Smoothing
 
 SMOOTHINGS = tuple(map(Smoothing.parse, ("0", "0.6", "0.9", "0.97", "gaussian-5", "median-9")))
@@ -41,8 +43,8 @@ class Settings:
         return How(self.x, self.log_y, self.smoothing, px, self.zoom)
 
 
-def settings_of(request: HttpRequest) -> Settings:
-    """What the address asks for."""
+def settings_of(request: HttpRequest, runs: Sequence[Run] | None = None) -> Settings:
+    """Return what the address asks for; the baseline, one of `runs`, if these are given. Raise UnknownChoice."""
     problems: list[str] = []
     pattern = request.GET.get("key", "")
     if len(pattern) > PATTERN_LENGTH:
@@ -54,7 +56,7 @@ def settings_of(request: HttpRequest) -> Settings:
         log_y=_one_of(request, "y", ("linear", "log"), problems) == "log",
         smoothing=_smoothing(request, problems),
         pattern=pattern,
-        baseline=request.GET.get("baseline", ""),
+        baseline="" if runs is None else selected(request, "baseline", [run.uid for run in runs], ""),
         everything=_one_of(request, "config", ("differences", "everything"), problems) == "everything",
         problems=tuple(problems),
         zoom=zoom_of(request),
@@ -66,6 +68,8 @@ def _one_of(request: HttpRequest, name: str, choices: Collection[str], problems:
     value = request.GET.get(name, first)
     if value in choices:
         return value
+    if is_file(request):
+        raise UnknownChoice(must_be_one_of(name, choices, value))
     problems.append(not_offered(name, choices, value[:50], first))
     return first
 
@@ -75,6 +79,9 @@ def _smoothing(request: HttpRequest, problems: list[str]) -> Smoothing:
     try:
         return Smoothing.parse(said)
     except ValueError as error:
+        if is_file(request):
+            message = gettext("smooth %(must)s, not %(value)r.")
+            raise UnknownChoice(message % {"must": error, "value": said[:50]}) from error
         problem = gettext("smooth %(must)s, not %(value)r: showing 0.")
         problems.append(problem % {"must": error, "value": said[:50]})
         return Smoothing()

@@ -61,7 +61,10 @@ def experiment_runs(request: SignedIn, pk: int) -> HttpResponse:
 def experiment_chart(request: SignedIn, pk: int) -> HttpResponse:
     """One chart: fresh words and figure, its table, or its data as CSV."""
     found = visible_experiment(request, pk)
-    runs = runs_table(request, found).runs[:DRAWN_AT_MOST]
+    table = runs_table(request, found)
+    if table.problems:
+        raise UnknownChoice(" ".join(f"q: {problem.message}" for problem in table.problems))
+    runs = table.runs[:DRAWN_AT_MOST]
     px = None if request.GET.get("as") == "csv" else CHART_PX
     name = request.GET.get("name", "")
     if name not in CHARTS:

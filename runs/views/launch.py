@@ -21,7 +21,7 @@ from runs.access import may_launch
 from runs.costs import Estimator, hours_of, total
 from runs.forms import LaunchForm, initial_from
 from runs.models import Experiment, Run, Sweep
-from runs.views.parameters import SignedIn, choice
+from runs.views.parameters import SignedIn, selected
 from runs.views.sweep_form import SweepForm
 from runs.views.sweep_launch import launched, plan
 from runs.views.visible import visible_experiment, visible_run
@@ -158,7 +158,7 @@ def _lay_over(request: SignedIn, form: LaunchForm) -> list[Change]:
 
 
 def _initial(request: SignedIn) -> dict[str, Any]:
-    named = choice(request, "preset", ["", *presets()], FIRST_PRESET)
+    named = selected(request, "preset", ["", *presets()], FIRST_PRESET)
     config = preset(named).config if named else {"method": "es"}
     given = {name: value for name, value in request.GET.items() if name in LaunchForm().fields}
     return {"seeds": "0", **initial_from(config), **given, "preset": named}

@@ -13,11 +13,12 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
 from django_htmx.http import replace_url
 
+from runs.choices import must_be_one_of
 from runs.models import Attempt, Run
 from runs.views.addresses import run_address
 from runs.views.log_file import LogPage, find, page_from, page_until
 from runs.views.log_lines import line_start
-from runs.views.parameters import SignedIn, UnknownChoice, must_be_one_of
+from runs.views.parameters import SignedIn, UnknownChoice
 from runs.views.visible import visible_run
 
 PARAMETERS = ("log_attempt", "log_find", "log_from", "log_until", "log_after", "log_before", "log_line")

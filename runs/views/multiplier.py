@@ -15,9 +15,11 @@ from runs.charts import Chart, Mark, marks
 from runs.charts.groups import line
 from runs.charts.multiplier import KEYS, LAMBDA, NAMES, RAW, SMOOTHED, THRESHOLD, multiplier_charts
 from runs.charts.words import X_WORDS, spoken
+from runs.choices import must_be_one_of
 from runs.models import Experiment, Run
 from runs.series import Curve
 from runs.views.chart import chart_response
+from runs.views.compare_choice import Choice, query_of
 from runs.views.compare_settings import Settings, settings_of
 from runs.views.parameters import SignedIn, UnknownChoice
 from runs.views.runs_table import cursors
@@ -53,14 +55,16 @@ class Outcome:
 def experiment_lambda(request: SignedIn, pk: int) -> HttpResponse:
     """The page."""
     experiment = visible_experiment(request, pk)
-    runs, total = _runs(request, experiment)
+    choice = _choice(request, experiment)
+    runs = choice.runs
     settings, told = settings_of(request), marks(runs)
     # Asked before the points are read, so that the socket brings whatever is not among them.
     watch = cursors(runs)
     curves = _curves(runs, settings)
     charts = multiplier_charts(told, curves, settings.how(CHART_PX), _measured(runs)) if runs else []
     context = {
-        "experiment": experiment, "marks": told, "total": total, "settings": settings, "problems": settings.problems,
+        "experiment": experiment, "marks": told, "total": choice.chosen, "settings": settings,
+        "problems": (*choice.problems, *settings.problems), "chart_query": query_of(request, choice),
         "watch": watch, "is_open": any(run.is_open for run in runs), "charts": charts[:-1], "phase": charts[-1:],
         "outcomes": [_outcome(mark, curves, settings.smoothing) for mark in told], "unit": spoken(X_WORDS[settings.x]),
     }  # fmt: skip
@@ -73,8 +77,11 @@ def experiment_lambda_chart(request: SignedIn, pk: int) -> HttpResponse:
     experiment = visible_experiment(request, pk)
     name = request.GET.get("name", "")
     if name not in NAMES:
-        raise UnknownChoice(f"name must be one of {', '.join(NAMES)}, not {name!r}")
-    runs, _total = _runs(request, experiment)
+        raise UnknownChoice(must_be_one_of("name", NAMES, name))
+    choice = _choice(request, experiment)
+    if choice.problems:
+        raise UnknownChoice(" ".join(choice.problems))
+    runs = choice.runs
     settings = settings_of(request)
     px = {"csv": None, "table": TABLE_PX}.get(request.GET.get("as", ""), CHART_PX)
     made = multiplier_charts(marks(runs), _curves(runs, settings), settings.how(px), _measured(runs))
@@ -82,13 +89,19 @@ def experiment_lambda_chart(request: SignedIn, pk: int) -> HttpResponse:
     return chart_response(request, charts[name], f"{experiment.name} {charts[name].slug}")
 
 
-def _runs(request: SignedIn, experiment: Experiment) -> tuple[list[Run], int]:
-    """The runs with a λ that the address names, else the newest; and how many have one."""
+def _choice(request: SignedIn, experiment: Experiment) -> Choice:
+    """Return the runs with a λ that the address names, else the newest. Raise UnknownChoice if none is there."""
     rows = experiment.runs.current().filter(series__key=LAMBDA).order_by("-pk")
-    if named := request.GET.getlist("run"):
+    named, problems = request.GET.getlist("run"), []
+    if named:
+        uids = list(rows.values_list("uid", flat=True))
+        if missing := [uid for uid in named if uid not in uids]:
+            problems = [must_be_one_of("run", uids, ", ".join(missing))]
+        if len(missing) == len(named):
+            raise UnknownChoice(problems[0])
         rows = rows.filter(uid__in=named)
     # Read in the order they were made, so that letters stay with their runs while others are added.
-    return list(rows[:DRAWN_AT_MOST])[::-1], rows.count()
+    return Choice(list(rows[:DRAWN_AT_MOST])[::-1], rows.count(), tuple(problems))
 
 
 def _curves(runs: Sequence[Run], settings: Settings) -> Curves:

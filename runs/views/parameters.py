@@ -1,6 +1,7 @@
 """Parameters of an address. An unknown value of one that selects data is answered with 404 and the valid choices.
 
-Of one that selects only how data looks, such as an axis, the page says what is wrong and shows the default.
+Of one that selects only how data looks, such as an axis, the page says what is wrong and shows the default. A file has
+no place for such a notice: it is answered with 404 too.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from django.utils.translation import gettext
 from django_htmx.middleware import HtmxDetails
 
 from runs.charts import Look
+from runs.choices import must_be_one_of
 from runs.series import Span
 from workers.analysis.bands import AUTO
 from workers.analysis.middles import MIDDLES, SPREADS
 
 Row = TypeVar("Row", bound=Model)
-CHOICES_SHOWN = 20
 X_AXES = ("step", "relative", "samples", "tokens")
 
 
@@ -48,22 +49,16 @@ def selected(request: HttpRequest, name: str, choices: Collection[str], default:
     return value
 
 
-def must_be_one_of(name: str, choices: Collection[str], value: str) -> str:
-    """Return the sentence that names the valid choices, the first of them if they are many."""
-    listed = [choice for choice in choices if choice]
-    params = {"name": name, "choices": ", ".join(listed[:CHOICES_SHOWN]), "value": value[:100]}
-    if not listed:
-        return gettext("%(name)s must be left out: there is nothing to choose from, and not %(value)r.") % params
-    if len(listed) > CHOICES_SHOWN:
-        params["choices"] += gettext(" and %(count)s more") % {"count": len(listed) - CHOICES_SHOWN}
-    return gettext("%(name)s must be one of %(choices)s, not %(value)r.") % params
-
-
 def choice(request: HttpRequest, name: str, choices: Collection[str], default: str) -> str:
-    """The parameter, where it is one of the choices; else the default, with a word about it."""
+    """Return the parameter's value, or the default with a notice if it is none of the choices.
+
+    Raise UnknownChoice for a file.
+    """
     value = request.GET.get(name, default)
     if value in choices:
         return value
+    if is_file(request):
+        raise UnknownChoice(must_be_one_of(name, choices, value))
     warn(request, not_offered(name, choices, value, default))
     return default
 
@@ -75,9 +70,19 @@ def not_offered(name: str, choices: Collection[str], value: str, default: str) -
 
 
 def warn(request: HttpRequest, words: str) -> None:
-    """Says it at the head of the page. A part of a page has no such place, and the next page would say it instead."""
+    """Show a notice at the head of the page. A part of a page has no such place, and the next page would show it.
+
+    Raise UnknownChoice for a file.
+    """
+    if is_file(request):
+        raise UnknownChoice(words)
     if "text/html" in request.headers.get("Accept", "text/html"):
         messages.warning(request, words)
+
+
+def is_file(request: HttpRequest) -> bool:
+    """Return whether the address selects a file, in which no notice can stand."""
+    return request.GET.get("as") == "csv"
 
 
 @dataclass(frozen=True)

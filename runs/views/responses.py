@@ -15,10 +15,11 @@ from django.utils.translation import gettext_noop as _
 from django.views.decorators.http import require_safe
 from django_htmx.http import replace_url
 
+from runs.choices import must_be_one_of
 from runs.models import EVALUATION, Prompt, Response, Run, choose_last_step, list_evaluated_steps
 from runs.views.addresses import run_address
 from runs.views.differing import Piece, pieces
-from runs.views.parameters import SignedIn, UnknownChoice, must_be_one_of, page_of, selected
+from runs.views.parameters import SignedIn, UnknownChoice, page_of, selected
 from runs.views.visible import visible_run
 
 PROMPTS_A_PAGE = 8

@@ -15,9 +15,10 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext
 
 from runs import tables
+from runs.choices import must_be_one_of
 from runs.models import Experiment
 from runs.tables import Column, Order, Place, Problem, QueryError, Term, Vocabulary
-from runs.views.parameters import warn
+from runs.views.parameters import UnknownChoice, warn
 
 COLUMNS_AT_MOST = 20
 GROUPED_BY_AT_MOST = 4
@@ -94,7 +95,10 @@ class Asked:
 
 
 def asked_of(request: HttpRequest, experiment: Experiment, sent: QueryDict | None = None) -> Asked:
-    """Reads the address, or what was `sent` of it. What is wrong with it is said, and the page still comes."""
+    """Return what the address asks for, or what was `sent` of it. Raise UnknownChoice for a group that there is not.
+
+    What else is wrong is said, and the page still comes: a query is typed by people, the rest is only how rows look.
+    """
     sent = request.GET if sent is None else sent
     vocabulary = tables.vocabulary(experiment)
     line = sent.get("q", "")
@@ -102,12 +106,11 @@ def asked_of(request: HttpRequest, experiment: Experiment, sent: QueryDict | Non
         terms, problems = tables.parse(line), []
     except QueryError as error:
         terms, problems = [], error.problems
-    columns = _columns(request, sent, vocabulary, "col", COLUMNS_AT_MOST) or _columns_of(vocabulary, tables.DEFAULTS)
-    grouped_by = _columns(request, sent, vocabulary, "group", GROUPED_BY_AT_MOST)
+    columns = _columns(request, sent, vocabulary) or _columns_of(vocabulary, tables.DEFAULTS)
     order = _order(request, sent, vocabulary)
     return Asked(
         line, tuple(terms), tuple(problems), order, tuple(columns),
-        tuple(column for column in grouped_by if column.is_groupable), _after(request, sent, order), vocabulary, sent,
+        _groups(sent, vocabulary), _after(request, sent, order), vocabulary, sent,
     )  # fmt: skip
 
 
@@ -129,22 +132,38 @@ def _parts(value: str) -> list[str]:
 
 
 def _operator(asked: str) -> str:
-    return asked if asked in tables.OPERATORS else ":"
+    if asked not in tables.OPERATORS:
+        raise UnknownChoice(must_be_one_of("op", tables.OPERATORS, asked))
+    return asked
 
 
 def _columns_of(vocabulary: Vocabulary, keys: Sequence[str]) -> list[Column]:
     return [column for column in map(vocabulary.column, keys) if column is not None]
 
 
-def _columns(request: HttpRequest, sent: QueryDict, vocabulary: Vocabulary, name: str, at_most: int) -> list[Column]:
-    keys = list(dict.fromkeys(key for key in sent.getlist(name) if key))
+def _columns(request: HttpRequest, sent: QueryDict, vocabulary: Vocabulary) -> list[Column]:
+    keys = list(dict.fromkeys(key for key in sent.getlist("col") if key))
     for key in keys:
         if vocabulary.column(key) is None:
             warn(request, vocabulary.complaint(key))
-    if len(keys) > at_most:
-        said = gettext("%(name)s takes at most %(n)s keys: showing the first %(n)s.")
-        warn(request, said % {"name": name, "n": at_most})
-    return _columns_of(vocabulary, keys[:at_most])
+    if len(keys) > COLUMNS_AT_MOST:
+        message = gettext("%(name)s takes at most %(n)s keys: showing the first %(n)s.")
+        warn(request, message % {"name": "col", "n": COLUMNS_AT_MOST})
+    return _columns_of(vocabulary, keys[:COLUMNS_AT_MOST])
+
+
+def _groups(sent: QueryDict, vocabulary: Vocabulary) -> tuple[Column, ...]:
+    """Return the columns to group by. Raise UnknownChoice: rows of other groups, or of none, are other data."""
+    keys = list(dict.fromkeys(key for key in sent.getlist("group") if key))
+    columns = _columns_of(vocabulary, keys)
+    usable = [column.key for column in columns if column.is_groupable]
+    if unusable := [key for key in keys if key not in usable]:
+        choices = [column.key for column in _columns_of(vocabulary, list(vocabulary.keys)) if column.is_groupable]
+        raise UnknownChoice(must_be_one_of("group", choices, unusable[0]))
+    if len(keys) > GROUPED_BY_AT_MOST:
+        message = gettext("group takes at most %(n)s keys, not %(count)s.")
+        raise UnknownChoice(message % {"n": GROUPED_BY_AT_MOST, "count": len(keys)})
+    return tuple(columns)
 
 
 def _order(request: HttpRequest, sent: QueryDict, vocabulary: Vocabulary) -> Order:

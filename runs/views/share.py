@@ -7,7 +7,7 @@ from datetime import datetime
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -25,8 +25,8 @@ from runs.access.share_links import (
     take_back_all,
 )
 from runs.views.compare_choice import choice_of
-from runs.views.parameters import SignedIn, UnknownChoice
-from runs.views.visible import visible_experiment, visible_run
+from runs.views.parameters import SignedIn, UnknownChoice, selected, warn
+from runs.views.visible import named_experiment, visible_run
 
 ABOUT_THE_CHOICE = ("page", "run", "experiment", "q", "show")
 
@@ -88,12 +88,19 @@ def _page(request: SignedIn) -> Page:
         words = gettext("the run %(name)s") % {"name": run.name}
         return Page(Scope.RUN, (run.uid,), words, run.get_absolute_url(), run.experiment.is_private)
     if name == Scope.EXPERIMENT:
-        found = visible_experiment(request, _number(request))
-        words = gettext("the experiment %(name)s") % {"name": found.name}
-        return Page(Scope.EXPERIMENT, (found.pk,), words, found.get_absolute_url(), found.is_private)
+        experiment = named_experiment(request, request.GET.get("experiment", ""))
+        if experiment is None:
+            raise UnknownChoice(gettext("experiment must be the number of an experiment that you may see."))
+        words = gettext("the experiment %(name)s") % {"name": experiment.name}
+        return Page(Scope.EXPERIMENT, (experiment.pk,), words, experiment.get_absolute_url(), experiment.is_private)
     if name != Scope.COMPARE:
         raise UnknownChoice(f"page must be one of {', '.join(Scope)}, not {name!r}")
-    runs = choice_of(request).runs
+    choice = choice_of(request)
+    for problem in choice.problems:
+        warn(request, problem)
+    runs = choice.runs
+    # The link will carry it.
+    selected(request, "baseline", [run.uid for run in runs], "")
     back = request.GET.copy()
     back.pop("page")
     n = len(runs)
@@ -102,10 +109,3 @@ def _page(request: SignedIn) -> Page:
     return Page(
         Scope.COMPARE, tuple(run.uid for run in runs), words, f"{reverse('compare')}?{back.urlencode()}", is_private
     )
-
-
-def _number(request: HttpRequest) -> int:
-    asked = request.GET.get("experiment", "")
-    if not (asked.isascii() and asked.isdigit() and len(asked) <= 18):
-        raise Http404("experiment must be the number of an experiment")
-    return int(asked)

@@ -18,7 +18,8 @@ from django.utils.cache import get_conditional_response
 from django.utils.translation import get_language
 from django.views.decorators.http import require_safe
 
-from runs.access.share_links import LinkEnded, Share, UnknownLink, opened
+from runs.access.share_links import LinkEnded, Scope, Share, UnknownLink, opened
+from runs.choices import must_be_one_of
 from runs.views.chart import FORMS, chart_response
 from runs.views.compare_page import CHART_PX, TABLE_PX
 from runs.views.compare_settings import settings_of
@@ -60,7 +61,8 @@ def _kept_apart(answer: HttpResponse) -> HttpResponse:
 @for_whoever_has_the_link
 def shared(request: HttpRequest, text: str, share: Share) -> HttpResponse:
     """The whole page."""
-    page, settings = PAGES[share.scope](share), settings_of(request)
+    page = PAGES[share.scope](share)
+    settings = settings_of(request, None if share.scope is Scope.RUN else page.runs)
     context = {
         **page.context(settings), "share": share, "shared": True, "settings": settings, "problems": settings.problems,
         "chart_url": reverse("shared-chart", args=[text]), "section_url": reverse("shared-section", args=[text]),
@@ -80,7 +82,7 @@ def shared_chart(request: HttpRequest, text: str, share: Share) -> HttpResponse:
         name = request.GET.get("name", "")
         chart = page.chart(name, settings_of(request), WIDTHS.get(form, CHART_PX))
         if chart is None:
-            raise Http404(f"there is no chart {name!r} on this page")
+            raise UnknownChoice(must_be_one_of("name", page.names, name))
         answer = chart_response(request, chart, f"shared {chart.slug}")
     answer["ETag"] = etag
     return answer
@@ -89,9 +91,10 @@ def shared_chart(request: HttpRequest, text: str, share: Share) -> HttpResponse:
 @for_whoever_has_the_link
 def shared_section(request: HttpRequest, text: str, share: Share) -> HttpResponse:
     """The charts of one section of keys, for whoever unfolds it."""
-    context = PAGES[share.scope](share).section(request.GET.get("section", ""), settings_of(request))
+    page, name = PAGES[share.scope](share), request.GET.get("section", "")
+    context = page.section(name, settings_of(request))
     if context is None:
-        raise Http404("there is no such section on this page")
+        raise UnknownChoice(must_be_one_of("section", page.sections, name))
     context |= {"chart_url": reverse("shared-chart", args=[text]), "shared": True}
     return TemplateResponse(request, "runs/compare/charts.html", context)
 

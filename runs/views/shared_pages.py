@@ -11,12 +11,12 @@ from runs import series
 from runs.access.share_links import Scope, Share
 from runs.charts import CHARTS, SYSTEM, Chart, Look, compare, groups_of, keys_of, marks
 from runs.models import Run
-from runs.views.compare_keys import key_sections
+from runs.views.compare_keys import key_names, key_sections
 from runs.views.compare_page import CHART_PX, charts_of, page_context, standings_context
 from runs.views.compare_settings import Settings
 from runs.views.config import config_sections
 from runs.views.parameters import Axes
-from runs.views.run_curves import curve_chart, curve_sections
+from runs.views.run_curves import curve_chart, curve_names, curve_sections
 from runs.views.standing import standing
 
 RUNS_OF_AN_EXPERIMENT = 100
@@ -26,12 +26,18 @@ UNSHARED = ("compute", "tracking")
 
 
 class SharedPage(Protocol):
-    """A page by link. Charts and sections that are not on it are None."""
+    """A page by link. Charts and sections that are not on it are None; `names` and `sections` are those that are."""
 
     template: str
 
     @property
     def runs(self) -> list[Run]: ...
+
+    @property
+    def names(self) -> list[str]: ...
+
+    @property
+    def sections(self) -> list[str]: ...
 
     def context(self, settings: Settings) -> dict[str, Any]: ...
 
@@ -53,7 +59,15 @@ class SharedComparison:
         return page_context(self.runs, settings, self.share.person)
 
     def chart(self, name: str, settings: Settings, px: int | None) -> Chart | None:
-        return charts_of(marks(self.runs), [name], settings, px)[0]
+        return charts_of(marks(self.runs), [name], settings, px)[0] if name in self.names else None
+
+    @property
+    def names(self) -> list[str]:
+        return key_names(self.runs)
+
+    @property
+    def sections(self) -> list[str]:
+        return [section.name for section in key_sections(self.runs)]
 
     def section(self, name: str, settings: Settings) -> dict[str, Any] | None:
         keys = {section.name: section for section in key_sections(self.runs)}.get(name)
@@ -66,6 +80,7 @@ class SharedRun:
     """One run: how it stands, its curves, its config."""
 
     template = "shared/run.html"
+    sections: list[str] = []  # noqa: RUF012
 
     def __init__(self, share: Share) -> None:
         self.runs = _public(share.runs)
@@ -83,6 +98,10 @@ class SharedRun:
     def section(self, name: str, settings: Settings) -> dict[str, Any] | None:
         return None
 
+    @property
+    def names(self) -> list[str]:
+        return curve_names(self._keys)
+
     @cached_property
     def _keys(self) -> list[str]:
         """Without what is said of the site's machines."""
@@ -97,6 +116,8 @@ class SharedExperiment:
     """An experiment: its question, its groups of seeds over each other, and where they ended."""
 
     template = "shared/experiment.html"
+    names = list(CHARTS)  # noqa: RUF012
+    sections: list[str] = []  # noqa: RUF012
 
     def __init__(self, share: Share) -> None:
         if share.experiment is None:
@@ -117,7 +138,7 @@ class SharedExperiment:
         }  # fmt: skip
 
     def chart(self, name: str, settings: Settings, px: int | None) -> Chart | None:
-        return next(iter(self._charts(settings, px, [name])), None)
+        return next(iter(self._charts(settings, px, [name])), None) if name in CHARTS else None
 
     def section(self, name: str, settings: Settings) -> dict[str, Any] | None:
         return None

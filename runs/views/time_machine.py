@@ -15,11 +15,12 @@ from django.utils.translation import gettext_noop as _
 from django.views.decorators.http import require_safe
 
 from runs.charts import Chart, How, Mark, marks, overlay
+from runs.choices import must_be_one_of
 from runs.models import EVALUATION, EvaluatedStep, Prompt, Response, Run, list_evaluated_steps
 from runs.series import Curve
 from runs.views.chart import chart_response
 from runs.views.differing import Piece, pieces
-from runs.views.parameters import SignedIn, UnknownChoice, must_be_one_of, selected
+from runs.views.parameters import SignedIn, UnknownChoice, selected
 from runs.views.viewer import is_covered
 
 RUNS_AT_MOST = 6
@@ -134,7 +135,7 @@ def _chosen(request: SignedIn, offered: Sequence[Run]) -> list[Run]:
     if missing := [uid for uid in named[:RUNS_AT_MOST] if uid not in uids]:
         raise UnknownChoice(must_be_one_of("run", uids, missing[0]))
     chosen = [run for run in offered if run.uid in named][:RUNS_AT_MOST] or [offered[0]]
-    if len(chosen) > 1 or "alone" in request.GET:
+    if len(chosen) > 1 or selected(request, "alone", ("1",), "") == "1":
         return chosen
     first = chosen[0]
     others = [run for run in offered if run.experiment_id == first.experiment_id and run.method != first.method]

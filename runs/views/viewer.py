@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db.models import Exists, OuterRef
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -38,12 +38,14 @@ from runs.viewer import (
 from runs.viewer.columns import SPLIT
 from runs.views import viewer_forms
 from runs.views.chart import chart_response
-from runs.views.parameters import SignedIn
+from runs.views.parameters import SignedIn, UnknownChoice, choice
 from runs.views.viewer_cells import Asking, rows_of
 from runs.views.viewer_words import having, in_words, staying, without
+from runs.views.visible import named_experiment
 
 ROWS_A_PAGE = 10
 OFFERED = 60
+FORMS = ("csv", "table")
 SHOWN = "answers_shown"
 
 
@@ -54,28 +56,42 @@ def viewer(request: SignedIn) -> HttpResponse:
         # A form says also what it does not ask: the address is to be one that people can send.
         return redirect(reverse("viewer") + staying(request.GET))
     columns, asked, choices = _asked(request)
-    context: dict[str, Any] = {"columns": columns, "asked": asked, "scorers": choices.scorers}
+    problems = [*columns.problems, *asked.problems]
+    is_refused = bool(problems or (columns.missing and not columns.all))
+    context: dict[str, Any] = {"columns": columns, "asked": asked, "scorers": choices.scorers, "is_refused": is_refused}
     context["offered"] = _offered(request, columns)
     if columns.all:
-        context |= _page(request, columns, asked, choices)
-    context |= {"most": COLUMNS_AT_MOST, "problems": [*columns.problems, *asked.problems, *context.get("troubles", [])]}
-    return TemplateResponse(request, "runs/viewer.html", context)
+        context |= _form(request, columns, asked, choices)
+    if columns.all and not is_refused:
+        context |= _page(request, columns, asked)
+    notices = [*columns.missing, *problems, *asked.notices, *context.get("troubles", [])]
+    context |= {"most": COLUMNS_AT_MOST, "problems": notices}
+    # The form still comes, so that people can mend what they asked for.
+    return TemplateResponse(request, "runs/viewer.html", context, status=404 if is_refused else 200)
 
 
 @require_safe
 def viewer_scatter(request: SignedIn) -> HttpResponse:
     """The scatter of all answers of the columns; its numbers as a table or CSV."""
-    columns, asked, _ = _asked(request)
+    form, query = _form_of_chart(request)
+    columns, asked, _ = _asked(request, query)
+    check_all(columns, asked)
     drawn = points(columns, asked) if columns.all else []
     clouds = [
         Cloud(column.letter, column.run.name, column.method, dots, total, column.missing)
         for column, (dots, total) in zip(columns.all, drawn, strict=True)
     ]
     chart = reward_cost(clouds, asked.lasso)
-    if "as" in request.GET and request.GET["as"] in ("csv", "table"):
+    if form:
         return chart_response(request, chart, chart.name)
-    context = {"chart": chart, "ask_address": having(request.GET, lasso="")}
+    context = {"chart": chart, "ask_address": having(query, lasso="")}
     return TemplateResponse(request, "runs/viewer.html#scatter", context)
+
+
+def check_all(columns: Columns, asked: Asked) -> None:
+    """Raise UnknownChoice if anything is asked wrongly, or a column is missing: a file has no place for a notice."""
+    if problems := [*columns.missing, *columns.problems, *asked.problems, *asked.notices]:
+        raise UnknownChoice(" ".join(problems))
 
 
 @require_POST
@@ -106,10 +122,22 @@ class _Choices:
     kinds: dict[str, int]
 
 
-def _asked(request: HttpRequest) -> tuple[Columns, Asked, _Choices]:
-    columns = columns_of(request.user, request.GET.getlist("run"), request.GET.get("pin", ""))
+def _form_of_chart(request: HttpRequest) -> tuple[str, QueryDict]:
+    """Return csv or table if `as` names one, and what else is asked: `as` also says how the text is to be read."""
+    values = request.GET.getlist("as")
+    form = next((value for value in values if value in FORMS), "")
+    if not form:
+        return "", request.GET
+    query = request.GET.copy()
+    query.setlist("as", [value for value in values if value not in FORMS])
+    return form, query
+
+
+def _asked(request: HttpRequest, query: QueryDict | None = None) -> tuple[Columns, Asked, _Choices]:
+    query = request.GET if query is None else query
+    columns = columns_of(request.user, query.getlist("run"), query.get("pin", ""))
     there = _Choices(scorers_of(columns), picked(columns), categories(columns))
-    return columns, asked_of(request.GET, columns.letters, there.scorers, there.picks, there.kinds), there
+    return columns, asked_of(query, columns.letters, there.scorers, there.picks, there.kinds), there
 
 
 def scorers_of(columns: Columns) -> list[str]:
@@ -118,9 +146,19 @@ def scorers_of(columns: Columns) -> list[str]:
     return list(rows.order_by("scorer").values_list("scorer", flat=True).distinct())
 
 
-def _page(request: SignedIn, columns: Columns, asked: Asked, choices: _Choices) -> dict[str, Any]:
+def _form(request: SignedIn, columns: Columns, asked: Asked, choices: _Choices) -> dict[str, Any]:
+    query = request.GET
+    return {
+        "in_words": in_words(asked, query, choices.picks), "clear": viewer_forms.cleared(query),
+        "form": viewer_forms.form_of(query, columns, asked, choices.picks, choices.kinds),
+        "all_samples": having(query, samples="" if query.get("samples") else "all"),
+        "bare": having(QueryDict(mutable=True), run=[column.word for column in columns.all]),
+    }  # fmt: skip
+
+
+def _page(request: SignedIn, columns: Columns, asked: Asked) -> dict[str, Any]:
     found, troubles = _found(request, columns, asked)
-    differing = request.GET.get("diff") == "pinned" and len(columns.all) > 1
+    differing = choice(request, "diff", ("", "pinned"), "") == "pinned" and len(columns.all) > 1
     each = sums(columns, asked)
     told = chips(columns, [row.answers for row in found.rows])
     rows = [_leading(one, request) for one in rows_of(found.rows, columns, asked, differing=differing, told=told)]
@@ -128,9 +166,7 @@ def _page(request: SignedIn, columns: Columns, asked: Asked, choices: _Choices) 
     return {
         "found": found, "rows": rows, "troubles": troubles, "differing": differing,
         "heads": viewer_forms.heads(request.GET, columns, each), "is_sensitive": is_sensitive,
-        "is_covered": is_sensitive and is_covered(request), "in_words": in_words(asked, request.GET, choices.picks),
-        "notes": telling.notes(columns),
-        "form": viewer_forms.form_of(request.GET, columns, asked, choices.picks, choices.kinds),
+        "is_covered": is_sensitive and is_covered(request), "notes": telling.notes(columns),
         "has_costs": is_sensitive,
         **_ways(request, found),
     }  # fmt: skip
@@ -166,8 +202,6 @@ def _ways(request: SignedIn, found: Found) -> dict[str, str]:
         "previous": f"{without(query)}&before={first}" if found.has_before and first else "",
         "next": f"{without(query)}&after={last}" if found.has_after and last else "",
         "diff_address": staying(query, diff="" if query.get("diff") else "pinned"),
-        "all_samples": having(query, samples="" if query.get("samples") else "all"),
-        "clear": viewer_forms.cleared(query),
         "export": reverse("viewer-export") + without(query), "scatter": reverse("viewer-scatter") + without(query),
     }  # fmt: skip
 
@@ -175,9 +209,8 @@ def _ways(request: SignedIn, found: Found) -> dict[str, str]:
 def _offered(request: SignedIn, columns: Columns) -> list[Run]:
     """Runs with answers to choose from, the newest first: of the experiments at hand, or of all."""
     runs = Run.objects.visible_to(request.user).select_related("experiment").filter(archived_at__isnull=True)
-    asked = request.GET.get("experiment", "")
-    at_hand = {column.run.experiment_id for column in columns.all}
-    at_hand |= {int(asked)} if asked.isascii() and asked.isdigit() and len(asked) <= 18 else set()
+    experiment = named_experiment(request, request.GET.get("experiment", ""))
+    at_hand = {column.run.experiment_id for column in columns.all} | ({experiment.pk} if experiment else set())
     runs = runs.filter(experiment__in=at_hand) if at_hand else runs
     answers = Response.objects.filter(run=OuterRef("pk"), split=SPLIT)
     others = runs.exclude(pk__in=[column.run.pk for column in columns.all]).filter(Exists(answers))

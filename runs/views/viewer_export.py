@@ -13,8 +13,8 @@ from django.views.decorators.http import require_safe
 
 from runs.models import Response
 from runs.viewer import Asked, Columns, Found, Place, Slow, asked_of, categories, columns_of, find, picked
-from runs.views.parameters import SignedIn
-from runs.views.viewer import scorers_of
+from runs.views.parameters import SignedIn, selected
+from runs.views.viewer import check_all, scorers_of
 from runs.views.viewer_cells import Asking, Cell, rows_of
 from workers.csv_cells import inert
 
@@ -29,13 +29,10 @@ FIELDS = (
 @require_safe
 def viewer_export(request: SignedIn) -> HttpResponse:
     """All rows that the address asks for, in its order. What is asked wrongly is refused: a file cannot say so."""
-    form = request.GET.get("form", "jsonl")
-    if form not in FORMS:
-        raise BadRequest(f"form must be one of {', '.join(FORMS)}, not {form[:20]!r}")
+    form = selected(request, "form", FORMS, "jsonl")
     columns = columns_of(request.user, request.GET.getlist("run"), request.GET.get("pin", ""))
     asked = asked_of(request.GET, columns.letters, scorers_of(columns), picked(columns), categories(columns))
-    if problems := [*columns.problems, *asked.problems]:
-        raise BadRequest(" ".join(problems))
+    check_all(columns, asked)
     if not columns.all:
         raise BadRequest("run must name at least one run that has kept answers")
     said = _objects(request, columns, asked)

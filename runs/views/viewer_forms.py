@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from string import ascii_uppercase
 from typing import Any
 
 from django.http import QueryDict
@@ -87,25 +88,35 @@ def _pick(asked: Asked, name: str, one: Picked) -> tuple[str, str, list[tuple[st
 
 def _head(query: QueryDict, columns: Columns, i: int, found: Sum) -> Head:
     column, words, pinned = columns.all[i], [one.word for one in columns.all], columns.pinned.word
-    others = [word for word in words if word != column.word]
+    others = [k for k in range(len(words)) if k != i]
+    stay = _letters(query, columns, range(len(words)))
     is_pinned = column.word == pinned
 
     def instead(word: str) -> str:
         changed = [word if one == column.word else one for one in words]
-        return having(query, run=changed, pin=word if is_pinned else pinned) if word else ""
+        return having(query, run=changed, pin=word if is_pinned else pinned, **stay) if word else ""
 
     # Only in the data set's own order a page is the same whatever is pinned.
     pinning = staying if query.get("sort", "row").removeprefix("-") == "row" else having
     has_room = column.earlier and column.earlier not in words and len(words) < COLUMNS_AT_MOST
     return Head(
         column, found, is_pinned, pin=pinning(query, pin=column.word),
-        remove=having(query, run=others, pin="" if is_pinned else pinned),
+        remove=having(
+            query, run=[words[k] for k in others], pin="" if is_pinned else pinned, **_letters(query, columns, others)
+        ),
         earlier=instead(column.earlier), later=instead(column.later),
-        also_before=having(query, run=[*words, column.earlier], pin=pinned) if has_room else "",
+        also_before=having(query, run=[*words, column.earlier], pin=pinned, **stay) if has_room else "",
         quadrants=[
             (name, n, having(query, quadrant=name, **{"in": column.letter})) for name, n in found.quadrants
         ],
     )  # fmt: skip
+
+
+def _letters(query: QueryDict, columns: Columns, staying: Sequence[int]) -> dict[str, str]:
+    """Return what `in` and `of` are to be if only these columns stay: their letters change, those of others end."""
+    after = {columns.letters[k]: letter for k, letter in zip(staying, ascii_uppercase, strict=False)}
+    before = {name: query.get(name, "") for name in ("in", "of")}
+    return {name: after.get(letter, "") for name, letter in before.items() if letter in columns.letters}
 
 
 def _choices(choices: Mapping[str, str], chosen: str) -> list[tuple[str, str, bool]]:

@@ -18,7 +18,9 @@ from pytest_django.live_server_helper import LiveServer
 from esweb.cli.account import account, account_file
 from runs.models import Cluster, Experiment, Run
 from tests.cli.conftest import Say
-from tests.runs.pages import end, make_run
+from tests.runs.pages import end, make_run, record
+from tests.runs.recording import answer
+from workers.records import Metric
 
 
 def test_login_tries_a_token_and_keeps_it_for_its_owner_alone(
@@ -123,6 +125,23 @@ def test_export_writes_every_point_and_every_answer(say: Say, run: Run, tmp_path
     assert [(a["step"], a["text"], a["prompt"]) for a in answers] == [
         (5, "Madrid", "Capital of Spain?"), (5, "<script>alert(1)</script>", "Capital of Spain?"),
     ]  # fmt: skip
+
+
+def test_export_refuses_data_that_no_run_has_and_leaves_out_runs_without_it(say: Say, run: Run) -> None:
+    other = make_run(run.experiment, "es-micro", 1)
+    record(other, [Metric(3, {"train/loss": 1.0}), answer(3, "Paris")])
+    Run.objects.update(state="succeeded")
+    code, out, err = say("export", run.uid, other.uid, "--key", "kl", "--key", "nosuch")
+    assert (code, out) == (2, "") and "key must be one of accuracy/contains" in err
+    lines = say("export", run.uid, other.uid, "--key", "kl", "--key", "train/loss", "--json")[1].splitlines()
+    assert [(json.loads(line)["run"], json.loads(line)["key"]) for line in lines] == [
+        (run.uid, "kl"), (run.uid, "kl"), (other.uid, "train/loss"),
+    ]  # fmt: skip
+    answers = ("export", run.uid, other.uid, "--what", "responses", "--json", "--step")
+    code, out, err = say(*answers, "3")
+    assert (code, len(out.splitlines())) == (0, 1)
+    assert f"{run.uid} is left out: step must be one of 0, 5, not '3'." in err
+    assert say(*answers, "4")[:2] == (2, "")
 
 
 def test_what_goes_wrong_is_said_with_a_code_and_without_a_traceback(

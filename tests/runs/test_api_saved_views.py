@@ -23,7 +23,8 @@ def test_a_view_is_saved_changed_and_forgotten(api, experiment):
     changed = api.patch(address, {"query": "", "is_shared": True}, content_type="application/json").json()
     assert changed == saved | {"query": "", "is_shared": True, "url": f"/experiments/{experiment.pk}/"}
     assert api.get("/api/v1/views").json()["items"] == [changed] == [api.get(address).json()]
-    assert api.get(f"/api/v1/views?experiment={experiment.pk + 1}").json()["items"] == []
+    assert api.get(f"/api/v1/views?experiment={experiment.pk}").json()["items"] == [changed]
+    assert api.get(f"/api/v1/views?experiment={experiment.pk + 1}").status_code == 404
     assert (api.delete(address).status_code, api.get(address).status_code) == (204, 404)
 
 

@@ -86,8 +86,9 @@ def test_runs_are_chosen_by_the_query_of_the_experiments_table(ada_client, exper
     page = page_of(ada_client, [], experiment=experiment.pk, q=quote("method:grpo seed:1"))
     assert "1 of 1 chosen run shown" in page
     assert figures(page)[0]["data"][0]["name"] == "A · grpo-tiny seed 1"
-    wrong = page_of(ada_client, [], experiment=experiment.pk, q="method:sgd")
-    assert "method must be one of es, grpo" in text_of(wrong)
+    wrong = ada_client.get(address([], experiment=experiment.pk, q="method:sgd"))
+    assert wrong.status_code == 404
+    assert "method must be one of es, grpo" in text_of(wrong.content.decode())
 
 
 def test_all_runs_that_fit_a_query_are_compared_by_that_query(ada_client, experiment, pair):
@@ -100,7 +101,9 @@ def test_all_runs_that_fit_a_query_are_compared_by_that_query(ada_client, experi
 
 def test_an_experiment_that_is_not_there_is_said(ada_client, pair):
     for asked in ("0", "x", "9" * 40, "-1", "²"):
-        assert "no such experiment" in page_of(ada_client, [], experiment=asked), asked
+        answer = ada_client.get(address([], experiment=asked))
+        assert answer.status_code == 404, asked
+        assert "experiment must be the number of an experiment that you may see" in answer.content.decode(), asked
 
 
 def test_what_is_private_is_not_there_for_others(cy_client, ada_client, private_experiment, pair):
@@ -108,7 +111,8 @@ def test_what_is_private_is_not_there_for_others(cy_client, ada_client, private_
     page = page_of(cy_client, [pair[0], secret])
     assert f"There is no run {secret.uid} that you may see." in page
     assert secret.name not in page
-    assert "no such experiment" in page_of(cy_client, [], experiment=private_experiment.pk)
+    for route in ("compare", "compare-chart", "compare-section"):
+        assert cy_client.get(address([], route, experiment=private_experiment.pk)).status_code == 404
     assert secret.name in page_of(ada_client, [pair[0], secret])
 
 

@@ -49,8 +49,10 @@ def test_the_address_fills_single_fields(ada_client, address):
 
 
 def test_an_unknown_preset_is_answered_with_the_known_ones(ada_client, address):
-    page = ada_client.get(address, {"preset": "nosuch"}).content.decode()
-    assert "must be one of" in page
+    answer = ada_client.get(address, {"preset": "nosuch"})
+    page = answer.content.decode()
+    assert answer.status_code == 404
+    assert "preset must be one of" in page
     assert "grpo-tiny" in page
 
 

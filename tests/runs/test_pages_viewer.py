@@ -96,11 +96,13 @@ def test_answers_without_costs_are_never_covered(ada_client, experiment, runs_di
 def test_nobody_sees_answers_of_what_they_may_not_see(ada_client, bo_client, private_experiment, runs_dir):
     run = model(private_experiment, "hidden", [said(0, "a secret", 1.0, None)])
     assert "a secret" in page_of(ada_client, run)
-    assert "a secret" not in page_of(bo_client, run)
+    refused = bo_client.get(address(run))
+    assert refused.status_code == 404
+    assert "a secret" not in refused.content.decode()
     there = ada_client.get(address(run)).context["rows"][0].cells[0].address
     assert ada_client.get(there).status_code == 200
     assert bo_client.get(there).status_code == 404
-    assert bo_client.get(address(run, route="viewer-export")).status_code == 400
+    assert bo_client.get(address(run, route="viewer-export")).status_code == 404
 
 
 def test_an_answer_has_an_address_of_its_own_and_rows_of_one_prompt_have_two(ada_client, pair):
@@ -129,9 +131,13 @@ def test_what_is_asked_is_exported_whole(ada_client, pair):
     assert (len(table), table[0]["row"], table[0]["words"]) == (60, "0", "4")
 
 
-@pytest.mark.parametrize("wrong", [{"form": "xls"}, {"sort": "size"}, {"q": "(", "as": "regex"}])
-def test_what_cannot_be_exported_is_refused(ada_client, pair, wrong):
-    assert ada_client.get(address(*pair, route="viewer-export", **wrong)).status_code == 400
+@pytest.mark.parametrize(
+    ("wrong", "status"),
+    [({"form": "xls"}, 404), ({"sort": "size"}, 404), ({"pin": "x"}, 404), ({"q": "(", "as": "regex"}, 400)],
+    ids=["form", "sort", "pin", "expression"],
+)
+def test_what_cannot_be_exported_is_refused(ada_client, pair, wrong, status):
+    assert ada_client.get(address(*pair, route="viewer-export", **wrong)).status_code == status
     assert ada_client.get(reverse("viewer-export")).status_code == 400
 
 
@@ -171,3 +177,60 @@ def test_it_asks_the_database_as_often_for_many_answers_as_for_few(ada_client, p
             page_of(ada_client, *columns, diff="pinned")
         counts.append(len(asked))
     assert counts[0] == counts[1]
+
+
+WRONG = {
+    "in=Z": "in must be one of any, all, A, B, not &#x27;Z&#x27;.",
+    "quadrant=XX": "quadrant must be one of",
+    "category=Drgs": "category must be left out: there is nothing to choose from, and not &#x27;Drgs&#x27;.",
+    "scores=nobody": "scores must be left out",
+    "pin=x": "pin must be one of",
+    "criterion=beauty": "criterion must be left out: there is nothing to choose from",
+    "reward_min=high": "reward_min must be a number, not &#x27;high&#x27;.",
+    "samples=some": "samples must be one of all, not &#x27;some&#x27;.",
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_rows_that_there_are_not_are_not_found_and_the_form_still_comes(ada_client, pair, wrong):
+    name, _, value = wrong.partition("=")
+    answer = ada_client.get(address(*pair, **{name: value}))
+    page = answer.content.decode()
+    assert answer.status_code == 404
+    assert WRONG[wrong] in page
+    assert ada_client.get(f"{reverse('viewer')}{answer.context['bare']}").status_code == 200
+    assert 'id="asked-q"' in page
+    assert "data-row" not in page
+    for form in ("csv", "table"):
+        assert ada_client.get(address(*pair, route="viewer-scatter", **{name: value, "as": form})).status_code == 404
+    assert ada_client.get(address(*pair, route="viewer-export", **{name: value})).status_code == 404
+
+
+def test_unknown_step_of_a_run_is_not_found(ada_client, pair):
+    answer = ada_client.get(address(f"{pair[0].uid}@7", pair[1]))
+    assert answer.status_code == 404
+    assert "base has no answers of step 7, but of 500." in answer.content.decode()
+
+
+def test_missing_run_beside_others_is_a_notice_and_alone_not_found(ada_client, pair):
+    page = page_of(ada_client, pair[0], "nosuch")
+    assert "There is no run nosuch that you may see." in page
+    assert page.count("data-row") == 10
+    for route in ("viewer-scatter", "viewer-export"):
+        assert ada_client.get(address(pair[0], "nosuch", route=route)).status_code == 404
+    assert ada_client.get(address("nosuch")).status_code == 404
+
+
+def test_letters_go_with_their_columns_when_another_is_removed(ada_client, pair):
+    heads = ada_client.get(address(*pair, **{"in": "B", "of": "A"})).context["heads"]
+    assert "&in=A" in heads[0].remove
+    assert "&of=" not in heads[0].remove
+    assert "&in=" not in heads[1].remove
+    assert "of=A" in heads[1].remove
+
+
+def test_scatter_as_csv_reads_the_text_as_its_page_does(ada_client, pair):
+    there = address(*pair, route="viewer-scatter", q="^Take", **{"as": "regex"})
+    points = ada_client.get(f"{there}&as=csv").content.decode().splitlines()
+    figure = ada_client.get(there).context["chart"].figure
+    assert len(points) - 1 == sum(len(trace["x"]) for trace in figure["data"]) > 1

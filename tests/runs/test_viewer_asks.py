@@ -157,7 +157,7 @@ def test_nan_is_no_value(ada, experiment, runs_dir):
 
 @pytest.mark.parametrize(
     "wrong",
-    ["in=Z", "reward_min=high", "reward_max=inf", "quadrant=XX", "leak=maybe", "change=much", "sort=size", "of=Q",
+    ["in=Z", "reward_min=high", "reward_max=inf", "quadrant=XX", "leak=maybe", "change=much", "of=Q",
      "as=glob", "where=there", "same=x", "lasso=1,2,3,4", "lasso=1,2,x,4,5,6", "scores=nobody", "samples=some",
      f"q={'x' * 201}"],
 )  # fmt: skip
@@ -166,6 +166,16 @@ def test_what_is_asked_wrongly_is_said_with_the_choices(wrong):
     assert len(asked.problems) == 1
     assert wrong.partition("=")[0] in asked.problems[0]
     assert not asked.is_asking
+
+
+def test_an_unknown_order_is_a_notice_and_no_problem():
+    asked = asked_of(QueryDict("sort=size"), ["A", "B"])
+    assert asked.problems == ()
+    assert "sort must be one of row, reward" in asked.notices[0]
+
+
+def test_a_column_that_is_missing_leaves_its_letter_unused(ada, base, tuned):
+    assert columns_of(ada, [base.uid, "nosuch", tuned.uid]).letters == ["A", "C"]
 
 
 def test_what_is_no_regular_expression_is_said_and_nothing_breaks(ada, base):
@@ -180,6 +190,9 @@ def test_columns_that_cannot_stand_are_told(ada, bo, base, private_experiment, r
     found = columns_of(bo, [f"{base.uid}@7", hidden.uid, "nosuch", base.uid], pin="x")
     assert [column.word for column in found.all] == [f"{base.uid}@500"]
     assert [problem for problem in found.problems if "hidden" in problem] == []
-    assert f"There is no run {hidden.uid} that you may see." in found.problems
-    assert "base has no answers of step 7, but of 500: showing 500." in found.problems
-    assert len(columns_of(ada, [f"u{n}" for n in range(9)]).problems) == 7
+    assert f"There is no run {hidden.uid} that you may see." in found.missing
+    assert found.problems == [
+        "base has no answers of step 7, but of 500.",
+        f"pin must be one of {base.uid}@500, not 'x'.",
+    ]
+    assert len(columns_of(ada, [f"u{n}" for n in range(9)]).missing) == 7

@@ -54,8 +54,8 @@ def test_each_category_is_counted_once_a_prompt_the_most_first(ada, pair):
 def test_one_that_is_not_there_is_said_with_those_that_are(ada, pair, ada_client):
     chosen = columns_of(ada, [run.uid for run in pair])
     (problem,) = asked_of(QueryDict("category=Drgs"), chosen.letters, categories=categories(chosen)).problems
-    assert problem == "category must be one of Violence, Drugs, source: web, not 'Drgs': it is passed over."
-    assert ada_client.get(address(*pair, category="Drgs", route="viewer-export")).status_code == 400
+    assert problem == "category must be one of Violence, Drugs, source: web, not 'Drgs'."
+    assert ada_client.get(address(*pair, category="Drgs", route="viewer-export")).status_code == 404
 
 
 def test_the_page_counts_them_says_what_is_asked_and_leads_on_from_a_prompt(ada_client, pair):

@@ -113,7 +113,11 @@ def test_no_csv_of_any_route_holds_a_formula(ada: User, ada_client: Client, expe
     uids = [run.uid for run in runs]
     link = link_text(ada, Scope.COMPARE, uids[:8], "day")
     digest = Prompt.objects.filter(text=FORMULAS[0]).get().digest
-    chart_queries = [{"as": "csv"}, *({"as": "csv", "run": uids[:6], "name": name} for name in CHART_NAMES)]
+    chart_queries = [
+        {"as": "csv"},
+        {"as": "csv", "run": uids[:6]},
+        *({"as": "csv", "run": uids[:6], "name": name} for name in CHART_NAMES),
+    ]
     board_queries = [{"as": "csv", "criterion": "helpfulness", "table": table} for table in TABLES]
     board_queries += [{"as": "csv", "criterion": "helpfulness", "name": name} for name in BOARD_CHARTS]
     file_queries = [{"form": "csv", "run": uids[:6]}, {"form": "csv", "names": "1", "all": "1", "every": "true"}]
