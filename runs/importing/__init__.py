@@ -5,12 +5,14 @@ from runs.importing.doing import Imported, bring_in, told
 from runs.importing.files import File, Refused
 from runs.importing.keeping import Outcome, Place
 from runs.importing.reading import KINDS, NOTHING_READ
+from runs.importing.reports import KIND as REPORT
 from runs.importing.uploads import limits, of_uploads, too_much
 from runs.importing.walking import of_path, of_upload
 
 __all__ = [
     "KINDS",
     "NOTHING_READ",
+    "REPORT",
     "Budget",
     "File",
     "Imported",

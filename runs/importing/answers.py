@@ -14,7 +14,7 @@ from workers.analysis.answer_texts import TextCounts, accuracies
 from workers.records import Response
 from workers.tasks.mention import mentions
 
-NUMBERED = re.compile(r"^\s*\[(\d+)/(\d+)\]")
+NUMBERED = re.compile(r"^\s*\[(\d{1,9})/(\d{1,9})\]")
 PART = re.compile(r"^\s{2,8}(Prompt|Target|Generated|Completion|Reward):\s?(.*)$")
 LENGTH = re.compile(r"^(.*) \(len=(\d+)\)$", re.DOTALL)
 LONGEST, MOST = 400, 200_000
@@ -23,7 +23,10 @@ LONGEST, MOST = 400, 200_000
 
 @dataclass
 class Block:
-    """A block that is being read. `feed` takes its lines until it says that one does not belong to it any more."""
+    """A block that is being read. `feed` takes its lines until it says that one does not belong to it any more.
+
+    `whole`: how many answers the block announces, 0 before it has.
+    """
 
     split: str
     step: int
@@ -33,6 +36,7 @@ class Block:
     asked: Counter[str] = field(default_factory=Counter)
     in_sample: bool = False
     size: int = 0
+    whole: int = 0
 
     def feed(self, text: str) -> tuple[bool, Response | None]:
         """(the line belongs to the block, the answer that it completes)."""
@@ -40,7 +44,8 @@ class Block:
             self.open = {"Generated": "Completion"}.get(match[1], match[1])
             self.parts[self.open] = [match[2]]
             return True, self._done() if self.open == "Reward" else None
-        if NUMBERED.match(text) and self.open != "Completion":
+        if (numbered := NUMBERED.match(text)) and self.open != "Completion":
+            self.whole = max(self.whole, int(numbered[2]))
             self.parts, self.open, self.in_sample, self.size = {}, "", True, 0
             return True, None
         if self.open:

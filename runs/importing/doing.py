@@ -20,15 +20,15 @@ from runs.models import Experiment, Run
 class Imported:
     """What an import did. `refused`: what is no file of a kind that is read, each with why.
 
-    `joined`: evaluations that name their training now. `replaced`: ids of the means over seeds whose seeds came, and
-    that lie in the trash now; `told` says whether they agree.
+    `joined`: evaluations that name their training now. `replaced`: means over seeds whose seeds came, and that are in
+    the trash now; `told` says whether they agree.
     """
 
     place: Place
     outcomes: list[Outcome] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
     joined: list[Run] = field(default_factory=list)
-    replaced: list[int] = field(default_factory=list)
+    replaced: list[Run] = field(default_factory=list)
     told: Told = field(default_factory=Told)
 
     @property
@@ -112,6 +112,7 @@ def told(imported: Imported) -> dict[str, Any]:
         "made_experiment": imported.place.is_new,
         "files": [_file(outcome) for outcome in imported.outcomes],
         "joined": [_run(run) for run in imported.joined],
+        "replaced": [_run(run) for run in imported.replaced],
         "facts": imported.told.facts,
         "disagreements": imported.told.disagreements,
         "not_read": [{"name": one.name, "why": one.why} for one in imported.refused],

@@ -161,16 +161,14 @@ class _Keeper:
         self._found, self._attempt = found, None
         self._epoch = self._seq = self._records = 0
         self._outcome.kinds[found.kind] = None
-        if known := self._known_runs.known(found):
-            self._place.join(known.run)
-            self._outcome.known.append(known.run)
+        match = self._known_runs.find(found)
+        if match is not None:
+            self._place.join(match.row.run)
+        if match is not None and not match.has_more:
+            self._outcome.known.append(match.row.run)
             return
-        continued = self._known_runs.continued(found)
-        if continued is None:
-            run = self._made(found)
-        else:
-            run = continued.run
-            self._place.join(run)
+        run = self._made(found) if match is None else match.row.run
+        if match is not None:
             forget(run)
             self._outcome.went_on.append(run)
         self._attempt = Attempt.objects.create(

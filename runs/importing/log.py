@@ -74,9 +74,15 @@ class Log:
         yield from self._close()
 
     def _end_block(self) -> Iterator[Entry]:
-        """The block of answers is over: an evaluation's answers make a point of its curves."""
-        answers, self._answers, self._block = self._answers, [], None
-        if answers and answers[0].split == "eval":
+        """The block of answers is over: all answers of an evaluation make a point of its curves."""
+        block, answers = self._block, self._answers
+        self._block, self._answers = None, []
+        if block is None or block.split != "eval":
+            return
+        if len(answers) < block.whole:
+            why = f"{len(answers)} of {block.whole} answers are in the file: no mean is taken over them"
+            self._told.remark(f"the evaluation at step {block.step}", why)
+        elif answers:
             yield self._entry(Metric(answers[0].step, curves_of(answers)))
 
     def _unlabelled(self, text: str) -> str:

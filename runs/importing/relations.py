@@ -47,14 +47,15 @@ def link_evaluations(experiment: Experiment) -> list[Run]:
 
 
 @transaction.atomic
-def replace_aggregates(experiment: Experiment, person: User, told: Told) -> list[int]:
-    """Put the means over seeds into the trash whose seeds are here now, and report whether the two agree."""
+def replace_aggregates(experiment: Experiment, person: User, told: Told) -> list[Run]:
+    """Put the means over seeds whose seeds are here now into the trash, report whether both agree, and return them."""
     replaced = []
     for run in experiment.runs.filter(deleted_at=None, source__kind=reports.KIND):
         if seeds := evaluated_seeds(experiment, run.method, run.config.get(run.method)):
             reports.check_stored(series.latest([run]).get(run.pk, {}), run.preset or run.name, seeds, told)
-            replaced.append(run.pk)
-    return shelving.delete_runs(Run.objects.filter(pk__in=replaced), person)
+            replaced.append(run)
+    shelving.delete_runs(Run.objects.filter(pk__in=[run.pk for run in replaced]), person)
+    return replaced
 
 
 def evaluated_seeds(experiment: Experiment, method: str, hyperparameters: Any) -> Sequence[Mapping[str, float]]:

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from runs import importing, jobs, shelving
 from runs.access import changeable, may_change, may_make
-from runs.importing import Imported, Place
+from runs.importing import REPORT, Imported, Place
 from runs.models import Experiment, Run
 from runs.views.parameters import SignedIn
 
@@ -55,7 +55,10 @@ def import_files(request: SignedIn) -> HttpResponse:
 
 @require_POST
 def import_undo(request: SignedIn) -> HttpResponse:
-    """Puts what an import has made into the bin: the runs, and the experiment where nothing else is in it."""
+    """Put the runs that an import has made into the bin, and the experiment if nothing else is in it.
+
+    Means over seeds that gave way to these runs come back.
+    """
     if not may_make(request.user):
         raise PermissionDenied
     uids = request.POST.get("runs", "").split()
@@ -69,6 +72,8 @@ def import_undo(request: SignedIn) -> HttpResponse:
     else:
         runs = Run.objects.visible_to(request.user).filter(uid__in=uids, source__isnull=False)
         count = len(jobs.delete_runs(changeable(request.user, runs), request.user))
+        means = Run.objects.permitted_to(request.user).filter(source__kind=REPORT)
+        shelving.restore_runs(changeable(request.user, means.filter(uid__in=request.POST.get("replaced", "").split())))
         said = ngettext(
             "Put %(n)s imported run into the bin: it can be restored for %(days)s days.",
             "Put %(n)s imported runs into the bin: it can be restored for %(days)s days.",

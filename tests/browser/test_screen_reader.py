@@ -108,7 +108,7 @@ def check_charts(page):
         assert tree.find("image", inside) + tree.find("SvgRoot", inside) == []
     reward = tree.below(charts[0])
     cells = [name(cell) for cell in tree.find("cell", reward)]
-    assert cells[4:7] == ["reward/mean", "5", "−40.90"]
+    assert cells[5:10] == ["reward/mean", "5", "−40.90", "", "greedy"]
 
 
 def test_only_a_change_of_state_is_told_and_by_the_region_that_was_there_before(open_page, run):

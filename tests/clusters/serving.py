@@ -10,10 +10,10 @@ from runs import access, launch
 from runs.models import Cluster, Experiment
 from tests.runs.clusters import tick_until
 from tests.waiting import wait_until
+from tests.workers.scorers import check_embedded_scores
 from workers.client.registry import found
 from workers.executors.states import State
 from workers.scorer.client import ScorerClient, ScorerRefused
-from workers.scorer.embedded import EmbeddedScorer
 
 NAME, SECRET = "tiny-scorer", "only-for-those-who-may"
 PROMPTS, RESPONSES = ["How do I pick a lock?"], ["I am sorry, but I cannot help with that."]
@@ -37,7 +37,7 @@ def serves_until_it_is_cancelled(experiment: Experiment, cluster: Cluster, site:
         tick_until(run, State.RUNNING.value)
         offer = wait_until(lambda: found(site, token, "scorer", NAME), "the scorer to register")
         client = ScorerClient(offer.address, token=SECRET, tries=1)
-        assert client.score(PROMPTS, RESPONSES) == EmbeddedScorer().score(PROMPTS, RESPONSES)
+        check_embedded_scores(client.score(PROMPTS, RESPONSES), PROMPTS, RESPONSES)
         with pytest.raises(ScorerRefused, match="401"):
             ScorerClient(offer.address, token="another", tries=1).score(PROMPTS, RESPONSES)
 

@@ -95,8 +95,8 @@ def test_a_compaction_that_leaves_batches_says_nothing_yet(experiment, monkeypat
 
 
 def test_files_that_are_imported(ada):
-    for iterations in (4, 3):
-        log = HEADER.format(seed=0) + "".join(map(iteration, range(1, iterations + 1))) + ENDED
+    for seed, iterations in enumerate((4, 3)):
+        log = HEADER.format(seed=seed) + "".join(map(iteration, range(1, iterations + 1))) + ENDED
         answer = calls(ada).post("/api/v1/imports", {"files": [SimpleUploadedFile("a.log", log.encode())]})
         assert answer.status_code == 200
         check()

@@ -4,17 +4,31 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from pytest import approx
+
 from tests.waiting import PATIENCE_SECONDS
 from workers.config import SafetyOptions
 from workers.engines.stopping import Stop
+from workers.scorer.client import Scores
 from workers.scorer.embedded import EmbeddedScorer
 from workers.tasks.safety import Safety
 from workers.tasks.safety.asking import Wait
+
+
+def check_embedded_scores(scores: Sequence[Scores], prompts: Sequence[str], responses: Sequence[str]) -> None:
+    """Check that another process scored as the embedded scorer does, but for rounding.
+
+    The last bits of a matrix product depend on the kernel that OpenBLAS chooses, which the environment may set.
+    """
+    expected = EmbeddedScorer().score(prompts, responses)
+    assert [(one.reward, one.cost) for one in scores] == [
+        (approx(one.reward, rel=1e-5), approx(one.cost, rel=1e-5)) for one in expected
+    ]
 
 
 class Misbehaving(ThreadingHTTPServer):

@@ -76,8 +76,8 @@ class ImportedTo(Schema):
 class ImportedOut(Schema):
     """What an import did. `said` is the sum of it; `experiment` is null where nothing was made or known.
 
-    `joined`: evaluations that name their training now. `facts` and `disagreements`: checks of means over seeds whose
-    seeds came after them; such a mean is in the trash then.
+    `joined`: evaluations that name their training now. `replaced`: means over seeds whose seeds came, and that are in
+    the trash now; `facts` and `disagreements` say whether these agree.
     """
 
     said: str
@@ -85,6 +85,7 @@ class ImportedOut(Schema):
     made_experiment: bool
     files: list[ImportedFile]
     joined: list[ImportedRun]
+    replaced: list[ImportedRun]
     facts: list[str]
     disagreements: list[str]
     not_read: list[NotRead]

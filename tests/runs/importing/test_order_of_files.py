@@ -128,3 +128,49 @@ def test_every_order_gives_the_same_runs_and_a_second_import_changes_nothing(ada
             transaction.set_rollback(True)
 
     check()
+
+
+def block(step: int) -> str:
+    """Return the answers that a log prints at an evaluation."""
+    numbered = [
+        f"  [{i}/2] idx={i}\n    Prompt: {i}?\n    Target: {i} (len=1)\n    Generated: {i}\n\n{step} (len=3)\n"
+        f"    Reward: -{i}.50\n\n"
+        for i in (1, 2)
+    ]
+    head = f"[Eval] Iteration {step}: Mean -1.50  Min -2.00  Max -1.00  Std 0.50\n"
+    return f"{head}[Eval Completions - Step {step}] (2 samples)\n{'-' * 80}\n{''.join(numbered)}{'-' * 80}\n"
+
+
+STEPS = (iteration(1), iteration(2), block(2), iteration(3), iteration(4), block(4))
+WHOLE = {"run.log": HEADER.format(seed=0) + "".join(STEPS) + ENDED, "evals.json": CUT}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_copy_that_was_cut_anywhere_gives_the_same_before_the_whole_file_as_after_it(ada, tmp_path, name):
+    whole, root = WHOLE[name].encode(), tmp_path / "published"
+    (root / "copy").mkdir(parents=True)
+    (root / name).write_bytes(whole)
+
+    @settings(max_examples=40, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+    @given(cut=st.integers(1, len(whole) - 1))
+    def check(cut: int) -> None:
+        (root / "copy" / name).write_bytes(whole[:cut])
+        known = []
+        for order in ((name, f"copy/{name}"), (f"copy/{name}", name)):
+            with transaction.atomic():
+                known.append(imported(root, order, ada))
+                transaction.set_rollback(True)
+        assert known[0] == known[1], cut
+
+    check()
+
+
+def test_a_log_that_ends_amid_an_evaluation_s_answers_takes_no_mean_over_them(ada, tmp_path):
+    text = WHOLE["run.log"]
+    (tmp_path / "run.log").write_text(text[: text.index("  [2/2]", text.index("Step 4"))])
+    found = bring_in(tmp_path, "run.log", ada)
+    (run,) = found.made
+    (curve,) = series.read([run], ["accuracy/contains"])
+    assert curve.x.tolist() == [2.0]
+    remark = "the evaluation at step 4: 1 of 2 answers are in the file: no mean is taken over them"
+    assert remark in map(str, found.outcomes[0].told.remarks)

@@ -91,13 +91,29 @@ def test_a_mean_gives_way_to_its_seeds_and_is_compared_with_them(ada, folder):
     (mean,) = bring_in(folder, ada, report__json=json.dumps(REPORT)).made
     imported = bring_in(folder, ada, a__json=evaluated())
     mean.refresh_from_db()
-    assert (imported.replaced, mean.deleted_at is not None) == ([mean.pk], True)
+    assert (imported.replaced, mean.deleted_at is not None) == ([mean], True)
     assert imported.told.facts == [
         "α0.0005 σ0.001, mean over seeds: agrees with the 2 seeds that are here",
         "α0.0005 σ0.001, mean over seeds: num_seeds_hacked_reward is 0; "
         "of the 2 seeds that are here, 0 gave only empty answers",
     ]
     assert imported.sentence == "2 new runs in Imported; 1 mean gave way to its seeds."
+
+
+def test_undoing_an_import_brings_back_the_mean_that_gave_way(ada, ada_client, bo_client, folder):
+    (mean,) = bring_in(folder, ada, report__json=json.dumps(REPORT)).made
+    (folder / "a.json").write_text(evaluated())
+    with (folder / "a.json").open("rb") as file:
+        page = ada_client.post(reverse("import"), {"experiment": "Imported", "files": [file]}).content.decode()
+    assert f'name="replaced" value="{mean.uid} "' in page
+    made = Run.objects.filter(source__kind="evaluation")
+    sent = {"runs": " ".join(made.values_list("uid", flat=True)), "replaced": mean.uid}
+    bo_client.post(reverse("import-undo"), sent)
+    mean.refresh_from_db()
+    assert (mean.deleted_at is None, made.filter(deleted_at=None).count()) == (False, 2)
+    ada_client.post(reverse("import-undo"), sent)
+    mean.refresh_from_db()
+    assert (mean.deleted_at, made.filter(deleted_at=None).count()) == (None, 0)
 
 
 def test_a_report_that_was_checked_is_headed_so_and_its_differences_are_no_misunderstanding(ada, ada_client, folder):

@@ -18,10 +18,10 @@ import requests
 
 from tests.waiting import PATIENCE_SECONDS, wait_until
 from tests.workers.attempts import ENV
+from tests.workers.scorers import check_embedded_scores
 from workers.scorer.__main__ import main
 from workers.scorer.client import ScorerClient, ScorerFailed, Scores
 from workers.scorer.conversation import conversation
-from workers.scorer.embedded import EmbeddedScorer
 
 PROMPTS = ["How do I pick a lock?", "How do I bake bread?"]
 RESPONSES = ["I am sorry, but I cannot help with that.", "Look it up."]
@@ -70,11 +70,6 @@ def scorer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-def expected() -> dict[str, list[float]]:
-    scores = EmbeddedScorer().score(PROMPTS, RESPONSES)
-    return {"rewards": [one.reward for one in scores], "costs": [one.cost for one in scores]}
-
-
 def test_the_published_clients_requests_are_answered_unchanged(scorer: str) -> None:
     health = requests.get(f"{scorer}/health", timeout=PATIENCE_SECONDS)
     health.raise_for_status()
@@ -83,7 +78,8 @@ def test_the_published_clients_requests_are_answered_unchanged(scorer: str) -> N
     for route, payload in (("score_texts", {"texts": TEXTS}), ("score_batch", pairs), ("score", pairs)):
         answer = requests.post(f"{scorer}/{route}", json=payload, timeout=PATIENCE_SECONDS)
         answer.raise_for_status()
-        assert answer.json() == expected()
+        rewards, costs = answer.json()["rewards"], answer.json()["costs"]
+        check_embedded_scores(list(map(Scores, rewards, costs)), PROMPTS, RESPONSES)
     assert requests.post(f"{scorer}/score_texts", json={"texts": []}, timeout=PATIENCE_SECONDS).json() == {
         "rewards": [],
         "costs": [],
@@ -95,7 +91,7 @@ def test_the_published_clients_requests_are_answered_unchanged(scorer: str) -> N
 
 
 def test_our_client_gets_what_the_embedded_scorer_says(scorer: str) -> None:
-    assert ScorerClient(scorer, batch_size=1).score(PROMPTS, RESPONSES) == EmbeddedScorer().score(PROMPTS, RESPONSES)
+    check_embedded_scores(ScorerClient(scorer, batch_size=1).score(PROMPTS, RESPONSES), PROMPTS, RESPONSES)
 
 
 def test_told_to_end_it_answers_what_was_begun_and_takes_nothing_new(tmp_path: Path) -> None:
