@@ -74,12 +74,19 @@ class KnownRuns:
 
     def _same_job(self, found: Found) -> Iterator[Import]:
         """Yield the imports of the same job and kind, those with the most records first."""
-        folder_or_file = job_path(found.kind, self._source.name).rpartition("/")[2]
-        same_path = Q(name__contains=folder_or_file) if folder_or_file else Q(name=self._source.name)
-        same_recipe = Q(run__seed=seed_of(found.settings), run__method=found.stored_method)
-        rows = self._imports.filter(same_path | same_recipe, kind=found.kind, part=found.part)
+        config, seed = config_of(found.stored_method, found.settings), seed_of(found.settings)
+        same_recipe = Q(run__seed=seed, run__method=found.stored_method, run__config=config)
+        rows = self._imports.filter(self._may_be_same_path(found.kind) | same_recipe, kind=found.kind, part=found.part)
         rows = rows.select_related("run__experiment").order_by("-records", "pk")
         return (row for row in rows if self._is_same_job(row, found))
+
+    def _may_be_same_path(self, kind: str) -> Q:
+        """Return a condition that every import of the same path fulfils, so that few are read that are not."""
+        name, path = self._source.name, job_path(kind, self._source.name)
+        parts = path.split("/")
+        if path == name:
+            return Q(name__in=["/".join(parts[i:]) for i in range(len(parts))]) | Q(name__endswith=f"/{path}")
+        return Q(name__contains=parts[-1]) if path else Q(name=name)
 
     def _is_same_failure(self, row: Import, found: Found) -> bool:
         return row.kind == found.kind and is_same_path(row.name, self._source.name)
