@@ -33,7 +33,8 @@ def link_evaluations(experiment: Experiment) -> list[Run]:
     runs = experiment.runs.filter(deleted_at=None).exclude(seed=UNKNOWN_SEED)
     evaluated = list(runs.filter(source__kind__in=EVALUATIONS))
     trainings = defaultdict[tuple[str, int], list[Run]](list)
-    for run in runs.exclude(source__kind__in=NO_TRAININGS).filter(seed__in={run.seed for run in evaluated}):
+    alike = runs.filter(seed__in={run.seed for run in evaluated}, method__in={run.method for run in evaluated})
+    for run in alike.exclude(source__kind__in=NO_TRAININGS).only("experiment", "method", "seed", "config"):
         trainings[run.method, run.seed].append(run)
     linked = []
     for run in evaluated:
@@ -51,8 +52,8 @@ def replace_aggregates(experiment: Experiment, person: User, told: Told) -> list
     """Put the means over seeds whose seeds are here now into the trash, report whether both agree, and return them."""
     replaced = []
     for run in experiment.runs.filter(deleted_at=None, source__kind=reports.KIND):
-        if seeds := evaluated_seeds(experiment, run.method, run.config.get(run.method)):
-            reports.check_stored(series.latest([run]).get(run.pk, {}), run.preset or run.name, seeds, told)
+        seeds = evaluated_seeds(experiment, run.method, run.config.get(run.method))
+        if seeds and reports.check_stored(series.latest([run])[run.pk], run.preset or run.name, seeds, told):
             replaced.append(run)
     shelving.delete_runs(Run.objects.filter(pk__in=[run.pk for run in replaced]), person)
     return replaced

@@ -56,40 +56,43 @@ def entries(rows: Sequence[Any], name: str, told: Told, seeds_of: Seeds) -> Iter
         guess = "grpo" if "beta" in settings else "es" if "sigma" in settings else ""
         method = vocabulary.slug(str(row.get("algorithm") or guess))[:20]
         said = ", ".join(f"{key}={known:g}" for key, value in settings.items() if (known := real(value)) is not None)
-        if seeds := seeds_of(method, settings):
-            check(row, said, seeds, told)
-        else:
+        seeds = seeds_of(method, settings)
+        if not seeds or not check(row, said, seeds, told):
             found = Found(part, KIND, method, settings=of_name(name) | settings, state=State.SUCCEEDED, tags=(TAG,))
             found.suffix, found.note = ", mean over seeds", _note(row)
             yield Entry(found, Metric(STEP, _values(row)))
 
 
-def check(row: Mapping[str, Any], setting: str, seeds: Sequence[Numbers], told: Told) -> None:
-    """Compare the sums of a report's row with those of the seeds that are here, by the names of the file."""
-    n, differs = len(seeds), False
+def check(row: Mapping[str, Any], setting: str, seeds: Sequence[Numbers], told: Told) -> bool:
+    """Compare the sums of a report's row with those of the seeds that are here, by the names of the file.
+
+    Return whether anything could be compared.
+    """
+    n, compared, differs = len(seeds), 0, False
     for name, (key, how) in CHECKED.items():
         values = np.array([seed[key] for seed in seeds if key in seed])
         claimed = real(row.get(name))
         if len(values) != n or claimed is None:
             continue
-        ours = _sum(values, how)
+        ours, compared = _sum(values, how), compared + 1
         if not math.isclose(ours, claimed, rel_tol=CLOSE, abs_tol=CLOSE):
             differs = True
             told.disagreements.append(f"{setting}: {name} is {claimed!r}; the {n} seeds that are here give {ours!r}")
-    if not differs:
+    if compared and not differs:
         told.facts.append(f"{setting}: agrees with the {n} seeds that are here")
     claimed = real(row.get(HACKED))
-    if claimed is not None and all(EMPTY in seed for seed in seeds):
+    if compared and claimed is not None and all(EMPTY in seed for seed in seeds):
         ours = sum(seed[EMPTY] == 1 for seed in seeds)
         told.facts.append(
             f"{setting}: {HACKED} is {claimed:g}; of the {n} seeds that are here, {ours} gave only empty answers"
         )
+    return compared > 0
 
 
-def check_stored(numbers: Numbers, setting: str, seeds: Sequence[Numbers], told: Told) -> None:
-    """Compare the numbers of an aggregate that is stored, by series key, with those of its seeds."""
+def check_stored(numbers: Numbers, setting: str, seeds: Sequence[Numbers], told: Told) -> bool:
+    """Compare the numbers of an aggregate that is stored, by series key, with those of its seeds, as `check` does."""
     row = {name: numbers[key] for name in (*CHECKED, HACKED) for key in _values({name: 1.0}) if key in numbers}
-    check(row, setting, seeds, told)
+    return check(row, setting, seeds, told)
 
 
 def _sum(values: NDArray[np.float64], how: str) -> float:

@@ -226,6 +226,11 @@ def test_a_row_that_its_seeds_do_not_give_is_named():
     ]
 
 
+def test_a_row_that_holds_nothing_to_compare_is_kept_and_agrees_with_nothing():
+    entries, remarks, facts = reported([{"alpha": 1, "sigma": 1, "mean_length": 7.0}], [{"reward/mean": -2.0}])
+    assert (numbers(entries), remarks, facts) == ({"eval/length_mean": 7.0}, [], [])
+
+
 def test_hacked_seeds_of_a_row_stand_with_those_that_gave_only_empty_answers():
     here = [{"reward/mean": -2.0, "response/empty_ratio": 1.0}, {"reward/mean": -4.0, "response/empty_ratio": 0.75}]
     _, _, facts = reported([{**ROW, "num_seeds_hacked_reward": 1}], here)
