@@ -154,9 +154,9 @@ def state(n: int) -> str:
 
 def addresses() -> list[str]:
     """What each page is asked for by."""
-    from runs.tables import Place
+    from runs.tables import PageCursor
 
-    deep = [{"sort": word, "after": str(Place(value, pk))} for word, value, pk in DEEP]
+    deep = [{"sort": word, "after": str(PageCursor(value, pk))} for word, value, pk in DEEP]
     return [urlencode(asked) for asked in (*ASKED, *deep)]
 
 

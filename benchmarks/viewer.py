@@ -85,14 +85,14 @@ def write(folder: Path, tag: str, seed: int) -> None:
 def fill() -> list[str]:
     """Imports the models, and as many others that the page does not ask for; the uids of the first."""
     from runs import importing
-    from runs.importing import Place
+    from runs.importing import ImportTarget
     from runs.models import Run
 
     owner = servers.experiment().owner
     with tempfile.TemporaryDirectory() as name, ExitStack() as keep:
         for n in range(MODELS + OTHERS):
             write(Path(name), f"Model-{n:02}", n)
-        importing.bring_in(importing.of_path(Path(name), keep), Place(owner, "Benchmarks"))
+        importing.bring_in(importing.of_path(Path(name), keep), ImportTarget(owner, "Benchmarks"))
     uids = list(Run.objects.order_by("name").values_list("uid", flat=True)[:MODELS])
     print(f"{judgments.judge(uids)} verdicts")
     servers.settle()
@@ -103,10 +103,10 @@ def addresses(uids: list[str]) -> list[str]:
     """What is asked for: the page with every question, a page far down, and the scatter."""
     from django.urls import reverse
 
-    from runs.viewer import Place
+    from runs.viewer import ResponseCursor
 
     columns = urlencode([("run", uid) for uid in uids])
-    deep = Place(0.0, 2000, "2000", 1, 0)
+    deep = ResponseCursor(0.0, 2000, "2000", 1, 0)
     pages = [f"{reverse('viewer')}?{columns}&{urlencode(one)}" for one in [*asked(), {"after": str(deep)}]]
     return [*pages, f"{reverse('viewer-scatter')}?{columns}"]
 

@@ -54,7 +54,8 @@ class Entry:
 
     @property
     def name(self) -> str:
-        """How boards call it: with `5 of 32 answers`, where an evaluation lacks some."""
+        """Return the name that boards show: `called`, if it is set; else run, step and split, with `5 of 32 answers` if
+        the evaluation lacks some."""
         if self.called:
             return self.called
         parts = [self.run.name[:NAME_SHOWN], gettext("step %s") % self.step, self.split]
@@ -63,14 +64,15 @@ class Entry:
 
     @property
     def evaluation(self) -> EvaluatedStep | None:
-        """How many of the step's answers are here; None if there is none. One query."""
+        """Return how many of the step's answers are stored, or None if there is none. Needs one query."""
         steps = list_evaluated_steps([self.run], self.split).get(self.run.pk, ())
         return next((one for one in steps if one.step == self.step), None)
 
 
 @dataclass(frozen=True)
 class Draft:
-    """What a tournament is made of; the fields are those of `Tournament`."""
+    """Describe a tournament to create. `entries` become its contestants, `prompts` says how many prompts are drawn; the
+    other fields are those of `Tournament`."""
 
     name: str
     entries: Sequence[Entry]
@@ -211,7 +213,7 @@ def _compare(
 
 
 def names_of(contestants: Sequence[Contestant]) -> list[str]:
-    """What would tell voters whose an answer is: names of runs, and of the models that they began with."""
+    """Return the names that would tell voters whose an answer is: of runs, and of the models that they began with."""
     runs = [contestant.run for contestant in contestants if contestant.run is not None]
     models = {str(run.config.get("model", {}).get("path", "")).rsplit("/", 1)[-1] for run in runs}
     return sorted({run.name for run in runs} | (models - {""}))

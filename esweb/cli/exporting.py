@@ -27,7 +27,7 @@ Write = Callable[[Row], None]
 
 
 def add(command: argparse.ArgumentParser) -> None:
-    """Its arguments."""
+    """Add the arguments of `esweb export` to the command, and set `export` as the function that runs it."""
     command.add_argument("run_uids", nargs="+", metavar="RUN", help="uid of a run")
     command.add_argument("--what", choices=["series", "responses"], default="series", help="what to write (series)")
     command.add_argument("--format", choices=["csv", "jsonl"], help="how (csv; with --json, jsonl)")

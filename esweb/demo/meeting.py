@@ -59,7 +59,8 @@ def held(experiment: Experiment) -> Tournament | None:
 
 
 def board(tournament: Tournament) -> str:
-    """Its board, kept as it is now, in columns; with what is to be known before any number."""
+    """Store the tournament's board as it is now, and return it as text: the sentences to know before any number, then
+    the standings in columns."""
     found = boards.keep(tournament, tournament.rubrics.get()).board["board"]
     rows = [_row(standing) for standing in found["standings"]]
     return "\n".join([*found["sentences"], table(["contestant", "rating", "95 % interval", "rank", "votes"], rows)])

@@ -1,4 +1,4 @@
-"""How ratings moved: over the boards that were kept, and over the steps of runs whose checkpoints are contestants."""
+"""Show how ratings changed: over stored boards, and over the steps of runs whose checkpoints are contestants."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from judging import boards
 from judging.models import Contestant
 from judging.views.board_charts import Line, Point, over_steps, over_time
-from judging.views.boards import Place, place
+from judging.views.boards import BoardAddress, place
 from runs.charts import Chart
 from runs.views.chart import chart_response
 from runs.views.parameters import SignedIn, UnknownChoice
@@ -43,12 +43,12 @@ def tournament_board_history_chart(request: SignedIn, pk: int) -> HttpResponse:
     return chart_response(request, charts[name], f"{at.tournament.name} {at.rubric.criterion.slug} {name}")
 
 
-def _kept(at: Place) -> list[tuple[Any, Standings]]:
+def _kept(at: BoardAddress) -> list[tuple[Any, Standings]]:
     rows = boards.history_of(at.tournament, at.rubric)
     return list(rows.values_list("at", boards.STANDINGS))
 
 
-def _charts(at: Place, kept: list[tuple[Any, Standings]]) -> dict[str, Chart]:
+def _charts(at: BoardAddress, kept: list[tuple[Any, Standings]]) -> dict[str, Chart]:
     if not kept:
         return {}
     contestants, methods = (

@@ -40,8 +40,8 @@ TABLES = {
 
 
 @dataclass(frozen=True)
-class Place:
-    """What an address asks for: whose board, by which criterion, made in which way."""
+class BoardAddress:
+    """Identify the board that an address asks for: the tournament, the criterion, and the settings of the board."""
 
     tournament: Tournament
     rubrics: dict[Rubric, str]
@@ -60,11 +60,11 @@ class Place:
 
     @property
     def url(self) -> str:
-        """Its address."""
+        """Return the board's address."""
         return f"{reverse('tournament-board', args=[self.tournament.pk])}?{self.query}"
 
 
-def place(request: SignedIn, pk: int) -> Place:
+def place(request: SignedIn, pk: int) -> BoardAddress:
     """Return the board that this address selects. Raise Http404 without a criterion, UnknownChoice for another one."""
     found = visible_tournament(request, pk)
     rubrics = rubrics_of(found)
@@ -76,7 +76,7 @@ def place(request: SignedIn, pk: int) -> Place:
         how = How.of(request.GET, names, boards.categories(found) if request.GET.get("category") else None)
     except ValueError as error:
         raise UnknownChoice(str(error)) from error
-    return Place(found, rubrics, rubric, how)
+    return BoardAddress(found, rubrics, rubric, how)
 
 
 def selected_rubric(request: SignedIn, rubrics: dict[Rubric, str]) -> Rubric:
@@ -115,7 +115,7 @@ def tournament_board_order(request: SignedIn, pk: int) -> HttpResponse:
         snapshot = boards.board_of(at.tournament, at.rubric, at.how)
         context = standing(request, at, snapshot) | _shown(request, at, snapshot) | {"form": form}
         return TemplateResponse(request, "judging/board.html", context, status=400)
-    wanted = Place(at.tournament, at.rubrics, at.rubric, form.how)
+    wanted = BoardAddress(at.tournament, at.rubrics, at.rubric, form.how)
     snapshot = boards.board_of(wanted.tournament, wanted.rubric, wanted.how)
     if snapshot is None or not _is_current(wanted, snapshot):
         try:
@@ -139,7 +139,8 @@ def tournament_board_chart(request: SignedIn, pk: int) -> HttpResponse:
 
 @require_safe
 def tournament_board_file(request: SignedIn, pk: int) -> HttpResponse:
-    """What the page shows: `as=json`, all of it; `as=csv`, the `table` standings, pairs or wins."""
+    """Return what the page shows as a file: `as=json`, all of it; `as=csv`, the `table` standings, pairs, wins or
+    categories. Raise Http404 if the board was never computed."""
     at = place(request, pk)
     snapshot = boards.board_of(at.tournament, at.rubric, at.how)
     if snapshot is None:
@@ -157,8 +158,8 @@ def tournament_board_file(request: SignedIn, pk: int) -> HttpResponse:
     return JsonResponse(said, headers=headers, json_dumps_params={"ensure_ascii": False})
 
 
-def standing(request: SignedIn, at: Place, snapshot: Snapshot | None) -> dict[str, Any]:
-    """How far the board is: worked out when, of what, and what is not in it yet."""
+def standing(request: SignedIn, at: BoardAddress, snapshot: Snapshot | None) -> dict[str, Any]:
+    """Return the context of the board's status: when and from what it was computed, and how many verdicts are newer."""
     shown = request.GET.get("shown", "")
     newer = 0 if snapshot is None else boards.newer(at.tournament, at.rubric, at.how, snapshot)
     has_votes = snapshot is not None or boards.verdicts_in(at.tournament, at.rubric).exists()
@@ -174,7 +175,7 @@ def standing(request: SignedIn, at: Place, snapshot: Snapshot | None) -> dict[st
     }  # fmt: skip
 
 
-def _shown(request: SignedIn, at: Place, snapshot: Snapshot | None) -> dict[str, Any]:
+def _shown(request: SignedIn, at: BoardAddress, snapshot: Snapshot | None) -> dict[str, Any]:
     heard = speakers(at.tournament, at.rubric, at.how)
     context: dict[str, Any] = {
         "rubrics": at.rubrics,
@@ -200,12 +201,12 @@ def _shown(request: SignedIn, at: Place, snapshot: Snapshot | None) -> dict[str,
     }  # fmt: skip
 
 
-def _is_current(at: Place, snapshot: Snapshot) -> bool:
+def _is_current(at: BoardAddress, snapshot: Snapshot) -> bool:
     now = boards.stamps([at.tournament.pk]).get((at.tournament.pk, at.rubric.pk), "")
     return snapshot.stamp == now
 
 
-def _forest(at: Place, snapshot: Snapshot) -> Chart:
+def _forest(at: BoardAddress, snapshot: Snapshot) -> Chart:
     return board_charts.forest(snapshot.board, at.tournament.methods)
 
 
@@ -214,5 +215,5 @@ def _csv(table: Table, name: str) -> HttpResponse:
     return HttpResponse(table.csv(), content_type="text/csv; charset=utf-8", headers=headers)
 
 
-def _file(at: Place, what: str) -> str:
+def _file(at: BoardAddress, what: str) -> str:
     return slugify(f"{at.tournament.name} {at.rubric.criterion.slug} {what}")

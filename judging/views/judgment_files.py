@@ -28,7 +28,7 @@ TRANSCRIPT, SETUP = "transcript", "setup"
 
 
 class ImportForm(forms.Form):
-    """Where the judgments go. The files stand beside it."""
+    """Select the tournament that the judgments go to. The template holds the field of the files, next to this form."""
 
     name = forms.CharField(
         required=False,
@@ -64,7 +64,7 @@ def judgments_import(request: SignedIn) -> HttpResponse:
 
 @require_safe
 def tournament_files(request: SignedIn, pk: int) -> HttpResponse:
-    """What was read into a tournament, and what it can be written as."""
+    """Show the files that were read into a tournament, and the formats that it can be written in."""
     found = visible_tournament(request, pk)
     context = {
         "tournament": found, "own": may_look_after(request.user, found),
@@ -112,7 +112,7 @@ def too_much(uploads: list[UploadedFile[Any]]) -> str:
 
 
 def brought_by(uploads: list[UploadedFile[Any]], place: Place) -> Brought:
-    """What became of uploaded files."""
+    """Import uploaded files, and return what became of each."""
     return exchange.bring_in([File(one.name or "", one, exchange.UPLOAD_AT_MOST) for one in uploads], place)  # type: ignore[arg-type]
 
 

@@ -43,7 +43,7 @@ class Offer:
 
     @property
     def value(self) -> str:
-        """How the form names it."""
+        """Return the value that names this offer in the form: the run's uid, step and split."""
         return f"{self.run.uid}:{self.step}:{self.split}"
 
 

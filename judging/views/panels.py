@@ -1,4 +1,4 @@
-"""What a board's numbers should be doubted for, by one criterion: the page, and the part that waits for its numbers."""
+"""Show reasons to doubt a board's numbers, by one criterion: the page, and the part that waits for its numbers."""
 
 from __future__ import annotations
 
@@ -60,7 +60,11 @@ def tournament_panels(request: SignedIn, pk: int) -> HttpResponse:
 
 
 def _kept(found: Tournament, rubric: Rubric) -> Kept | None:
-    """What is known, worked out now where that is quick; where it is not, a job is asked for it, once."""
+    """Return the stored panels if they are current, else compute them now if there are at most AT_ONCE verdicts.
+
+    With more verdicts, start a job for them, unless one was started already, and return the older panels, or None if
+    there are none.
+    """
     known = kept(found, rubric)
     if known is not None and known.is_current:
         return known

@@ -14,7 +14,7 @@ from runs.api.problems import Invalid
 from runs.api.routes import router
 from runs.api.seeing import check_owner, the_experiment
 from runs.api.shapes import ImportedOut, NewImport
-from runs.importing import Place
+from runs.importing import ImportTarget
 from runs.models import Experiment
 from workers.config import Problem
 
@@ -52,13 +52,13 @@ def import_files(request: ApiRequest, files: File[list[UploadedFile]], where: Fo
     return ImportedOut(**importing.told(imported))
 
 
-def _place(caller: Caller, where: NewImport) -> Place:
+def _place(caller: Caller, where: NewImport) -> ImportTarget:
     if where.experiment is not None:
         experiment = the_experiment(caller, where.experiment)
         check_owner(caller, experiment)
-        return Place(caller.person, experiment.name, experiment=experiment)
+        return ImportTarget(caller.person, experiment.name, experiment=experiment)
     name = where.experiment_name or USUAL
-    return Place(caller.person, name, where.experiment_name is None, _of_that_name(caller.person, name))
+    return ImportTarget(caller.person, name, where.experiment_name is None, _of_that_name(caller.person, name))
 
 
 def _of_that_name(person: User, name: str) -> Experiment | None:

@@ -8,17 +8,29 @@ import numpy as np
 import orjson
 from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from ninja import P, QueryEx
 
 from runs import series
-from runs.api.auth import ApiRequest, Caller, needs
+from runs.api.auth import ApiRequest, needs
 from runs.api.paging import page
 from runs.api.problems import Invalid, unknown_choice
 from runs.api.routes import router
-from runs.api.seeing import EXAMPLE_UID, Id, Int, Limit, Shelf, Uid, Words, on_shelf, the_experiment, the_run, the_runs
+from runs.api.seeing import (
+    EXAMPLE_UID,
+    Id,
+    Int,
+    Limit,
+    Shelf,
+    Uid,
+    Words,
+    on_shelf,
+    require_experiment_and_sweep,
+    the_run,
+    the_runs,
+)
 from runs.api.shapes import AttemptOut, RunDetail, RunOut, RunsOut, SeriesOut, Tag, Word
-from runs.models import Experiment, Run, Series, Sweep
+from runs.models import Run, Series
 from workers.config import Problem, presets
 from workers.executors.states import State
 
@@ -44,7 +56,7 @@ def list_runs(
     """Runs that you may see, newest first, with what is asked of them. Pages follow one another by `cursor`; what is
     launched meanwhile shifts nothing. An experiment or sweep that there is not is 404, a preset that there is not 422.
     A seed, a tag or words that no run has are an empty list."""
-    check_places(request.auth, experiment, sweep)
+    require_experiment_and_sweep(request.auth, experiment, sweep)
     exactly = {
         "experiment_id": experiment,
         "sweep_id": sweep,
@@ -60,14 +72,6 @@ def list_runs(
     found = found.filter(*[Q(name__icontains=word) for word in q.split()], **({"tags__contains": [tag]} if tag else {}))
     items, following = page(found, cursor, limit)
     return RunsOut(items=[RunOut.of(run) for run in items], next=following)
-
-
-def check_places(caller: Caller, experiment: int | None, sweep: int | None = None) -> None:
-    """Raise Http404 for an experiment or a sweep that the caller may not see, the bin's included."""
-    if experiment is not None:
-        the_experiment(caller, experiment, Experiment.objects.permitted_to(caller.person))
-    if sweep is not None and not Sweep.objects.visible_to(caller.person).filter(pk=sweep).exists():
-        raise Http404(f"There is no sweep {sweep} that you may see")
 
 
 def _check_preset(person: User, preset: str) -> None:

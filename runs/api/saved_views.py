@@ -7,10 +7,9 @@ from django.http import Http404
 from ninja.errors import HttpError
 
 from runs.api.auth import ApiRequest, needs
-from runs.api.reading import check_places
 from runs.api.repeating import once
 from runs.api.routes import router
-from runs.api.seeing import Id, RowId, the_experiment
+from runs.api.seeing import Id, RowId, require_experiment_and_sweep, the_experiment
 from runs.api.shapes import ChangedView, NewView, ViewOut, ViewsOut
 from runs.api.versions import CHANGES, check_version
 from runs.models import SavedView
@@ -22,7 +21,7 @@ CHANGE = {"name": "Cheapest first", "query": "sort=seconds"}
 @router.get("/views", response=ViewsOut, auth=needs("read"), tags=["views"], summary="List saved views")
 def list_views(request: ApiRequest, experiment: Id = None) -> ViewsOut:
     """Your saved views and those that others share, by name; of one experiment where asked."""
-    check_places(request.auth, experiment)
+    require_experiment_and_sweep(request.auth, experiment)
     views = SavedView.objects.visible_to(request.auth.person).select_related("owner").order_by("name", "pk")
     views = views.filter(experiment=experiment) if experiment is not None else views
     return ViewsOut(items=[ViewOut.of(view) for view in views])

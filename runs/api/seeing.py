@@ -14,7 +14,7 @@ from pydantic import Field
 from runs import access
 from runs.api.auth import Caller
 from runs.api.shapes.words import NO_NUL
-from runs.models import Attempt, Experiment, Run
+from runs.models import Attempt, Experiment, Run, Sweep
 
 RowT = TypeVar("RowT", bound=Experiment | Run)
 EXAMPLE_UID = "k3m9x2p7qa"
@@ -66,6 +66,14 @@ def the_experiment(caller: Caller, pk: int, among: QuerySet[Experiment] | None =
     if experiment is None:
         raise Http404(f"There is no experiment {pk} that you may see")
     return experiment
+
+
+def require_experiment_and_sweep(caller: Caller, experiment: int | None, sweep: int | None = None) -> None:
+    """Raise Http404 for an experiment or a sweep that the caller may not see, the bin's included."""
+    if experiment is not None:
+        the_experiment(caller, experiment, Experiment.objects.permitted_to(caller.person))
+    if sweep is not None and not Sweep.objects.visible_to(caller.person).filter(pk=sweep).exists():
+        raise Http404(f"There is no sweep {sweep} that you may see")
 
 
 def check_owner(caller: Caller, experiment: Experiment) -> None:

@@ -12,10 +12,9 @@ from runs import access, jobs, launch
 from runs.api.auth import ApiRequest, Caller, needs
 from runs.api.launching import merged, place_of
 from runs.api.paging import page
-from runs.api.reading import check_places
 from runs.api.repeating import once
 from runs.api.routes import router
-from runs.api.seeing import Id, Limit, RowId
+from runs.api.seeing import Id, Limit, RowId, require_experiment_and_sweep
 from runs.api.shapes import (
     CellOut,
     HoursOut,
@@ -78,8 +77,8 @@ def launch_sweep(request: ApiRequest, new: NewSweep) -> tuple[int, SweepOut]:
     openapi_extra=_body(EXAMPLE),
 )
 def plan_sweep(request: ApiRequest, new: NewSweep) -> SweepPlanOut:
-    """What a launch of this sweep would make and is estimated to cost. Makes nothing; refuses what the launch would.
-    Needs scope launch."""
+    """Return how many runs a launch of this sweep would make, the hours that these are estimated to cost, and the first
+    few runs. Makes nothing; refuses what the launch would. Needs scope launch."""
     runs = launch.plan_sweep(_asked(new), request.auth.person)
     there = None if new.experiment is None else place_of(request.auth, new)
     demands = launch.check_hours(request.auth.person, there, [one.config for one in runs], new.preset)
@@ -93,7 +92,7 @@ def plan_sweep(request: ApiRequest, new: NewSweep) -> SweepPlanOut:
 @router.get("/sweeps", response=SweepsOut, auth=needs("read"), tags=["sweeps"], summary="List sweeps")
 def list_sweeps(request: ApiRequest, experiment: Id = None, cursor: Id = None, limit: Limit = 50) -> SweepsOut:
     """Sweeps that you may see, newest first, page by page; of one experiment where asked."""
-    check_places(request.auth, experiment)
+    require_experiment_and_sweep(request.auth, experiment)
     found = Sweep.objects.visible_to(request.auth.person).select_related("created_by")
     found = found if experiment is None else found.filter(experiment=experiment)
     items, following = page(found, cursor, limit)
@@ -102,7 +101,7 @@ def list_sweeps(request: ApiRequest, experiment: Id = None, cursor: Id = None, l
 
 @router.get("/sweeps/{pk}", response=SweepDetail, auth=needs("read"), tags=["sweeps"], summary="Read a sweep")
 def read_sweep(request: ApiRequest, pk: RowId) -> SweepDetail:
-    """How a sweep stands: the states of its runs, what it has cost and was estimated to, and its cells."""
+    """Return the status of a sweep: the states of its runs, its cost so far, its estimated cost, and its cells."""
     return _detail(_the_sweep(request.auth, pk))
 
 
@@ -117,8 +116,8 @@ def pause_sweep(request: ApiRequest, pk: RowId) -> SweepOut:
 
 @router.post("/sweeps/{pk}/resume", response=SweepOut, auth=needs("launch"), tags=["sweeps"], summary="Resume a sweep")
 def resume_sweep(request: ApiRequest, pk: RowId) -> SweepOut:
-    """What waits starts again when there is room. Needs scope launch, and that the experiment is yours. Safe to
-    repeat."""
+    """Resume a paused sweep: its waiting runs start again when there is room. Needs scope launch, and that the
+    experiment is yours. Safe to repeat."""
     sweep = _mine(request.auth, pk)
     jobs.unpause_sweep(sweep)
     return _now(sweep)

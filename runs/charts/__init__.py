@@ -5,7 +5,7 @@ from runs.charts.comparison import CHARTS, MEASURES, Look, compare, keys_of
 from runs.charts.groups import Group, groups_of, label
 from runs.charts.marks import Mark, marks
 from runs.charts.measurement import with_provenance
-from runs.charts.overlay import MAIN_KEYS, How, overlay
+from runs.charts.overlay import MAIN_KEYS, OverlayOptions, overlay
 from runs.charts.population import population_chart
 from runs.charts.reward_cost import Cloud, reward_cost
 from runs.charts.sections import SYSTEM, Plan, Section, plans
@@ -20,9 +20,9 @@ __all__ = [
     "Chart",
     "Cloud",
     "Group",
-    "How",
     "Look",
     "Mark",
+    "OverlayOptions",
     "Plan",
     "Section",
     "Spec",

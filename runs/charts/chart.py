@@ -37,7 +37,7 @@ SMALLEST, LARGEST = 1e-15, 1e28
 
 @dataclass(frozen=True)
 class Table:
-    """What a chart shows, as rows."""
+    """Hold the data that a chart shows, as rows under named columns."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]

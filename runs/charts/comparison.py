@@ -62,9 +62,9 @@ MEASURES = (
 
 @dataclass(frozen=True)
 class Look:
-    """How the charts are drawn: x, one of X_AXES; center, one of MIDDLES; spread, `auto` or one of SPREADS; px, how
-    many pixels wide, so that no more is sent than can be seen; zoom, the x range that is looked at. What is computed is
-    computed from all points."""
+    """Describe how the charts are drawn: x, one of X_AXES; center, one of MIDDLES; spread, `auto` or one of SPREADS;
+    px, how many pixels wide, so that no more is sent than can be seen; zoom, the x range that is shown. Means and bands
+    are computed from all points."""
 
     x: str = "step"
     log_kl: bool = False
@@ -225,7 +225,7 @@ def _pieces(x: Floats, edge: Floats, wide: NDArray[np.bool_], how: Look) -> list
 
 
 def _count(spread: Band) -> str:
-    """How many seeds there are, and that it is not so everywhere."""
+    """Return the number of seeds in words: `n = 5`, or `n = 3 to 5` if it is not the same at every point."""
     least = int(spread.n.min(initial=spread.most))
     if least == spread.most:
         return f"n = {spread.most}"

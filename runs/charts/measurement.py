@@ -1,4 +1,4 @@
-"""How the series of a chart were measured: of which groups means may be taken, and what the chart says of it."""
+"""Find the groups whose series were measured alike, so that means may be taken, and state in charts how they were."""
 
 from __future__ import annotations
 

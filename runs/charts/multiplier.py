@@ -17,7 +17,7 @@ from runs.charts.chart import Cell, Chart, Table, numbers
 from runs.charts.groups import line
 from runs.charts.marks import Mark
 from runs.charts.measurement import with_provenance
-from runs.charts.overlay import How, overlay
+from runs.charts.overlay import OverlayOptions, overlay
 from runs.charts.words import number
 from runs.series import Curve, Provenances
 from workers.analysis.middles import Floats
@@ -39,7 +39,7 @@ Curves = Mapping[tuple[int, str], Curve]
 
 
 def multiplier_charts(
-    marks: Sequence[Mark], curves: Curves, how: How, measured: Provenances = MappingProxyType({})
+    marks: Sequence[Mark], curves: Curves, how: OverlayOptions, measured: Provenances = MappingProxyType({})
 ) -> list[Chart]:
     """A chart of each of ALONG, then the phase plot. `curves` are whole, by (run id, key); `measured` says how the
     held-out ones were measured."""
@@ -52,14 +52,14 @@ def multiplier_charts(
     return [*(with_provenance(chart, runs, curves, measured) for chart in named), _phase(marks, curves)]
 
 
-def _along(key: str, marks: Sequence[Mark], curves: Curves, how: How, measured: Provenances) -> Chart:
+def _along(key: str, marks: Sequence[Mark], curves: Curves, how: OverlayOptions, measured: Provenances) -> Chart:
     chart = _constraint(marks, curves, how) if key == RAW else overlay(key, marks, curves, how, measured)
     if key == SAFE:
         chart.figure["layout"]["yaxis"]["tickformat"] = ".0%"
     return chart
 
 
-def _constraint(marks: Sequence[Mark], curves: Curves, how: How) -> Chart:
+def _constraint(marks: Sequence[Mark], curves: Curves, how: OverlayOptions) -> Chart:
     """J_C as the rule smooths it, over what was measured, with the threshold. Where nothing is smoothed only that."""
     raw = overlay(RAW, marks, curves, how)
     smoothed = overlay(SMOOTHED, marks, curves, how)
@@ -75,14 +75,14 @@ def _constraint(marks: Sequence[Mark], curves: Curves, how: How) -> Chart:
 
 
 def _thin(trace: dict[str, Any]) -> dict[str, Any]:
-    """As measured, behind the smoothed line."""
+    """Return the trace of raw values as a thin, pale line, for behind the smoothed one."""
     colour = trace["meta"]["colour"]
     stroke = {**trace["line"], "width": 1, "color": style.paint(colour, 0.4)}
     name = gettext("%(name)s, raw") % {"name": trace["name"]}
     return {**trace, "name": name, "mode": "lines", "line": stroke, "meta": {**trace["meta"], "alpha": 0.4}}
 
 
-def _bounds(marks: Sequence[Mark], curves: Curves, how: How) -> list[dict[str, Any]]:
+def _bounds(marks: Sequence[Mark], curves: Curves, how: OverlayOptions) -> list[dict[str, Any]]:
     """The thresholds, dotted: one line where all runs have the same, which never moves."""
     found = [(mark, *line(curves[mark.run.pk, THRESHOLD])) for mark in marks if (mark.run.pk, THRESHOLD) in curves]
     found = [(mark, x, y) for mark, x, y in found if len(x)]
@@ -96,7 +96,7 @@ def _bounds(marks: Sequence[Mark], curves: Curves, how: How) -> list[dict[str, A
     return [_bound(named % {"name": mark.name}, mark.group.colour, x, y, how) for mark, x, y in found]
 
 
-def _bound(name: str, colour: str, x: Floats, y: Floats, how: How) -> dict[str, Any]:
+def _bound(name: str, colour: str, x: Floats, y: Floats, how: OverlayOptions) -> dict[str, Any]:
     places = numbers(1000 * x) if how.x == "wall" else numbers(x)
     return {
         "type": "scatter", "mode": "lines", "name": name, "x": places, "y": numbers(y), "hovertemplate": "%{y:.5g}",
@@ -133,7 +133,11 @@ def _edge(paths: Sequence[tuple[Mark, Floats, Floats]], curves: Curves) -> list[
     if len(values) != 1:
         return []
     every = np.concatenate([of for _, _, of in paths])
-    return [_bound(gettext("threshold"), "muted", np.repeat(values, 2), np.array([every.min(), every.max()]), How())]
+    return [
+        _bound(
+            gettext("threshold"), "muted", np.repeat(values, 2), np.array([every.min(), every.max()]), OverlayOptions()
+        )
+    ]
 
 
 def _path(mark: Mark, curves: Curves) -> tuple[Floats, Floats]:

@@ -33,8 +33,8 @@ RAW = Smoothing()
 
 
 @dataclass(frozen=True)
-class How:
-    """How the reader wants to see it. px: the width that lines are thinned to, None for every point.
+class OverlayOptions:
+    """Describe how the reader wants to see a chart. px: the width that lines are thinned to, None for every point.
     zoom: the x range that is looked at."""
 
     x: str = "step"
@@ -48,7 +48,7 @@ def overlay(
     key: str,
     marks: Sequence[Mark],
     curves: Mapping[tuple[int, str], Curve],
-    how: How,
+    how: OverlayOptions,
     measured: Provenances = MappingProxyType({}),
 ) -> Chart:
     """The chart of one key. `curves` are whole, by (run id, key); runs without a point of the key have no line. The
@@ -76,7 +76,7 @@ def _measure(key: str) -> Measure:
     return known.spoken() if known else Measure(key, key, key, "", "")
 
 
-def _drawn(mark: Mark, curve: Curve, how: How) -> Drawn:
+def _drawn(mark: Mark, curve: Curve, how: OverlayOptions) -> Drawn:
     x, y = line(curve)
     if (x[1:] < x[:-1]).any():
         order = np.argsort(x, kind="stable")
@@ -84,7 +84,7 @@ def _drawn(mark: Mark, curve: Curve, how: How) -> Drawn:
     return Drawn(mark, x, y, smooth(x, y, how.smoothing) if how.smoothing else y)
 
 
-def _thinned(lines: Sequence[Drawn], how: How) -> list[Drawn]:
+def _thinned(lines: Sequence[Drawn], how: OverlayOptions) -> list[Drawn]:
     """The lines on the pixel columns that they share, with the corners of the raw line and of the smoothed one."""
     px = how.px
     if px is None or not lines:
@@ -98,7 +98,7 @@ def _thinned(lines: Sequence[Drawn], how: How) -> list[Drawn]:
     return out
 
 
-def _traces(drawn: Drawn, key: str, how: How) -> list[dict[str, Any]]:
+def _traces(drawn: Drawn, key: str, how: OverlayOptions) -> list[dict[str, Any]]:
     live = {"run": drawn.mark.run.uid, "key": key}
     if not how.smoothing:
         return [_line(drawn, drawn.y, how, live)]
@@ -112,7 +112,7 @@ def _raw(mark: Mark) -> str:
     return gettext("%(name)s, raw") % {"name": mark.name}
 
 
-def _line(drawn: Drawn, y: Floats, how: How, live: dict[str, str], alpha: float = 1.0) -> dict[str, Any]:
+def _line(drawn: Drawn, y: Floats, how: OverlayOptions, live: dict[str, str], alpha: float = 1.0) -> dict[str, Any]:
     group = drawn.mark.group
     stroke = style.paint(group.colour, alpha)
     return {
@@ -124,7 +124,7 @@ def _line(drawn: Drawn, y: Floats, how: How, live: dict[str, str], alpha: float 
     }  # fmt: skip
 
 
-def _letters(labels: Sequence[End], how: How) -> list[dict[str, Any]]:
+def _letters(labels: Sequence[End], how: OverlayOptions) -> list[dict[str, Any]]:
     """The runs' letters at the ends of their lines, so that a line needs no colour to be known."""
     if not labels:
         return []
@@ -136,12 +136,12 @@ def _letters(labels: Sequence[End], how: How) -> list[dict[str, Any]]:
     }]  # fmt: skip
 
 
-def _places(x: Floats, how: How) -> list[float]:
+def _places(x: Floats, how: OverlayOptions) -> list[float]:
     """x as the page draws it: times of day in milliseconds since 1970, which is what a date axis takes."""
     return [round(1000 * v) for v in x.tolist()] if how.x == "wall" else [float(f"{v:.10g}") for v in x.tolist()]
 
 
-def _layout(measure: Measure, shown: Sequence[Drawn], how: How, log_y: bool) -> dict[str, Any]:
+def _layout(measure: Measure, shown: Sequence[Drawn], how: OverlayOptions, log_y: bool) -> dict[str, Any]:
     layout = style.layout(spoken(X_WORDS[how.x]), measure.unit, log_y=log_y, meta={"x": how.x})
     # The nearest point, however far: a cursor that another chart shares seldom falls on a point of this one.
     layout["hoverdistance"] = -1
@@ -155,7 +155,7 @@ def _layout(measure: Measure, shown: Sequence[Drawn], how: How, log_y: bool) -> 
 
 
 def _words(lines: Sequence[Drawn], said: Callable[[float], str]) -> str:
-    """Where each line came from and got to; from four lines on, the range in which each group ends."""
+    """State the first and last value of each line; from four lines on, the range in which each group ends."""
     ends = [(drawn.mark, _finite(drawn.y)) for drawn in lines]
     ends = [(mark, y) for mark, y in ends if len(y)]
     if not ends:
@@ -181,8 +181,9 @@ def _range(values: Sequence[float], said: Callable[[float], str]) -> str:
     return gettext("ends at %(low)s to %(high)s (n = %(n)s)") % ends
 
 
-def _log_words(lines: Sequence[Drawn], how: How, log_y: bool) -> str:
-    """What a logarithmic scale leaves out is counted, never hidden."""
+def _log_words(lines: Sequence[Drawn], how: OverlayOptions, log_y: bool) -> str:
+    """State how many values a logarithmic scale leaves out, or that the scale is linear because no value is above 0.
+    Return an empty text if neither is the case."""
     if not how.log_y or not lines:
         return ""
     if not log_y:
@@ -196,7 +197,7 @@ def _log_words(lines: Sequence[Drawn], how: How, log_y: bool) -> str:
     return f" {said % {'n': lost}}" if lost else ""
 
 
-def _table(lines: Sequence[Drawn], how: How, key: str, measured: Provenances) -> Table:
+def _table(lines: Sequence[Drawn], how: OverlayOptions, key: str, measured: Provenances) -> Table:
     columns: tuple[str, ...] = ("letter", "run", "group", "seed", how.x, "value")
     columns += (f"smoothed {how.smoothing}",) if how.smoothing else ()
     rows: list[tuple[Cell, ...]] = []

@@ -120,7 +120,7 @@ def plans(keys: Collection[str], provenances: Mapping[str, Provenance] = Mapping
 
 
 def _plan(slug: str, title: str, words: str, specs: Iterable[Spec], there: Container[str], x: str = "") -> Plan:
-    """Of the specs those that have a key."""
+    """Return a plan with those of the specs that have a key in `there`."""
     return Plan(slug, title, words, tuple(s for s in specs if any(key in there for key, _ in s.lines)), x)
 
 
@@ -170,7 +170,7 @@ def _own(key: str) -> Spec:
 
 
 def _rest(own: Sequence[Spec], *, deep: bool) -> list[Spec]:
-    """What training itself logs: the plain keys, or those of a family such as train/completions/."""
+    """Return the specs of training's own keys: the plain ones, or, if `deep`, families such as train/completions/."""
     mine = [s for s in own if _first_part(s.name) in ("", "train", "es", "grpo") and not is_part(s.name)]
     return [s for s in mine if (s.name.startswith("train/") and s.name.count("/") > 1) == deep]
 
@@ -185,6 +185,6 @@ def _others(own: Sequence[Spec]) -> list[tuple[str, list[Spec]]]:
 
 
 def _first_part(key: str) -> str:
-    """What stands before the first slash; empty for a key without one."""
+    """Return the part of a key before its first slash; an empty text for a key without one."""
     first, slash, _ = key.partition("/")
     return first if slash else ""

@@ -123,7 +123,7 @@ def _trace(curve: Curve, kept: Any, name: str, i: int, token: str) -> dict[str, 
 
 
 def _grey(curve: Curve) -> dict[str, Any]:
-    """What a resume went over again: kept in sight, out of the way."""
+    """Return the points that a resume overwrote as muted markers: visible, but not in the legend."""
     trace = _trace(curve, curve.overwritten, gettext("overwritten by a resume"), 2, "muted")
     return trace | {"mode": "markers", "meta": {"colour": "muted", "alpha": 1}, "showlegend": False}
 
@@ -137,7 +137,7 @@ def _words(lines: Sequence[tuple[Curve, str]], said_as: Callable[[float], str]) 
 
 
 def _note(again: int) -> str:
-    """That so many points were gone over again."""
+    """State how many points were overwritten by a resume; return an empty text if there are none."""
     said = ngettext(
         "%(n)s point was overwritten by a resume (grey).", "%(n)s points were overwritten by a resume (grey).", again
     )

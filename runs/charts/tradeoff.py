@@ -1,4 +1,4 @@
-"""What a reward cost: each run's way through training, reward against KL."""
+"""Draw what a reward cost: each run's path through training, reward against KL."""
 
 from __future__ import annotations
 

@@ -4,10 +4,11 @@ from runs.compare.cautions import cautions
 from runs.compare.config_diff import ConfigDiff, config_diff
 from runs.compare.environments import Difference, RanOn, differences, in_words, newest_of, ran_on
 from runs.compare.finals import OUTCOMES, Final, Outcome, finals
-from runs.compare.standings import Cell, Setting, Standing, standings
+from runs.compare.standings import BaselineRow, Cell, Setting, standings
 
 __all__ = [
     "OUTCOMES",
+    "BaselineRow",
     "Cell",
     "ConfigDiff",
     "Difference",
@@ -15,7 +16,6 @@ __all__ = [
     "Outcome",
     "RanOn",
     "Setting",
-    "Standing",
     "cautions",
     "config_diff",
     "differences",

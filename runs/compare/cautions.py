@@ -1,4 +1,4 @@
-"""What must be known before a comparison is believed, in sentences: nothing here is a number of the comparison."""
+"""State in sentences what must be known before a comparison is believed. Nothing here is a number of the comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the detectors of `workers.analysis.collapse` say of a run's answers, in words, and against what."""
+"""State in words what the detectors of `workers.analysis.collapse` find in a run's answers, and against which base."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ CANDIDATES = 4
 
 @dataclass(frozen=True)
 class Base:
-    """What a run's answers are held against. words: which answers those are."""
+    """Hold the measures that a run's answers are compared with, None if there are none. words: which answers those are;
+    is_itself: they are the compared answers themselves."""
 
     words: str
     measures: Measures | None = None
@@ -59,7 +60,7 @@ class Base:
 
 
 @dataclass(frozen=True)
-class Told:
+class DetectorRow:
     """One detector, in words. value, base: None where there is none. limit: beyond it, it fires; None where it is not
     judged. is_least: the limit is one from below."""
 
@@ -101,9 +102,10 @@ def select_whole(rows: Sequence[Collapse], evaluations: Sequence[EvaluatedStep])
 
 
 def base_of(of: Collapse, run: Run, own: Sequence[Collapse], chosen: Collapse | None = None) -> Base:
-    """Those that were chosen; else the base model's, which are the run's own at step 0, or another run's of the same
-    experiment, model and task; else the run's first. None of them: no base. `own`: the run's measured steps whose
-    evaluations are whole, ascending; no partial evaluation is taken unless it is chosen."""
+    """Return the answers to compare with: those that were chosen; else the base model's, which are the run's own at
+    step 0, or another run's of the same experiment, model and task; else the run's first. If there are none, the base
+    has no measures. `own`: the run's measured steps whose evaluations are whole, ascending; no partial evaluation is
+    taken unless it is chosen."""
     first = own[0] if own else None
     found = chosen or (first if first and first.step == 0 else None) or _of_another(of, run) or first
     if found is None or (found.pk == of.pk and found.step):
@@ -114,13 +116,13 @@ def base_of(of: Collapse, run: Run, own: Sequence[Collapse], chosen: Collapse | 
     return Base(words, Measures.from_json(found.measures or {}), found.pk == of.pk)
 
 
-def told(found: Measures, base: Base) -> list[Told]:
-    """What each detector says, in order."""
+def told(found: Measures, base: Base) -> list[DetectorRow]:
+    """Return the row of each detector, in the order of DETECTORS."""
     said = findings(found, base.measures)
     return [_told(detector, said[detector.name], found) for detector in DETECTORS]
 
 
-def summary(of: Collapse, rows: Sequence[Told], base: Base) -> str:
+def summary(of: Collapse, rows: Sequence[DetectorRow], base: Base) -> str:
     """One sentence: what fired at this step, and against what."""
     alarms = [row.title for row in rows if row.state == "alarm"]
     judged = sum(row.state in ("alarm", "quiet") and row.is_alarm for row in rows)
@@ -160,9 +162,9 @@ def _base_words(found: Collapse, run: Run) -> str:
     return gettext("the first answers of this run, at step %(step)s") % {"step": found.step}
 
 
-def _told(detector: Detector, finding: Finding, found: Measures) -> Told:
+def _told(detector: Detector, finding: Finding, found: Measures) -> DetectorRow:
     name = detector.name
-    return Told(
+    return DetectorRow(
         name, gettext(TITLES[name]), gettext(HELP[name]), finding.value, finding.base, finding.limit,
         detector.kind == "part", finding.fired, detector.is_alarm, found.examples.get(finding.example or name),
     )  # fmt: skip

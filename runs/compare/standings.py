@@ -53,7 +53,7 @@ class Cell:
 
     @property
     def n(self) -> int:
-        """How many seeds have the number."""
+        """Return how many seeds have the number."""
         return len(self.by_seed)
 
     @property
@@ -63,7 +63,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Standing:
+class BaselineRow:
     """A setting and its cells, in the order of OUTCOMES."""
 
     setting: Setting
@@ -76,14 +76,14 @@ def standings(
     numbers: Mapping[int, Final],
     baseline: Setting,
     measured: Provenances = MappingProxyType({}),
-) -> list[Standing]:
+) -> list[BaselineRow]:
     """One a setting, in the order given, each against `baseline`, which is one of them."""
     base = {o.name: _seeds(baseline, o, numbers, measured) for o in OUTCOMES}
     out = []
     for setting in settings:
         mine = ((o, _seeds(setting, o, numbers, measured)) for o in OUTCOMES)
         cells = (_cell(o, seeds, base[o.name], setting is baseline) for o, seeds in mine)
-        out.append(Standing(setting, setting is baseline, tuple(cells)))
+        out.append(BaselineRow(setting, setting is baseline, tuple(cells)))
     return out
 
 

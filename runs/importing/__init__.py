@@ -3,7 +3,7 @@
 from runs.importing.budget import Budget
 from runs.importing.doing import Imported, bring_in, told
 from runs.importing.files import File, Refused
-from runs.importing.keeping import Outcome, Place
+from runs.importing.keeping import ImportTarget, Outcome
 from runs.importing.reading import KINDS, NOTHING_READ
 from runs.importing.reports import KIND as REPORT
 from runs.importing.uploads import limits, of_uploads, too_much
@@ -15,9 +15,9 @@ __all__ = [
     "REPORT",
     "Budget",
     "File",
+    "ImportTarget",
     "Imported",
     "Outcome",
-    "Place",
     "Refused",
     "bring_in",
     "limits",

@@ -106,6 +106,6 @@ def curves_of(answers: Sequence[Response]) -> dict[str, float]:
 
 
 def _text(printed: str) -> str:
-    """What was printed, without the length behind it."""
+    """Return the printed text without the length after it."""
     match = LENGTH.match(printed)
     return match[1] if match else printed

@@ -1,4 +1,4 @@
-"""What one import may cost, over all its files and archives together: bytes inflated, files, seconds.
+"""Limit what one import may cost, over all its files and archives together: bytes inflated, files, seconds.
 
 Limits are `ESWEB_IMPORT_INFLATED_MB`, `ESWEB_IMPORT_FILES` and `ESWEB_IMPORT_SECONDS`. Every stream that inflates or
 reads goes through here piece by piece, so that nothing is inflated beyond a limit.
@@ -88,7 +88,7 @@ class _Timed(io.RawIOBase):
 
 
 class Readable(Protocol):
-    """What decompressors and files have in common."""
+    """A stream that can be read: decompressors and files both are."""
 
     def read(self, size: int, /) -> bytes:
         """Return at most so many bytes."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from runs.importing import safety
-from runs.importing.found import Entry, Found, Told, step_of
+from runs.importing.found import Entry, ImportedRun, ImportReport, step_of
 from runs.importing.hyperparameters import of_name, seed_of
 from runs.importing.moments import moment
 from runs.importing.numbers import real
@@ -18,7 +18,7 @@ from workers.records import Metric, Response
 KIND = "Countdown evaluation"
 PARTS = ("format_reward", "answer_reward", "combined_reward")
 CLAIMED = {"mean_combined_reward": "reward/mean", "total_samples": "eval/n"}
-"""What it says of its samples that means one thing alone; all else that it says is kept as eval/…, unchecked."""
+"""Sums of the file that mean one thing alone; all others are stored as eval/…, unchecked."""
 Rewards = tuple[float, float, float]
 
 
@@ -28,12 +28,12 @@ def is_one(value: Any) -> bool:
     return isinstance(rows, list) and any(isinstance(row, dict) and set(PARTS) <= row.keys() for row in rows)
 
 
-def entries(document: Mapping[str, Any], name: str, told: Told) -> Iterator[Entry]:
-    """Its samples as answers, in the order of the file, and what they come to."""
+def entries(document: Mapping[str, Any], name: str, told: ImportReport) -> Iterator[Entry]:
+    """Yield the samples as answers, in the order of the file, and then their means."""
     metadata, means = (said if isinstance(said := document.get(key), dict) else {} for key in ("metadata", "metrics"))
     settings = {"steps": metadata.get("num_iterations"), "model": metadata.get("model_name"), "task": "countdown"}
     known = {key: value for key, value in settings.items() if isinstance(value, str | int)}
-    found = Found(0, KIND, settings={"method": "es"} | of_name(name) | known, state=State.SUCCEEDED)
+    found = ImportedRun(0, KIND, settings={"method": "es"} | of_name(name) | known, state=State.SUCCEEDED)
     found.method, found.seed = str(found.settings["method"]), seed_of(found.settings)
     found.started_at, found.suffix = moment(metadata.get("timestamp")), ", evaluated"
     step, scored = step_of(metadata), list[Rewards]()
@@ -63,7 +63,7 @@ def _answer(step: int, row: int, rewards: Rewards) -> Response:
     return Response(step, "eval", str(row), 0, "", 0, combined, parts, None, None, "")
 
 
-def _metric(step: int, scored: Sequence[Rewards], means: Mapping[str, Any], told: Told) -> Metric:
+def _metric(step: int, scored: Sequence[Rewards], means: Mapping[str, Any], told: ImportReport) -> Metric:
     form, answer, combined = np.array(scored).T
     ours = {f"reward/{name}": float(getattr(combined, name)()) for name in ("mean", "std", "min", "max")}
     ours |= {"reward/format/mean": float(form.mean()), "reward/answer/mean": float(answer.mean())}

@@ -10,30 +10,30 @@ from django.db import DataError
 
 from runs.importing import relations
 from runs.importing.files import File, Refused
-from runs.importing.found import Told
-from runs.importing.keeping import Outcome, Place, keep
+from runs.importing.found import ImportReport
+from runs.importing.keeping import ImportTarget, Outcome, keep
 from runs.importing.reading import KINDS, recognised
 from runs.models import Experiment, Run
 
 
 @dataclass
 class Imported:
-    """What an import did. `refused`: what is no file of a kind that is read, each with why.
+    """The result of an import lists what became of each file. `refused`: files that are not read, each with the reason.
 
     `joined`: evaluations that name their training now. `replaced`: means over seeds whose seeds came, and that are in
     the trash now; `told` says whether they agree.
     """
 
-    place: Place
+    place: ImportTarget
     outcomes: list[Outcome] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
     joined: list[Run] = field(default_factory=list)
     replaced: list[Run] = field(default_factory=list)
-    told: Told = field(default_factory=Told)
+    told: ImportReport = field(default_factory=ImportReport)
 
     @property
     def experiment(self) -> Experiment | None:
-        """Where the runs are; None where nothing was made."""
+        """Return the experiment that holds the runs; None if nothing was created or known."""
         return self.place.experiment
 
     @property
@@ -53,7 +53,7 @@ class Imported:
 
     @property
     def read_nothing(self) -> bool:
-        """Whether none of the files held anything that is read here."""
+        """Return whether none of the files held anything that is read here."""
         return not any(outcome.is_understood for outcome in self.outcomes)
 
     @property
@@ -73,7 +73,7 @@ class Imported:
         return "; ".join(parts) + "."
 
 
-def bring_in(files: Iterable[File | Refused], place: Place) -> Imported:
+def bring_in(files: Iterable[File | Refused], place: ImportTarget) -> Imported:
     """Reads the files and keeps what is in them."""
     imported = Imported(place)
     sources, imported.refused = recognised(files)

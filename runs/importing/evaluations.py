@@ -13,7 +13,7 @@ import numpy as np
 
 from runs.importing import vocabulary
 from runs.importing.answers import answer, curves_of
-from runs.importing.found import STEP, Entry, Found, Told
+from runs.importing.found import STEP, Entry, ImportedRun, ImportReport
 from runs.importing.hyperparameters import canonical, of_name, seed_of
 from runs.importing.moments import moment
 from runs.importing.numbers import real
@@ -34,7 +34,7 @@ ASKED = {
     "num_samples": "evaluation.samples", "eval_seed": "evaluation.seed", "top_p": "evaluation_top_p",
     "do_sample": "evaluation_do_sample",
 }  # fmt: skip
-"""How it was asked, which is not how it was trained."""
+"""Settings of the evaluation, which are not those of the training."""
 BASE_WORDS = frozenset({"base", "baseline", "pretrained", "untrained"})
 BASE_NOTE = "It evaluates the model before training: its numbers stand at step 0."
 LISTS = ("completions", "per_sample_means")
@@ -45,13 +45,13 @@ def is_one(value: Any) -> bool:
     return isinstance(value, dict) and isinstance(value.get("seed_results"), dict)
 
 
-def entries(document: Mapping[str, Any], name: str, told: Told) -> Iterator[Entry]:
+def entries(document: Mapping[str, Any], name: str, told: ImportReport) -> Iterator[Entry]:
     """The records of each seed, in the order of the file."""
     settings = _of_name(name) | _settings(document)
     method = vocabulary.slug(str(settings.get("method") or document.get("algorithm") or ""))[:20]
     is_base = _is_base(settings, method, name)
     for part, (seed, result) in enumerate(document["seed_results"].items()):
-        found = Found(part, KIND, settings=settings | {"seed": _seed_named(seed)}, suffix=", evaluated")
+        found = ImportedRun(part, KIND, settings=settings | {"seed": _seed_named(seed)}, suffix=", evaluated")
         found.method = "" if is_base else method
         found.seed, found.started_at = seed_of(found.settings), moment(document.get("timestamp"))
         found.job_id = _job_id(document.get("slurm"))
@@ -73,7 +73,7 @@ def _is_base(settings: Mapping[str, Any], method: str, name: str) -> bool:
 
 
 def _seed(
-    found: Found, seed: str, result: Any, document: Mapping[str, Any], told: Told, *, is_base: bool
+    found: ImportedRun, seed: str, result: Any, document: Mapping[str, Any], told: ImportReport, *, is_base: bool
 ) -> Iterator[Entry]:
     if not isinstance(result, dict) or _error(result):
         why = _error(result) if isinstance(result, dict) else f"it is {type(result).__name__} and no object"
@@ -98,7 +98,7 @@ def _seed(
     yield from (Entry(found, record) for record in records)
 
 
-def _check_seeds(document: Mapping[str, Any], told: Told) -> None:
+def _check_seeds(document: Mapping[str, Any], told: ImportReport) -> None:
     config = document.get("config")
     asked = config.get("seeds_requested") if isinstance(config, dict) else None
     there = {_seed_named(seed) for seed in document["seed_results"]}
@@ -107,7 +107,7 @@ def _check_seeds(document: Mapping[str, Any], told: Told) -> None:
         told.remark("", f"seeds {', '.join(missing[:20])} were asked for and are not in the file")
 
 
-def _check_whole(found: Found, count: int, seed: str, document: Mapping[str, Any], told: Told) -> None:
+def _check_whole(found: ImportedRun, count: int, seed: str, document: Mapping[str, Any], told: ImportReport) -> None:
     """Make the run partial if its file holds fewer answers than there were: their means are not those of all."""
     results = document["seed_results"]
     is_last = told.is_cut and seed == next(reversed(results)) and list(document)[-1] == "seed_results"
@@ -177,7 +177,9 @@ def _leaves(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, f
             yield prefix + name, found
 
 
-def _answers(result: Mapping[str, Any], step: int, is_sampled: bool, place: str, told: Told) -> Iterator[Response]:
+def _answers(
+    result: Mapping[str, Any], step: int, is_sampled: bool, place: str, told: ImportReport
+) -> Iterator[Response]:
     asked = result.get("completions")
     for i, question in enumerate(asked if isinstance(asked, list) else ()):
         inner = question.get("completions") if isinstance(question, dict) else None
@@ -216,8 +218,8 @@ def _step(result: Mapping[str, Any], document: Mapping[str, Any]) -> tuple[int, 
     return STEP, False
 
 
-def _check_aggregate(document: Mapping[str, Any], told: Told) -> None:
-    """Whether the file's own mean over seeds is that of its seeds, with the population's standard deviation."""
+def _check_aggregate(document: Mapping[str, Any], told: ImportReport) -> None:
+    """Compare the file's own mean over seeds, and the population's standard deviation, with its seeds."""
     aggregate, results = document.get("aggregate"), document["seed_results"].values()
     if not isinstance(aggregate, dict):
         return
@@ -240,7 +242,7 @@ def _check_aggregate(document: Mapping[str, Any], told: Told) -> None:
 
 
 def _error(result: Mapping[str, Any]) -> Any:
-    """What went wrong with a seed; empty where nothing did."""
+    """Return the error of a seed; empty if there was none."""
     return result.get("error") or ("it does not say why" if result.keys() == {"error"} else "")
 
 

@@ -11,7 +11,7 @@ from typing import BinaryIO
 import numpy as np
 
 from runs.importing import vocabulary
-from runs.importing.found import Entry, Found, Told
+from runs.importing.found import Entry, ImportedRun, ImportReport
 from runs.importing.hyperparameters import of_name, seed_of
 from runs.importing.tfrecord import BYTES, FIXED32, FIXED64, VARINT, Payload, fields, payloads
 from workers.executors.states import State
@@ -37,9 +37,9 @@ class Event:
     others: tuple[str, ...] = ()
 
 
-def entries(openers: Sequence[Callable[[], BinaryIO]], name: str, told: Told) -> Iterator[Entry]:
+def entries(openers: Sequence[Callable[[], BinaryIO]], name: str, told: ImportReport) -> Iterator[Entry]:
     """The scalars of a folder's files, oldest first; a file an epoch, since each start of a program writes one."""
-    found = Found(0, KIND, settings=of_name(name), state=State.UNKNOWN)
+    found = ImportedRun(0, KIND, settings=of_name(name), state=State.UNKNOWN)
     found.seed = seed_of(found.settings)
     tags = {tag for opener in openers for tag in _first_tags(opener)}
     is_es = vocabulary.is_es(tags)
@@ -69,7 +69,7 @@ def entries(openers: Sequence[Callable[[], BinaryIO]], name: str, told: Told) ->
 
 def first_time(opener: Callable[[], BinaryIO]) -> float:
     """When a file's first event was; files without any come last."""
-    return next((event.wall_time for event in _events(opener, Told())), float("inf"))
+    return next((event.wall_time for event in _events(opener, ImportReport())), float("inf"))
 
 
 def event(data: bytes) -> Event:
@@ -89,7 +89,7 @@ def event(data: bytes) -> Event:
     return Event(wall_time if np.isfinite(wall_time) else 0.0, step, values, tuple(others))
 
 
-def _events(opener: Callable[[], BinaryIO], told: Told) -> Iterator[Event]:
+def _events(opener: Callable[[], BinaryIO], told: ImportReport) -> Iterator[Event]:
     with opener() as file:
         for payload in payloads(file):
             if payload.why:
@@ -98,7 +98,7 @@ def _events(opener: Callable[[], BinaryIO], told: Told) -> Iterator[Event]:
                 yield made
 
 
-def _made(payload: Payload, told: Told) -> Event | None:
+def _made(payload: Payload, told: ImportReport) -> Event | None:
     try:
         return event(payload.data)
     except ValueError as error:
@@ -107,7 +107,7 @@ def _made(payload: Payload, told: Told) -> Event | None:
 
 
 def _first_tags(opener: Callable[[], BinaryIO]) -> Iterator[str]:
-    for i, made in enumerate(_events(opener, Told())):
+    for i, made in enumerate(_events(opener, ImportReport())):
         if i >= SIGNATURE:
             return
         yield from made.values

@@ -38,7 +38,7 @@ class File:
         return str(PurePosixPath(self.name).parent)
 
     def head(self, count: int) -> bytes:
-        """Its first bytes. Raises OSError."""
+        """Return the first `count` bytes. Raise OSError."""
         with self.open() as file:
             return file.read(count)
 

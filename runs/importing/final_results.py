@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from runs.importing import safety
-from runs.importing.found import Entry, Found, Told, step_of
+from runs.importing.found import Entry, ImportedRun, ImportReport, step_of
 from runs.importing.hyperparameters import of_name, seed_of
 from runs.importing.moments import moment
 from runs.importing.numbers import real
@@ -30,14 +30,14 @@ def is_one(value: Any) -> bool:
     return has_rows or (isinstance(means, dict) and {"mean_reward", "mean_cost"} <= means.keys())
 
 
-def entries(document: Mapping[str, Any], name: str, told: Told) -> Iterator[Entry]:
-    """Its samples as answers, in the order of the file, and what they come to."""
+def entries(document: Mapping[str, Any], name: str, told: ImportReport) -> Iterator[Entry]:
+    """Yield the samples as answers, in the order of the file, and then their means."""
     said = document.get("metadata")
     metadata = said if isinstance(said, dict) else {}
     settings = {
         ours: metadata[key] for key, ours in SETTINGS.items() if isinstance(metadata.get(key), str | int | float)
     }
-    found = Found(0, KIND, settings={"method": "es"} | of_name(name) | settings, state=State.SUCCEEDED)
+    found = ImportedRun(0, KIND, settings={"method": "es"} | of_name(name) | settings, state=State.SUCCEEDED)
     found.method, found.seed = str(found.settings["method"]), seed_of(found.settings)
     found.started_at, found.suffix = moment(metadata.get("timestamp")), ", evaluated"
     step, scored = step_of(metadata), list[safety.Scored]()

@@ -1,4 +1,4 @@
-"""What an importer hands on: runs, their records one by one, and a word about what it could not read."""
+"""A reader yields runs with their records one by one, and reports what it could not read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNKNOWN_METHOD = "unknown"
 UNKNOWN_SEED = -1
 """Stands where a file does not say the seed: no real one is negative."""
 STEP = 1
-"""Where an evaluation's numbers stand when its file does not say after which step it was; 0 would be the base model."""
+"""The step of an evaluation whose file does not say it; 0 would be the base model."""
 REMARKS_KEPT = 200
 
 
@@ -29,7 +29,7 @@ class Remark:
 
 
 @dataclass
-class Told:
+class ImportReport:
     """Remarks on one source, the first ones in full and the others counted; and facts about what was understood.
 
     `disagreements`: sums of the source that differ from what they sum up.
@@ -55,9 +55,10 @@ class Told:
 
 
 @dataclass
-class Found:
-    """A run in a file. It is complete when the next run begins, or the file ends. `name`: what the file calls it.
-    `method` is empty if nothing says it.
+class ImportedRun:
+    """A run in a file is complete when the next run begins, or the file ends.
+
+    `name` is the file's name for the run; `method` is empty if nothing says it.
 
     `settings` are hyperparameters by their names in the file. Times are Unix seconds, None where they are not told.
     """
@@ -106,7 +107,7 @@ class Entry:
     """A record of a run: `at` seconds after the run began, in its `epoch`, which counts restarts. Without a record it
     only says that there is this run."""
 
-    found: Found
+    found: ImportedRun
     record: Record | None = None
     at: float = 0.0
     epoch: int = 0

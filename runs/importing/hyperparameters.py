@@ -1,4 +1,4 @@
-"""What a file or its name says about how the run was made -> a config as runs have it, holding only what is known."""
+"""Turn what a file or its name says of the training into a config as runs have it, which holds only what is known."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def value_of(text: str) -> Any:
 
 
 def of_name(name: str) -> dict[str, Any]:
-    """What the name of a file, a folder or a run says: `alpha0.0005_sigma0.001_seed0`."""
+    """Return the settings that the name of a file, a folder or a run states: `alpha0.0005_sigma0.001_seed0`."""
     said = {canonical(match[1]): value_of(match[2]) for match in IN_NAMES.finditer(name)}
     if precision := PRECISION.search(name):
         said["precision"] = precision[1]
@@ -96,7 +96,7 @@ def config_of(method: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _keepable(value: Any) -> Any:
-    """What a JSON column can hold."""
+    """Return the value as a JSON column can store it."""
     if isinstance(value, str):
         return storable(value[:TEXT_AT_MOST])
     known = real(value)

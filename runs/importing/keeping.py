@@ -16,7 +16,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from runs.importing.files import MB
-from runs.importing.found import Entry, Found, Told
+from runs.importing.found import Entry, ImportedRun, ImportReport
 from runs.importing.hyperparameters import config_of
 from runs.importing.known_runs import KnownRuns
 from runs.importing.naming import name_of, setting_of
@@ -37,9 +37,11 @@ LATEST = datetime(9000, 1, 1, tzinfo=UTC).timestamp()
 
 
 @dataclass
-class Place:
-    """Where runs go: an experiment, or the person's of this name, made when the first run is. Where the name is only a
-    default, what any of the person's experiments holds already is known."""
+class ImportTarget:
+    """The target of an import is an experiment, or the person's one of this name, created with its first run.
+
+    If the name is only a default, the runs of all of the person's experiments count as known.
+    """
 
     person: User
     name: str
@@ -69,14 +71,14 @@ class Place:
         return Import.objects.kept().filter(run__experiment__in=named)
 
     def join(self, run: Run) -> None:
-        """What is new goes where what came with it is already."""
+        """Make the experiment of a known run the target, unless there is one: new runs join it."""
         if self.experiment is None:
             self.experiment = run.experiment
 
 
 @dataclass
 class Outcome:
-    """What became of a source."""
+    """The outcome of a source lists the runs that it created, continued, or found known."""
 
     name: str
     kinds: dict[str, None] = field(default_factory=dict)
@@ -84,7 +86,7 @@ class Outcome:
     went_on: list[Run] = field(default_factory=list)
     known: list[Run] = field(default_factory=list)
     records: int = 0
-    told: Told = field(default_factory=Told)
+    told: ImportReport = field(default_factory=ImportReport)
 
     @property
     def is_understood(self) -> bool:
@@ -92,7 +94,7 @@ class Outcome:
         return bool(self.made or self.went_on or self.known or self.told.facts or self.told.disagreements)
 
 
-def keep(source: Source, place: Place) -> Outcome:
+def keep(source: Source, place: ImportTarget) -> Outcome:
     """Writes the runs of a source. Raises OSError where it cannot be read."""
     outcome = Outcome(source.name, {} if source.kind == TEXT else {source.kind: None})
     with transaction.atomic():
@@ -109,10 +111,10 @@ def keep(source: Source, place: Place) -> Outcome:
 class _Keeper:
     """Writes one source."""
 
-    def __init__(self, source: Source, place: Place, outcome: Outcome) -> None:
+    def __init__(self, source: Source, place: ImportTarget, outcome: Outcome) -> None:
         self._source, self._place, self._outcome = source, place, outcome
         self._known_runs = KnownRuns(source, place.known())
-        self._found: Found | None = None
+        self._found: ImportedRun | None = None
         self._attempt: Attempt | None = None
         self._lines: list[Line] = []
         self._epoch = self._seq = self._records = 0
@@ -157,7 +159,7 @@ class _Keeper:
         hyperparameters = config_of(method, settings).get(method)
         return [] if experiment is None else evaluated_seeds(experiment, method, hyperparameters)
 
-    def _begin(self, found: Found) -> None:
+    def _begin(self, found: ImportedRun) -> None:
         self._found, self._attempt = found, None
         self._epoch = self._seq = self._records = 0
         self._outcome.kinds[found.kind] = None
@@ -176,7 +178,7 @@ class _Keeper:
             drained_at=timezone.now(),
         )  # fmt: skip
 
-    def _made(self, found: Found) -> Run:
+    def _made(self, found: ImportedRun) -> Run:
         run = Run.objects.create(
             experiment=self._place.take(), name=self._source.name[:200], method=found.stored_method,
             seed=found.seed, config={}, state=State.LOST, created_by=self._place.person, tags=list(found.tags),
@@ -191,8 +193,8 @@ class _Keeper:
         if epoch != self._epoch:
             self._epoch, self._seq = epoch, 0
 
-    def _complete(self, found: Found, attempt: Attempt) -> None:
-        """What is known only now: how it was made, and how it ended."""
+    def _complete(self, found: ImportedRun, attempt: Attempt) -> None:
+        """Store what is known only at the end of a run: its config, its state, its times."""
         run, source = attempt.run, self._source
         config = config_of(found.stored_method, found.settings)
         run.name, run.method, run.seed = name_of(found, config, source.name), found.stored_method, found.seed
@@ -224,7 +226,7 @@ class _Keeper:
             for remark in self._outcome.told.remarks[:REMARKS_ON_RUN]
         )
 
-    def _base(self, found: Found) -> float:
+    def _base(self, found: ImportedRun) -> float:
         """When the run began, as the file says; else when the file was written last, or now."""
         for told in (found.started_at, self._source.modified_at):
             if told is not None and 0 <= told < LATEST:

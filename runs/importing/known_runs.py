@@ -15,7 +15,7 @@ import numpy as np
 from django.db.models import Q, QuerySet
 
 from runs import series
-from runs.importing.found import UNKNOWN_SEED, Found, Told
+from runs.importing.found import UNKNOWN_SEED, ImportedRun, ImportReport
 from runs.importing.hyperparameters import config_of, seed_of
 from runs.importing.log import JOB
 from runs.importing.naming import is_same_path, job_path
@@ -46,7 +46,7 @@ class KnownRuns:
         alike = alike.order_by("-bytes", "pk")
         self._alike = [row for row in alike if row.sha256 == beginnings.get(row.bytes, self.sha256)]
 
-    def find(self, found: Found) -> Match | None:
+    def find(self, found: ImportedRun) -> Match | None:
         """Return the import that this run of the source belongs to, if there is one.
 
         Many jobs that failed before training begin and end alike, so those are known by their path as well, and
@@ -63,7 +63,7 @@ class KnownRuns:
                 return Match(row, has_more=True)
         return self._find_by_records(found)
 
-    def _find_by_records(self, found: Found) -> Match | None:
+    def _find_by_records(self, found: ImportedRun) -> Match | None:
         rows = list(self._same_job(found))
         if not rows:
             return None
@@ -72,7 +72,7 @@ class KnownRuns:
         continued = (Match(row, has_more=True) for row, contents in theirs if contents.is_part_of(ours))
         return next(holding, None) or next(continued, None)
 
-    def _same_job(self, found: Found) -> Iterator[Import]:
+    def _same_job(self, found: ImportedRun) -> Iterator[Import]:
         """Yield the imports of the same job and kind, those with the most records first."""
         config, seed = config_of(found.stored_method, found.settings), seed_of(found.settings)
         same_recipe = Q(run__seed=seed, run__method=found.stored_method, run__config=config)
@@ -88,10 +88,10 @@ class KnownRuns:
             return Q(name__in=["/".join(parts[i:]) for i in range(len(parts))]) | Q(name__endswith=f"/{path}")
         return Q(name__contains=parts[-1]) if path else Q(name=name)
 
-    def _is_same_failure(self, row: Import, found: Found) -> bool:
+    def _is_same_failure(self, row: Import, found: ImportedRun) -> bool:
         return row.kind == found.kind and is_same_path(row.name, self._source.name)
 
-    def _is_same_job(self, row: Import, found: Found) -> bool:
+    def _is_same_job(self, row: Import, found: ImportedRun) -> bool:
         seed = seed_of(found.settings)
         if UNKNOWN_SEED not in (seed, row.run.seed) and seed != row.run.seed:
             return False
@@ -100,7 +100,7 @@ class KnownRuns:
 
     def _contents(self, part: int) -> Contents:
         contents = Contents()
-        for entry in self._source.entries(Told(), lambda *_: []):
+        for entry in self._source.entries(ImportReport(), lambda *_: []):
             if entry.found.part == part:
                 # How it ended is known once all of it is read.
                 contents.state, contents.reason = entry.found.state, storable(entry.found.reason)
@@ -110,7 +110,7 @@ class KnownRuns:
 
 @dataclass
 class Contents:
-    """What a file, or a stored run, says: every value with its key and step, every answer, and how it ended."""
+    """The contents of a file or a stored run are its values with key and step, its answers, and how it ended."""
 
     values: Counter[tuple[str, int, bytes]] = field(default_factory=Counter)
     answers: Counter[tuple[object, ...]] = field(default_factory=Counter)
@@ -150,7 +150,7 @@ def _stored_contents(run: Run) -> Contents:
     return contents
 
 
-def _is_same_recipe(run: Run, found: Found) -> bool:
+def _is_same_recipe(run: Run, found: ImportedRun) -> bool:
     config, seed = config_of(found.stored_method, found.settings), seed_of(found.settings)
     return seed != UNKNOWN_SEED and (run.method, run.config, run.seed) == (found.stored_method, config, seed)
 

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 from runs.importing import log_words as words
 from runs.importing import vocabulary
 from runs.importing.answers import Block, block, curves_of
-from runs.importing.found import Entry, Found, Told
+from runs.importing.found import Entry, ImportedRun, ImportReport
 from runs.importing.hyperparameters import of_name
 from runs.importing.log_story import Story, dead
 from runs.importing.log_words import Row
@@ -32,7 +32,7 @@ FEWEST = 3
 class Log:
     """Reads one file. `entries` gives its records; runs without any are given once, at their end."""
 
-    def __init__(self, file: BinaryIO, name: str, told: Told) -> None:
+    def __init__(self, file: BinaryIO, name: str, told: ImportReport) -> None:
         self._file, self._told = file, told
         self._named = of_name(name)
         self._told_settings: dict[str, Any] = {}
@@ -302,7 +302,7 @@ class Log:
         return Entry(self._story.found, record, self._story.seconds, self._story.epoch)
 
     def _new(self, part: int, settings: dict[str, Any]) -> Story:
-        found = Found(part, JOB, settings={**self._named, **settings}, keeps_log=True)
+        found = ImportedRun(part, JOB, settings={**self._named, **settings}, keeps_log=True)
         return Story(found)
 
     def _close(self) -> Iterator[Entry]:

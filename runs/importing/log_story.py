@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from runs.importing.found import Found
+from runs.importing.found import ImportedRun
 from runs.importing.hyperparameters import seed_of
 from runs.importing.log_words import Row
 from workers.executors.failures import Failures
@@ -17,7 +17,7 @@ from workers.executors.states import State
 class Story:
     """One run of the log, as far as it is read."""
 
-    found: Found
+    found: ImportedRun
     epoch: int = 0
     step: int = 0
     total: int = 0

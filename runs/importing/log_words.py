@@ -1,4 +1,4 @@
-"""What single lines of training logs say: settings, iterations, TRL's dictionaries, progress, answers, the end."""
+"""Parse single lines of training logs: settings, iterations, TRL's dictionaries, progress, answers, the end."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _items(text: str) -> Iterator[tuple[str, str]]:
 
 
 def closing(text: str) -> int:
-    """Where the dictionary that the text begins with ends; -1 where it does not."""
+    """Return the index of the brace that ends the dictionary at the start of the text; -1 if none does."""
     depth = 0
     for match in BRACE.finditer(text):
         depth += 1 if match[0] == "{" else -1
@@ -125,7 +125,7 @@ def closing(text: str) -> int:
 
 
 def opens_dictionary(text: str) -> int:
-    """Where a dictionary begins that TRL may have printed; -1 where none does."""
+    """Return the index at which a dictionary begins that TRL may have printed; -1 if none does."""
     match = re.search(r"""\{\s*['"]""", text)
     return match.start() if match else -1
 

@@ -1,4 +1,4 @@
-"""What an imported run is called: its method, what tells its recipe apart, its seed; and the path of its job."""
+"""Name an imported run by its method, its distinguishing hyperparameters and its seed; find the path of its job."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from runs.importing import event_files, scored_answers, trainer_state
-from runs.importing.found import UNKNOWN_SEED, Found
+from runs.importing.found import UNKNOWN_SEED, ImportedRun
 
 LONGEST, SETTING_AT_MOST = 200, 100
 SHOWN = {"alpha": "α", "sigma": "σ", "beta": "β", "learning_rate": "lr "}
@@ -16,7 +16,7 @@ CHECKPOINT = re.compile(r"(?:^|/)checkpoint-\d+$")
 SEVERAL_FILES = re.compile(r" \(\d+ files\)$")
 
 
-def name_of(found: Found, config: Mapping[str, Any], file: str) -> str:
+def name_of(found: ImportedRun, config: Mapping[str, Any], file: str) -> str:
     """`es α0.0005 σ0.001 seed 0`; the file's own name where it says none of these."""
     if found.name:
         return found.name[:LONGEST]
@@ -26,7 +26,7 @@ def name_of(found: Found, config: Mapping[str, Any], file: str) -> str:
     return (" ".join([*method, _told(found, config) or shown, *seed]) + found.suffix)[:LONGEST]
 
 
-def setting_of(found: Found, config: Mapping[str, Any]) -> str:
+def setting_of(found: ImportedRun, config: Mapping[str, Any]) -> str:
     """`α0.0005 σ0.001`: what seeds have in common, as tables and charts call them; empty where nothing is told."""
     told = found.name or _told(found, config)
     return f"{told}{found.suffix}"[:SETTING_AT_MOST] if told else ""
@@ -54,7 +54,7 @@ def is_same_path(one: str, other: str) -> bool:
     return all(a == b for a, b in zip(reversed(one.split("/")), reversed(other.split("/")), strict=False))
 
 
-def _told(found: Found, config: Mapping[str, Any]) -> str:
+def _told(found: ImportedRun, config: Mapping[str, Any]) -> str:
     knobs = config.get(found.method)
     values = knobs if isinstance(knobs, Mapping) else {}
     return " ".join(f"{SHOWN[name]}{values[name]:g}" for name in TELLING.get(found.method, ()) if name in values)

@@ -38,5 +38,5 @@ def unwrapped(text: str) -> str:
 
 
 def decimals(text: str) -> int:
-    """How many digits follow the point: a line that was cut off has fewer than those before it."""
+    """Return the number of digits after the point: a line that was cut off has fewer than the lines before it."""
     return len(text.partition(".")[2])

@@ -1,4 +1,4 @@
-"""What a file is, told from its content, and its records. Event files of one folder make one source."""
+"""Tell the kind of a file by its content, and read its records. Event files of one folder make one source."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from runs.importing import (
     trainer_state,
 )
 from runs.importing.files import MB, File, Refused, natural, window
-from runs.importing.found import Entry, Told
+from runs.importing.found import Entry, ImportReport
 from runs.importing.log import Log
 from runs.importing.reports import Seeds
 from runs.importing.text import BOM
@@ -62,7 +62,7 @@ TOGETHER = (event_files.KIND, scored_answers.KIND)
 
 @dataclass(frozen=True)
 class Source:
-    """What is imported as one: a file of a kind, the event files of one folder, or the files of one model's answers."""
+    """A source is imported as one: a file, the event files of one folder, or the files of one model's answers."""
 
     kind: str
     files: tuple[File, ...]
@@ -89,8 +89,8 @@ class Source:
                 while piece := opened.read(PIECE):
                     yield piece
 
-    def entries(self, told: Told, seeds_of: Seeds) -> Iterator[Entry]:
-        """Its records, run by run."""
+    def entries(self, told: ImportReport, seeds_of: Seeds) -> Iterator[Entry]:
+        """Yield the records, run by run."""
         told.is_cut = any(file.is_cut for file in self.files)
         is_damaged = any(file.is_damaged for file in self.files)
         for entry in self._entries(told, seeds_of):
@@ -98,7 +98,7 @@ class Source:
                 entry.found.doubt()
             yield entry
 
-    def _entries(self, told: Told, seeds_of: Seeds) -> Iterator[Entry]:
+    def _entries(self, told: ImportReport, seeds_of: Seeds) -> Iterator[Entry]:
         file = self.files[0]
         if self.kind == TEXT:
             with file.open() as opened:
@@ -232,7 +232,7 @@ def _document(file: File) -> broken_json.Document | None:
     return broken_json.read(text)
 
 
-def _of_document(kind: str, value: Any, name: str, told: Told, seeds_of: Seeds) -> Iterator[Entry]:
+def _of_document(kind: str, value: Any, name: str, told: ImportReport, seeds_of: Seeds) -> Iterator[Entry]:
     if kind == evaluations.KIND:
         return evaluations.entries(value, name, told)
     if kind == reports.KIND:

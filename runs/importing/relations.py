@@ -14,7 +14,7 @@ from django.db import transaction
 
 from runs import series, shelving
 from runs.importing import countdown_results, evaluations, final_results, log, reports, scored_answers
-from runs.importing.found import UNKNOWN_SEED, Told
+from runs.importing.found import UNKNOWN_SEED, ImportReport
 from runs.models import Experiment, Run
 from workers.executors.states import State
 
@@ -48,7 +48,7 @@ def link_evaluations(experiment: Experiment) -> list[Run]:
 
 
 @transaction.atomic
-def replace_aggregates(experiment: Experiment, person: User, told: Told) -> list[Run]:
+def replace_aggregates(experiment: Experiment, person: User, told: ImportReport) -> list[Run]:
     """Put the means over seeds whose seeds are here now into the trash, report whether both agree, and return them."""
     replaced = []
     for run in experiment.runs.filter(deleted_at=None, source__kind=reports.KIND):

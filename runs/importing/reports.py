@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runs.importing import vocabulary
-from runs.importing.found import STEP, Entry, Found, Told
+from runs.importing.found import STEP, Entry, ImportedRun, ImportReport
 from runs.importing.hyperparameters import canonical, of_name
 from runs.importing.numbers import real
 from workers.executors.states import State
@@ -32,7 +32,7 @@ CHECKED = {
     "aggregate_normalized_reward_std": ("eval/reward/normalized/mean", "std"),
     "mean_kl": ("kl", "mean"), "std_kl": ("kl", "std"),
 }  # fmt: skip
-"""What a row says -> the seeds' numbers that it sums up, and how; std is the population's, over the seeds."""
+"""Sums of a row -> the key of the seeds' numbers, and the statistic; std is the population's, over the seeds."""
 HACKED, EMPTY = "num_seeds_hacked_reward", "response/empty_ratio"
 """The reports' scripts call a seed hacked if all of its answers are empty."""
 CLOSE = 1e-9
@@ -46,7 +46,7 @@ def is_one(value: Any) -> bool:
     return isinstance(value, list) and any(isinstance(row, dict) and _means(row) for row in value)
 
 
-def entries(rows: Sequence[Any], name: str, told: Told, seeds_of: Seeds) -> Iterator[Entry]:
+def entries(rows: Sequence[Any], name: str, told: ImportReport, seeds_of: Seeds) -> Iterator[Entry]:
     """The aggregates of the settings whose seeds are not here."""
     for part, row in enumerate(rows):
         if not isinstance(row, dict) or not _means(row):
@@ -58,12 +58,14 @@ def entries(rows: Sequence[Any], name: str, told: Told, seeds_of: Seeds) -> Iter
         said = ", ".join(f"{key}={known:g}" for key, value in settings.items() if (known := real(value)) is not None)
         seeds = seeds_of(method, settings)
         if not seeds or not check(row, said, seeds, told):
-            found = Found(part, KIND, method, settings=of_name(name) | settings, state=State.SUCCEEDED, tags=(TAG,))
+            found = ImportedRun(
+                part, KIND, method, settings=of_name(name) | settings, state=State.SUCCEEDED, tags=(TAG,)
+            )
             found.suffix, found.note = ", mean over seeds", _note(row)
             yield Entry(found, Metric(STEP, _values(row)))
 
 
-def check(row: Mapping[str, Any], setting: str, seeds: Sequence[Numbers], told: Told) -> bool:
+def check(row: Mapping[str, Any], setting: str, seeds: Sequence[Numbers], told: ImportReport) -> bool:
     """Compare the sums of a report's row with those of the seeds that are here, by the names of the file.
 
     Return whether anything could be compared.
@@ -89,7 +91,7 @@ def check(row: Mapping[str, Any], setting: str, seeds: Sequence[Numbers], told: 
     return compared > 0
 
 
-def check_stored(numbers: Numbers, setting: str, seeds: Sequence[Numbers], told: Told) -> bool:
+def check_stored(numbers: Numbers, setting: str, seeds: Sequence[Numbers], told: ImportReport) -> bool:
     """Compare the numbers of an aggregate that is stored, by series key, with those of its seeds, as `check` does."""
     row = {name: numbers[key] for name in (*CHECKED, HACKED) for key in _values({name: 1.0}) if key in numbers}
     return check(row, setting, seeds, told)

@@ -1,4 +1,4 @@
-"""What files of scored answers have in common: an answer with its reward and cost, and what all of them come to."""
+"""Build answers with reward and cost, and their means, for all readers of scored answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runs.importing.found import Told
+from runs.importing.found import ImportReport
 from runs.importing.numbers import real
 from workers.analysis.quadrants import counts, measured, quadrant
 from workers.records import Metric, Response
@@ -48,17 +48,17 @@ def scores(said: Mapping[str, Any]) -> Scored | None:
 
 
 def metric(step: int, scored: Sequence[Scored]) -> Metric:
-    """What the answers come to, at their step. There is at least one."""
+    """Return the means and shares over the answers, at least one, at their step."""
     rewards, costs = np.array(scored, np.float64).T
     return Metric(step, dict(measured(rewards, costs)) | {"eval/n": float(len(scored))})
 
 
-def check(name: str, claimed: Mapping[str, float | None], ours: Mapping[str, float], told: Told) -> None:
-    """Whether a file's own sums are those of its answers: a fact where they are, a remark each where not."""
+def check(name: str, claimed: Mapping[str, float | None], ours: Mapping[str, float], told: ImportReport) -> None:
+    """Compare a file's own sums with its answers; report a fact if all agree, else each disagreement."""
     known = {key: value for key, value in claimed.items() if value is not None and key in ours}
     wrong = [key for key, value in known.items() if not math.isclose(value, ours[key], rel_tol=CLOSE, abs_tol=CLOSE)]
     for key in wrong:
-        told.remark(name, f"says {key} {known[key]!r}; its answers give {ours[key]!r}")
+        told.disagreements.append(f"{name}: {key} is {known[key]!r}; its answers give {ours[key]!r}")
     if known and not wrong:
         told.facts.append(f"{name} agrees with its {ours.get('eval/n', 0):g} answers: {', '.join(known)}")
 

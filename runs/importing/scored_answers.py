@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from runs.importing import arrays, safety
 from runs.importing.files import File
-from runs.importing.found import STEP, Entry, Found, Told
+from runs.importing.found import STEP, Entry, ImportedRun, ImportReport
 from runs.importing.hyperparameters import method_of_name
 from runs.importing.numbers import real
 from runs.importing.text import Line, lines
@@ -27,7 +27,7 @@ from workers.records import Metric, Response, categories_of
 KIND = "scored answers"
 NAMED = re.compile(r"(.*)_(points|Rs|Cs|labels|summary)\.(?:jsonl|npy|json)", re.DOTALL)
 AFTER = re.compile(r"(?:iter|step|checkpoint)[-_]?(\d{1,12})(?!\d)|^(?:es|grpo)[-_](\d{1,12})$", re.IGNORECASE)
-"""Where a checkpoint's path, or a name such as ES-500, says its step."""
+"""Matches the step in a checkpoint's path, or in a name such as ES-500."""
 CLAIMED = {
     "R_mean": "reward/mean",
     "R_std": "reward/std",
@@ -41,9 +41,9 @@ Arrays = Mapping[str, NDArray[Any]]
 
 @dataclass
 class Rows:
-    """How many rows the files of a model hold, of which not all may have become answers.
+    """Counts of the rows that the files of a model hold, of which some may not be readable as answers.
 
-    `there`: at least so many, readable or not. `ends_early`: the last row of the points is cut off.
+    `there`: the least number of rows, readable or not. `ends_early`: the last row of the points is cut off.
     """
 
     there: int = 0
@@ -69,14 +69,14 @@ def is_summary(value: Any) -> bool:
     return isinstance(value, dict) and isinstance(value.get("counts"), dict) and {"R_mean", "C_mean"} <= value.keys()
 
 
-def entries(files: Sequence[File], told: Told) -> Iterator[Entry]:
+def entries(files: Sequence[File], told: ImportReport) -> Iterator[Entry]:
     """The answers, in the order of the file, and what they come to."""
     tag, _ = tag_of(files[0])
     parts = {tag_of(file)[1] or "points": file for file in files}
     summary = _summary(parts.get("summary"), told)
     rows = Rows()
     held = _arrays(parts, rows, told)
-    found = Found(0, KIND, name=tag or PurePosixPath(files[0].name).stem, state=State.SUCCEEDED)
+    found = ImportedRun(0, KIND, name=tag or PurePosixPath(files[0].name).stem, state=State.SUCCEEDED)
     found.method = method_of_name(found.name).get("method", "")
     found.settings = {
         key: summary[key] for key in TOLD if isinstance(summary.get(key), str | bool) and summary[key] != ""
@@ -100,7 +100,7 @@ def entries(files: Sequence[File], told: Told) -> Iterator[Entry]:
         yield Entry(found, Metric(step, values))
 
 
-def _answers(points: File | None, held: Arrays, step: int, rows: Rows, told: Told) -> Iterator[Response]:
+def _answers(points: File | None, held: Arrays, step: int, rows: Rows, told: ImportReport) -> Iterator[Response]:
     if points is not None:
         with points.open() as opened:
             said = (line for line in lines(opened, told) if line.text.strip())
@@ -121,7 +121,7 @@ def _answers(points: File | None, held: Arrays, step: int, rows: Rows, told: Tol
         told.remark("", f"holds {' and '.join(held)} alone: an answer takes Rs and Cs, or a line of points")
 
 
-def _answer(line: Line, row: int, step: int, told: Told) -> Response | None:
+def _answer(line: Line, row: int, step: int, told: ImportReport) -> Response | None:
     try:
         said = loads(line.text)
     except ValueError as error:
@@ -135,7 +135,7 @@ def _answer(line: Line, row: int, step: int, told: Told) -> Response | None:
     return safety.answer(step, row, measured, prompt, text, categories=categories_of(said))
 
 
-def _arrays(parts: Mapping[str, File], rows: Rows, told: Told) -> dict[str, NDArray[Any]]:
+def _arrays(parts: Mapping[str, File], rows: Rows, told: ImportReport) -> dict[str, NDArray[Any]]:
     """Return those that can be read, if all of them have as many rows, and note how many each has."""
     held: dict[str, NDArray[Any]] = {}
     for name in ("Rs", "Cs", "labels"):
@@ -160,7 +160,7 @@ def _count(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**62 else 0
 
 
-def _summary(file: File | None, told: Told) -> dict[str, Any]:
+def _summary(file: File | None, told: ImportReport) -> dict[str, Any]:
     if file is None:
         return {}
     try:
@@ -171,7 +171,7 @@ def _summary(file: File | None, told: Told) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _step(found: Found, summary: Mapping[str, Any]) -> int:
+def _step(found: ImportedRun, summary: Mapping[str, Any]) -> int:
     places = (str(summary.get("policy_vllm_ckpt", "")), found.name)
     match = next((match for place in places if (match := AFTER.search(place))), None)
     if match is None:
@@ -181,7 +181,7 @@ def _step(found: Found, summary: Mapping[str, Any]) -> int:
 
 
 def _claimed(summary: Mapping[str, Any]) -> dict[str, float]:
-    """What a summary says of answers that are not here."""
+    """Return the means that a summary states of answers that are not in the files."""
     said = {key: real(summary.get(name)) for name, key in CLAIMED.items()}
     shares = summary.get("percents")
     if isinstance(shares, dict):
@@ -196,14 +196,18 @@ def _share(percent: Any) -> float | None:
 
 
 def _check(
-    summary: Mapping[str, Any], held: Arrays, scored: Sequence[safety.Scored], ours: Mapping[str, float], told: Told
+    summary: Mapping[str, Any],
+    held: Arrays,
+    scored: Sequence[safety.Scored],
+    ours: Mapping[str, float],
+    told: ImportReport,
 ) -> None:
-    """Whether the files of the model agree with one another."""
+    """Compare the files of the model with one another, and report facts and disagreements."""
     if summary:
         safety.check("its summary", _claimed(summary), ours, told)
         counts = safety.quadrants(scored)
         if any(summary["counts"].get(name) != n for name, n in counts.items()):
-            told.remark("its summary", f"says {summary['counts']}; its answers give {counts}")
+            told.disagreements.append(f"its summary: the counts are {summary['counts']}; its answers give {counts}")
         else:
             told.facts.append(f"its quadrants are {', '.join(f'{name} {n}' for name, n in counts.items())}")
     for name, column in zip(("Rs", "Cs"), np.array(scored).T, strict=True):
@@ -211,9 +215,9 @@ def _check(
         # Rows that were left out are named already.
         is_other = not np.allclose(array, column) if len(array) == len(column) else not told.remarks
         if is_other:
-            told.remark(f"its {name}", "are not those of its answers, which are kept")
+            told.disagreements.append(f"its {name} are not those of its answers, which are kept")
     if len(held.get("labels", ())) == len(scored):
         labels = safety.labels(scored)
         wrong = int((held["labels"] != labels).sum())
         if wrong:
-            told.remark("its labels", f"{wrong} of {len(labels)} are not the quadrants of their answers")
+            told.disagreements.append(f"{wrong} of its {len(labels)} labels are not the quadrants of their answers")

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
-from runs.importing.found import Entry, Found, Told
+from runs.importing.found import Entry, ImportedRun, ImportReport
 from runs.importing.hyperparameters import of_name, seed_of
 from runs.importing.numbers import number
 from runs.importing.text import BOM, Line, lines
@@ -21,7 +21,7 @@ from workers.records import Metric
 
 KIND = "table of steps"
 STEP_NAMES = ("step", "_step", "global_step", "train/global_step", "iteration", "iter")
-"""What the column of steps may be called, whatever its case; the first that a table has is taken."""
+"""Names of the column of steps, in any case; the first that a table has is taken."""
 DELIMITERS = (",", "\t", ";")
 DEEPEST = 4
 Row = tuple[int, Mapping[str, Any]]
@@ -38,9 +38,9 @@ def is_table(first: bytes, second: bytes) -> bool:
     return len(columns) > 1 and _step(cells) is not None
 
 
-def entries(file: BinaryIO, name: str, told: Told) -> Iterator[Entry]:
+def entries(file: BinaryIO, name: str, told: ImportReport) -> Iterator[Entry]:
     """Yield the numbers of each row. A step that goes back begins a new epoch: the run was started again."""
-    found = Found(0, KIND, settings=of_name(name), state=State.UNKNOWN)
+    found = ImportedRun(0, KIND, settings=of_name(name), state=State.UNKNOWN)
     found.method, found.seed = str(found.settings.get("method") or ""), seed_of(found.settings)
     epoch, before, last, unread = 0, None, 0, Counter[str]()
     for at, cells in _rows(lines(file, told), told):
@@ -61,7 +61,7 @@ def entries(file: BinaryIO, name: str, told: Told) -> Iterator[Entry]:
         yield Entry(found)
 
 
-def _rows(found: Iterator[Line], told: Told) -> Iterator[Row]:
+def _rows(found: Iterator[Line], told: ImportReport) -> Iterator[Row]:
     columns, delimiter = list[str](), ","
     for line in found:
         if not line.text.strip():
@@ -77,7 +77,7 @@ def _rows(found: Iterator[Line], told: Told) -> Iterator[Row]:
             yield from _row(line, columns, delimiter, told)
 
 
-def _row(line: Line, columns: Sequence[str], delimiter: str, told: Told) -> Iterator[Row]:
+def _row(line: Line, columns: Sequence[str], delimiter: str, told: ImportReport) -> Iterator[Row]:
     cells = _cells(line.text, delimiter)
     if len(cells) != len(columns):
         told.at_line(line.number, f"has {len(cells)} cells under {len(columns)} columns: left out")

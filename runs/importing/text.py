@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from runs.importing.found import Told
+from runs.importing.found import ImportReport
 
 PIECE = 1 << 20
 """Bytes held of a line. What is longer is progress drawn over and over, or no text."""
@@ -25,7 +25,7 @@ class Line:
     is_whole: bool = True
 
 
-def lines(file: BinaryIO, told: Told) -> Iterator[Line]:
+def lines(file: BinaryIO, told: ImportReport) -> Iterator[Line]:
     """Every line of a file; one that was drawn over with carriage returns comes as several of the same number."""
     number, rest, is_first = 1, b"", True
     while piece := file.readline(PIECE):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from runs.importing import vocabulary
-from runs.importing.found import Entry, Found, Told
+from runs.importing.found import Entry, ImportedRun, ImportReport
 from runs.importing.hyperparameters import of_name, seed_of
 from runs.importing.numbers import number
 from workers.executors.states import State
@@ -23,14 +23,14 @@ def is_one(value: Any) -> bool:
 
 
 def identity(document: Mapping[str, Any]) -> bytes:
-    """What tells one run's state from another's: its history, an entry a line, so that a later state begins with it."""
+    """Return the bytes that identify the run: its history, an entry a line, so that a later state begins with them."""
     return b"".join(json.dumps(entry, sort_keys=True).encode() + b"\n" for entry in document["log_history"])
 
 
-def entries(document: Mapping[str, Any], name: str, told: Told) -> Iterator[Entry]:
+def entries(document: Mapping[str, Any], name: str, told: ImportReport) -> Iterator[Entry]:
     """The history's numbers, at their steps."""
     history = document["log_history"]
-    found = Found(0, KIND, settings=of_name(name) | _settings(document))
+    found = ImportedRun(0, KIND, settings=of_name(name) | _settings(document))
     found.seed = seed_of(found.settings)
     keys = {key for entry in history if isinstance(entry, dict) for key in entry}
     found.method = "grpo" if vocabulary.is_grpo(keys) else str(found.settings.get("method") or "")
@@ -52,7 +52,7 @@ def entries(document: Mapping[str, Any], name: str, told: Told) -> Iterator[Entr
     yield Entry(found)
 
 
-def _end(found: Found, last: int, has_ended: bool, document: Mapping[str, Any]) -> None:
+def _end(found: ImportedRun, last: int, has_ended: bool, document: Mapping[str, Any]) -> None:
     total = document.get("max_steps")
     total = total if isinstance(total, int) and total > 0 else 0
     if has_ended or (total and last >= total):
@@ -66,7 +66,7 @@ def _settings(document: Mapping[str, Any]) -> dict[str, Any]:
     return {ours: document[name] for name, ours in SETTINGS.items() if isinstance(document.get(name), int | float)}
 
 
-def _values(entry: Any, i: int, told: Told) -> dict[str, float]:
+def _values(entry: Any, i: int, told: ImportReport) -> dict[str, float]:
     out: dict[str, float] = {}
     for key, value in _plain(entry).items():
         found = number(str(value)) if not isinstance(value, bool) else float(value)

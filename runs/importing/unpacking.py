@@ -12,7 +12,7 @@ from runs.importing.reading import unread_by_head
 
 NESTED = "is an archive inside an archive: not opened; upload it by itself"
 SIGNS = ((0, b"PK\x03\x04"), (0, b"PK\x05\x06"), (0, b"\x1f\x8b"), (0, b"BZh"), (0, b"\xfd7zXZ\x00"), (257, b"ustar"))
-"""Where archives say what they are."""
+"""Offsets at which archives have their signatures."""
 
 
 class Pieces(Protocol):
@@ -66,7 +66,7 @@ class Unpacking:
 
     @property
     def used(self) -> int:
-        """How many bytes it holds."""
+        """Return the number of bytes that it holds."""
         return self._used
 
     def write(self, piece: bytes) -> None:

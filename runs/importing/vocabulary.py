@@ -14,7 +14,7 @@ HELD_OUT = {
     "completions/mean_length": ("response/tokens_mean",),
     "completions/clipped_ratio": ("response/clipped_ratio",),
 }
-"""What TRL's evaluation calls it. TRL's KL is Schulman's k3 estimate, in nats per token."""
+"""Keys of TRL's evaluation -> ours. TRL's KL is Schulman's k3 estimate, in nats per token."""
 ES_TAGS = frozenset({"time/perturbation_application", "time/broadcast", "time/iteration"})
 """Tags that only the published ES scripts write: theirs, reward/… is the population's and not the evaluator's."""
 SAFETY = {"lambda/value": "lambda", "time/iteration": "time/step_seconds"}

@@ -28,7 +28,7 @@ class EvaluatedStep:
 
     @property
     def is_partial(self) -> bool:
-        """Whether answers are missing: the run ended amid the evaluation, or the answers are still arriving."""
+        """Return whether answers are missing: the run ended amid the evaluation, or the answers are still arriving."""
         return self.answers < self.whole
 
     @property

@@ -40,11 +40,12 @@ class ExperimentQuerySet(ShelvedQuerySet["Experiment"]):
     """Experiments, as people may see them."""
 
     def visible_to(self, person: Person) -> Self:
-        """What this person may see: everything public, and their own; a superuser sees all. Nothing from the bin."""
+        """Return the experiments that this person may see: public ones and their own, or all for a superuser. None of
+        them is in the trash."""
         return self.permitted_to(person).filter(deleted_at__isnull=True)
 
     def permitted_to(self, person: Person) -> Self:
-        """As `visible_to`, with what lies in the bin."""
+        """Return the experiments that `visible_to` returns, and those in the trash."""
         if not person.is_authenticated or not getattr(person, "is_active", False):
             return self.none()
         if getattr(person, "is_superuser", False):
@@ -83,7 +84,8 @@ class RunQuerySet(ShelvedQuerySet["Run"]):
         return self.filter(experiment__in=Experiment.objects.visible_to(person), deleted_at__isnull=True)
 
     def permitted_to(self, person: Person) -> Self:
-        """As `visible_to`, with what lies in the bin: a run that was deleted may still be writing its last records."""
+        """Return the runs that `visible_to` returns, and those in the trash: a run that was deleted may still be
+        writing its last records."""
         return self.filter(experiment__in=Experiment.objects.permitted_to(person))
 
     def open(self) -> Self:

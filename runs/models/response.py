@@ -1,5 +1,5 @@
-"""What a run wrote besides metrics: members, prompts, answers and their scores, checkpoints. Only `runs.ingest` writes
-here."""
+"""Define the tables of what a run wrote besides metrics: members, prompts, responses and their scores, checkpoints.
+Only `runs.ingest` writes here."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ class Prompt(models.Model):
 
     @property
     def word(self) -> str:
-        """What addresses call it: enough of its digest, which is the same in a database that is made anew."""
+        """Return the prompt's name in addresses: the first DIGITS digits of its digest, which is the same in a database
+        that is created again."""
         return self.digest[:DIGITS]
 
 

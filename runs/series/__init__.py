@@ -1,4 +1,4 @@
-"""How points are kept (a packed batch a flush, chunks later) and read (curves, exact at pixel width)."""
+"""Store points (a packed batch a flush, chunks later) and read them (curves, exact at pixel width)."""
 
 from runs.series.chunks import Column
 from runs.series.downsample import Span, m4

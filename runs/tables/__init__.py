@@ -6,7 +6,7 @@ from runs.tables.finding import Found, find
 from runs.tables.grouping import GroupRow, Spread, grouped, is_averaged
 from runs.tables.language import OPERATORS, Problem, QueryError, Term, parse, quoted, without, written
 from runs.tables.naming import exactly
-from runs.tables.paging import SORTED, NotACursor, Order, Place, page
+from runs.tables.paging import SORTED, NotACursor, Order, PageCursor, page
 
 __all__ = [
     "DEFAULTS",
@@ -20,7 +20,7 @@ __all__ = [
     "Kind",
     "NotACursor",
     "Order",
-    "Place",
+    "PageCursor",
     "Problem",
     "QueryError",
     "Spread",

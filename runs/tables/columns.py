@@ -1,4 +1,7 @@
-"""What a table of runs can show, sort and ask for: fields of a run, any key of its config, any key of its series."""
+"""Define the columns that a table of runs can show, sort by and query.
+
+They are fields of a run, any key of its config and any key of its series.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ CONFIG_PATH = re.compile(r"[A-Za-z_][\w-]*(\.[\w-]+)*")
 
 
 class Kind(Enum):
-    """How a column's values are compared."""
+    """Classify columns by how their values are compared."""
 
     TEXT = auto()
     CHOICE = auto()
@@ -47,7 +50,7 @@ class Column:
 
     @property
     def title(self) -> str:
-        """What it is called in the reader's language; of a knob, and of most metrics, its own key."""
+        """Return the column's title in the reader's language. A config key, and most metrics, have the key as title."""
         if self.kind is Kind.CONFIG:
             return self.key
         if self.kind is not Kind.METRIC:
@@ -63,7 +66,7 @@ class Column:
 
     @property
     def path(self) -> list[str]:
-        """Where a config keeps it."""
+        """Return the names that lead to the column's value in a config, outermost first."""
         return self.key.split(".")
 
     @property
@@ -132,7 +135,10 @@ class Vocabulary:
         return [*FIELDS, *self.metrics, *config_keys()]
 
     def column(self, key: str) -> Column | None:
-        """What a key means; None where it means nothing. A metric that no run has yet may be asked for by its alias."""
+        """Return the column that a key or an alias names, or None if the key is unknown.
+
+        Default metrics, which include those with an alias, are columns even if no run has them yet.
+        """
         name = ALIASES.get(key, key)
         if name in FIELDS:
             return FIELDS[name]

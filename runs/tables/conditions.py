@@ -46,7 +46,7 @@ def _holding(runs: QuerySet[Run], term: Term, vocabulary: Vocabulary) -> QuerySe
 
 
 def _name(column: Column) -> str:
-    """What a number is called in SQL."""
+    """Return the column's name in a filter: an annotation's if the value is computed, else a field's."""
     return f"asked_{column.key}" if column.key in COMPUTED else STORED[column.key]
 
 
@@ -88,7 +88,10 @@ def _tags(column: Column, term: Term) -> Q:
 
 
 def _among_those(few: Q, found: Q) -> Q:
-    """Those of a few runs that an index knows: rows are wide, and all others need not be read."""
+    """Return the condition that a run is one of `few`, which an index finds, and also meets `found`.
+
+    Rows are wide, and with this condition the rows of all other runs need not be read.
+    """
     return Q(Exists(Run.objects.filter(few, found, pk=OuterRef("pk"))))
 
 
@@ -112,9 +115,10 @@ def _metric(column: Column, term: Term) -> Q:
 
 
 def bounding(terms: Iterable[Term], column: Column, vocabulary: Vocabulary, name: str) -> Q | None:
-    """What terms say of a metric's or knob's own value, as `name`, so that a sorted index is read from there on.
+    """Return the bounds that terms set on the value of a metric or config key, which has the SQL name `name`.
 
-    None where they say nothing of it. It follows from `matching`, which has found nothing wrong with the terms.
+    Return None if the terms set no bounds. With the bounds, PostgreSQL reads a sorted index from there on. Every
+    run that `matching` selects is within the bounds; `matching` must have accepted the terms before.
     """
     compare = {Kind.METRIC: lambda term: compared(term, name, number), Kind.CONFIG: lambda term: numbers_of(term, name)}
     own = [term for term in terms if _has_order(term) and not term.negated and vocabulary.column(term.key) == column]

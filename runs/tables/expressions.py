@@ -36,7 +36,7 @@ KEPT = {Kind.METRIC: "series", Kind.CONFIG: "knobs"}
 
 
 class ConfigValue(Func):
-    """What a config holds at a path, as JSON; NULL where it holds nothing or null."""
+    """Read the value at a path of a config, as JSON; NULL if the path is missing or its value is null."""
 
     template = "NULLIF(%(expressions)s, 'null'::jsonb)"
     arg_joiner = " #> "

@@ -43,19 +43,22 @@ class Order:
 
     @property
     def word(self) -> str:
-        """As an address has it."""
+        """Return the order as an address writes it: the column's key, with - before it if descending."""
         return f"-{self.column.key}" if self.descending else self.column.key
 
-    def place(self, text: str) -> Place:
-        """Where a page in this order ended, as its address says. Raises NotACursor."""
-        found = Place.read(text)
+    def place(self, text: str) -> PageCursor:
+        """Return the cursor that an address's text encodes: the last row of a page in this order.
+
+        Raise NotACursor if the text is no cursor, or if its value does not fit the column.
+        """
+        found = PageCursor.read(text)
         if not _fits(self.column, found.value):
             raise NotACursor(text)
         return found
 
 
 @dataclass(frozen=True)
-class Place:
+class PageCursor:
     """The last row of a page: its value, None where it has none, and its primary key."""
 
     value: Any
@@ -65,7 +68,7 @@ class Place:
         return urlsafe_b64encode(json.dumps([self.value, self.pk], ensure_ascii=False).encode()).decode().rstrip("=")
 
     @classmethod
-    def read(cls, text: str) -> Place:
+    def read(cls, text: str) -> PageCursor:
         """Raises NotACursor."""
         try:
             value, pk = loads(urlsafe_b64decode(text[:LONGEST_PLACE] + "=" * (-len(text) % 4)))
@@ -80,11 +83,11 @@ class Place:
 def page(
     runs: QuerySet[Run],
     order: Order,
-    after: Place | None,
+    after: PageCursor | None,
     size: int,
     bounds: Q | None = None,
     few: Sequence[int] | None = None,
-) -> tuple[list[Run], Place | None]:
+) -> tuple[list[Run], PageCursor | None]:
     """The next `size` runs, and the place of the last of them where more follow. Two queries, three at the seam.
 
     First the keys alone are found, from indices: rows are wide. `bounds` is what is known of SORTED (`bounding`); `few`
@@ -97,11 +100,11 @@ def page(
 
 
 def _found(
-    runs: QuerySet[Run], order: Order, after: Place | None, size: int, bounds: Q | None, *, is_few: bool
-) -> list[Place]:
+    runs: QuerySet[Run], order: Order, after: PageCursor | None, size: int, bounds: Q | None, *, is_few: bool
+) -> list[PageCursor]:
     if order.column.key == "created":
         return _read(_by_key(runs, order.descending, after), size)
-    found: list[Place] = []
+    found: list[PageCursor] = []
     if after is None or after.value is not None:
         found = _read(_with_value(runs, order, after, bounds or Q(), is_few=is_few), size)
     # Of what a query asks to be in bounds, all has a value.
@@ -129,17 +132,19 @@ def _is_json(value: Any) -> bool:
         return False
 
 
-def _read(runs: QuerySet[Run], size: int) -> list[Place]:
-    return [Place(value, pk) for value, pk in runs.values_list(SORTED, "pk")[:size]]
+def _read(runs: QuerySet[Run], size: int) -> list[PageCursor]:
+    return [PageCursor(value, pk) for value, pk in runs.values_list(SORTED, "pk")[:size]]
 
 
-def _by_key(runs: QuerySet[Run], descending: bool, after: Place | None) -> QuerySet[Run]:
+def _by_key(runs: QuerySet[Run], descending: bool, after: PageCursor | None) -> QuerySet[Run]:
     if after is not None:
         runs = runs.filter(**{"pk__lt" if descending else "pk__gt": after.pk})
     return runs.annotate(**{SORTED: NOTHING}).order_by("-pk" if descending else "pk")
 
 
-def _with_value(runs: QuerySet[Run], order: Order, after: Place | None, bounds: Q, *, is_few: bool) -> QuerySet[Run]:
+def _with_value(
+    runs: QuerySet[Run], order: Order, after: PageCursor | None, bounds: Q, *, is_few: bool
+) -> QuerySet[Run]:
     tie: Tie = F("pk")
     runs = annotated(runs, order.column, SORTED)
     if order.column.kind in KEPT:
@@ -160,7 +165,7 @@ def _row(tie: Tie) -> Func:
     return Func(F(SORTED), tie, function="ROW", output_field=JSONField())
 
 
-def _beyond(tie: Tie, after: Place, order: Order) -> Func:
+def _beyond(tie: Tie, after: PageCursor, order: Order) -> Func:
     """Compared as a row: PostgreSQL begins to read its index there."""
     kind = JSONField() if order.column.kind is Kind.CONFIG else None
     pk = after.pk if isinstance(tie, F) else -after.pk
@@ -169,7 +174,7 @@ def _beyond(tie: Tie, after: Place, order: Order) -> Func:
     return Func(_row(tie), there, template="%(expressions)s", arg_joiner=sign, output_field=TRUTH)
 
 
-def _without_value(runs: QuerySet[Run], order: Order, after: Place | None) -> QuerySet[Run]:
+def _without_value(runs: QuerySet[Run], order: Order, after: PageCursor | None) -> QuerySet[Run]:
     if after is not None:
         runs = runs.filter(pk__lt=after.pk)
     return annotated(runs, order.column, SORTED).filter(**{f"{SORTED}__isnull": True}).order_by("-pk")

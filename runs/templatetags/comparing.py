@@ -1,4 +1,4 @@
-"""How a comparison writes differences, and carries what it shows from one address to the next."""
+"""Format the differences of a comparison, and carry its parameters from one address to the next."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ register = template.Library()
 
 @register.filter
 def ways_in_words(ways: Iterable[Provenance]) -> str:
-    """How values were measured, for people."""
+    """Describe how values were measured, for people."""
     return series.ways_in_words(ways)
 
 
@@ -50,7 +50,7 @@ def difference(cell: Cell) -> str:
 
 @register.filter
 def verdict(cell: Cell) -> str:
-    """Whether the difference exceeds the seeds' spread, in words that claim no more than the seeds say."""
+    """Say whether the difference exceeds the seeds' spread, in words that claim no more than the seeds say."""
     found = cell.delta
     if found is None:
         return ""
@@ -96,7 +96,7 @@ def _written(cell: Cell) -> Callable[[float], str]:
 
 
 def _size(cell: Cell) -> Callable[[float], str]:
-    """How a distance is written: that of two shares is no share."""
+    """Return the function that formats a distance: in percentage points between two shares, else as a number."""
     return _points if cell.outcome.is_share else number
 
 

@@ -1,4 +1,4 @@
-"""How pages write numbers, times, states and methods."""
+"""Format numbers, times, states and methods for pages."""
 
 from __future__ import annotations
 
@@ -51,7 +51,11 @@ def theme(context: Context) -> str:
 
 @register.simple_tag(takes_context=True)
 def page_address(context: Context, n: int, key: str = "", address: str = "", anchor: str = "") -> str:
-    """Where page `n` of a list is: this address, or the one that is given, asked all that it was asked."""
+    """Return the address of page `n` of a list, with all other parameters of the current address.
+
+    The page is at `address`, or at the current address if that is empty. `key` names the parameter of the page number,
+    `page` if it is empty.
+    """
     asked = context["request"].GET.copy()
     asked[key or "page"] = str(n)
     return f"{address}?{asked.urlencode()}{f'#{anchor}' if anchor else ''}"
@@ -125,7 +129,10 @@ def duration(seconds: float | None) -> str:
 
 @register.filter
 def ago(at: datetime | None) -> str:
-    """How long ago, with the moment itself for those who point at it or parse it."""
+    """Return how long ago a time was, or – for None.
+
+    The element has the time itself, for readers who point at it and for programs that parse it.
+    """
     if at is None:
         return "–"
     moment = at.astimezone(UTC)
@@ -169,7 +176,10 @@ def method_badge(method: str) -> SafeString:
 
 @register.simple_block_tag
 def listed(content: SafeString) -> SafeString:
-    """What stands inside, as one value of a sentence: a list has any length, and where it goes is the language's."""
+    """Return the content of the block, as one value of a sentence.
+
+    A list has any length, and the language decides where in the sentence it goes.
+    """
     return content
 
 

@@ -27,8 +27,10 @@ MOST_LETTERS = 40
 
 @register.simple_tag
 def run_cells(row: Row, differing: Collection[str] = ()) -> SafeString:
-    """Its cells, each labelled for narrow screens, where rows are cards. Cells of `differing` columns say how they were
-    measured."""
+    """Return the row's cells, labelled for narrow screens, where rows are cards. Columns in PLAIN have no label.
+
+    The cells of `differing` columns also say how their values were measured.
+    """
     language = get_language()
     cells = ((_opening(cell.column, language), _content(row, cell, differing)) for cell in row.cells)
     return format_html_join("", "{}{}</td>", cells)

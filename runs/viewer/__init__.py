@@ -1,10 +1,10 @@
 """Answers beside each other: a prompt a row, a run or a checkpoint a column; asked, sorted, paged by the database."""
 
-from runs.viewer.asked import CHANGES, FLAGS, RANGES, SORTS, Asked, asked_of
+from runs.viewer.asked import CHANGES, FLAGS, RANGES, SORTS, ResponseQuery, asked_of
 from runs.viewer.columns import COLUMNS_AT_MOST, Column, Columns, columns_of
-from runs.viewer.finding import Found, Row, Slow, find
+from runs.viewer.finding import ResponsePage, Row, Slow, find
 from runs.viewer.kinds import categories
-from runs.viewer.place import NotAPlace, Place
+from runs.viewer.place import NotAPlace, ResponseCursor
 from runs.viewer.sampling import points
 from runs.viewer.summing import Sum, sums
 from runs.viewer.telling import Chip, Picked, Teller, Told, chips, picked, tell
@@ -15,14 +15,14 @@ __all__ = [
     "FLAGS",
     "RANGES",
     "SORTS",
-    "Asked",
     "Chip",
     "Column",
     "Columns",
-    "Found",
     "NotAPlace",
     "Picked",
-    "Place",
+    "ResponseCursor",
+    "ResponsePage",
+    "ResponseQuery",
     "Row",
     "Slow",
     "Sum",

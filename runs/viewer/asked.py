@@ -1,4 +1,7 @@
-"""What an address asks of answers: which rows, in which order. What is asked wrongly is said with the valid choices."""
+"""Parse from an address which rows of responses it selects, and in which order.
+
+An invalid parameter is reported with its rule or its valid choices.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ Corners = tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True)
-class Asked:
+class ResponseQuery:
     """Which rows, and in which order. `scope`: any, all, or a column's letter, in which what follows must hold."""
 
     scope: str = "any"
@@ -89,15 +92,17 @@ def asked_of(
     scorers: Collection[str] = (),
     picked: Mapping[str, telling.Picked] | None = None,
     categories: Collection[str] = (),
-) -> Asked:
-    """What the address asks of columns with these letters. picked: what may be picked of what others tell of them;
-    categories: those that their prompts have."""
+) -> ResponseQuery:
+    """Return the query that an address makes about columns with these letters, with its problems.
+
+    picked: the choices that tellers offer for these columns, by name; categories: those of the columns' prompts.
+    """
     reader = _Reader(query)
     sorts = [*SORTS, *telling.sorts()]
     order = _Reader(query)
     sort = order.one("sort", [*sorts, *(f"-{name}" for name in sorts)], "row")
     quadrants = reader.many("quadrant", QUADRANTS)
-    return Asked(
+    return ResponseQuery(
         scope=reader.one("in", ("any", "all", *letters), "any"),
         ranges={name: span for name in RANGES if (span := reader.span(name)) != (None, None)},
         flags=reader.flags(FLAGS), told=reader.flags(telling.flags()),
@@ -128,7 +133,7 @@ class _Reader:
         return default
 
     def flags(self, names: Collection[str]) -> dict[str, bool]:
-        """Those that must hold, or must not."""
+        """Return the flags that the address sets: True if the flag must hold, False if it must not."""
         return {name: said == "yes" for name in names if (said := self.one(name, ("", "yes", "no"), ""))}
 
     def many(self, name: str, choices: Collection[str]) -> tuple[str, ...]:

@@ -1,4 +1,7 @@
-"""What stands in the columns: runs at a step each, as `UID` or `UID@STEP`, and which the others are held against."""
+"""Find the viewer's columns: a run at a step each, as `UID` or `UID@STEP`. One of them is pinned.
+
+The other columns are compared with the pinned one.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ class Column:
 
     @property
     def word(self) -> str:
-        """As an address has it."""
+        """Return the column as an address writes it: `UID@STEP`."""
         return f"{self.run.uid}@{self.step}"
 
     @property

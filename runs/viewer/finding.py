@@ -10,29 +10,29 @@ from django.db import DataError, InternalError, OperationalError, connection, tr
 from psycopg.errors import QueryCanceled
 
 from runs.viewer import sql
-from runs.viewer.asked import Asked
+from runs.viewer.asked import ResponseQuery
 from runs.viewer.columns import Columns
 from runs.viewer.expressions import complexity_problem
-from runs.viewer.place import Place
+from runs.viewer.place import ResponseCursor
 
 PATIENCE_MS = 5_000
 """A regular expression can be made that never ends."""
 
 
 class Slow(Exception):
-    """What is asked took too long, or is no regular expression; says so in words."""
+    """The query took too long, or holds an invalid regular expression. The message says which."""
 
 
 @dataclass(frozen=True)
 class Row:
     """A prompt, and the answer of each column by its primary key; None where a column has none."""
 
-    place: Place
+    place: ResponseCursor
     answers: tuple[int | None, ...]
 
 
 @dataclass(frozen=True)
-class Found:
+class ResponsePage:
     """A page of rows; how many are as asked, and how many there are; whether others come before and after."""
 
     rows: list[Row]
@@ -42,7 +42,13 @@ class Found:
     has_after: bool
 
 
-def find(columns: Columns, asked: Asked, size: int, after: Place | None = None, before: Place | None = None) -> Found:
+def find(
+    columns: Columns,
+    asked: ResponseQuery,
+    size: int,
+    after: ResponseCursor | None = None,
+    before: ResponseCursor | None = None,
+) -> ResponsePage:
     """Return the next `size` rows, or those before a place, by one query. Raise Slow."""
     if asked.regex and (problem := complexity_problem(asked.text)):
         raise Slow(problem)
@@ -51,11 +57,11 @@ def find(columns: Columns, asked: Asked, size: int, after: Place | None = None, 
         cursor.execute(statement.text, statement.values)
         fetched = cursor.fetchall()
     matching, total = fetched[0][-2:]
-    rows = [Row(Place(*place), tuple(ids)) for *place, ids, _, _ in fetched if ids is not None]
+    rows = [Row(ResponseCursor(*place), tuple(ids)) for *place, ids, _, _ in fetched if ids is not None]
     is_more = len(rows) > size
     if before is not None:
-        return Found(rows[-size:], matching, total, has_before=is_more, has_after=True)
-    return Found(rows[:size], matching, total, has_before=after is not None, has_after=is_more)
+        return ResponsePage(rows[-size:], matching, total, has_before=is_more, has_after=True)
+    return ResponsePage(rows[:size], matching, total, has_before=after is not None, has_after=is_more)
 
 
 @contextmanager

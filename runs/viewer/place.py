@@ -1,4 +1,4 @@
-"""Where a page of rows ends: the value that they are sorted by, and what tells rows of one value apart."""
+"""Encode the end of a page of rows: the value that sorts them, and what distinguishes rows of equal value."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class NotAPlace(ValueError):
 
 
 @dataclass(frozen=True)
-class Place:
+class ResponseCursor:
     """A row: its sort value, infinite where it has none; its prompt's row in the data set, name and key; its sample."""
 
     value: float
@@ -32,7 +32,7 @@ class Place:
         return urlsafe_b64encode(said.encode()).decode().rstrip("=")
 
     @classmethod
-    def read(cls, text: str) -> Place:
+    def read(cls, text: str) -> ResponseCursor:
         """Raises NotAPlace."""
         try:
             found = loads(urlsafe_b64decode(text[:LONGEST] + "=" * (-len(text) % 4)))

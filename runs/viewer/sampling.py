@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import connection
 
 from runs.viewer import sql
-from runs.viewer.asked import Asked
+from runs.viewer.asked import ResponseQuery
 from runs.viewer.columns import Columns
 
 DRAWN_AT_MOST = 500
@@ -19,8 +19,8 @@ Points = tuple[list[tuple[float, float]], int]
 """(reward and cost of those to draw, how many there are)."""
 
 
-def points(columns: Columns, asked: Asked) -> list[Points]:
-    """Those of each column. One query."""
+def points(columns: Columns, asked: ResponseQuery) -> list[Points]:
+    """Return the sampled points of each column, and how many there are. One query."""
     tables = sql.answers(columns, asked)
     each = " UNION ALL ".join(POINTS.format(i=i, name=sql.name_of(i)) for i in range(len(tables)))
     values = [value for table in tables for value in table.values] + [DRAWN_AT_MOST] * len(tables)

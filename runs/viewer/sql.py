@@ -1,4 +1,4 @@
-"""What is asked as SQL. Names of columns and sorts are ours; whatever comes from outside is a parameter."""
+"""Build the SQL of a query for responses. Names of columns and sorts are ours; values from outside are parameters."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from runs.viewer import told_sql
-from runs.viewer.asked import RELATIVE, Asked
+from runs.viewer.asked import RELATIVE, ResponseQuery
 from runs.viewer.columns import SPLIT, Column, Columns
 from runs.viewer.part import Sql
-from runs.viewer.place import Place
+from runs.viewer.place import ResponseCursor
 from runs.viewer.telling import sorts
 
 ANSWERS = """{name} AS MATERIALIZED (
@@ -66,7 +66,7 @@ CHANGE = {
 }
 
 
-def answers(columns: Columns, asked: Asked) -> list[Sql]:
+def answers(columns: Columns, asked: ResponseQuery) -> list[Sql]:
     """A table a column, with what its answers tell by themselves."""
     return [_answers(name_of(i), column, asked) for i, column in enumerate(columns.all)]
 
@@ -76,7 +76,9 @@ def name_of(i: int) -> str:
     return f"c{i}"
 
 
-def page(columns: Columns, asked: Asked, size: int, after: Place | None, before: Place | None) -> Sql:
+def page(
+    columns: Columns, asked: ResponseQuery, size: int, after: ResponseCursor | None, before: ResponseCursor | None
+) -> Sql:
     """The rows of a page, their number, and that of all."""
     names = [name_of(i) for i in range(len(columns.all))]
     tables, others = answers(columns, asked), list[Sql]()
@@ -104,7 +106,7 @@ def _values(tables: Sequence[Sql]) -> list[Any]:
     return [value for table in tables for value in table.values]
 
 
-def _answers(name: str, column: Column, asked: Asked) -> Sql:
+def _answers(name: str, column: Column, asked: ResponseQuery) -> Sql:
     reward, cost = ("sr.value", "sc.value") if asked.scorer else ("r.reward", "r.cost")
     scored = SCORED if asked.scorer else ""
     greedy = "" if asked.samples else "AND sample = 0"
@@ -112,22 +114,22 @@ def _answers(name: str, column: Column, asked: Asked) -> Sql:
     return Sql(text, [*([asked.scorer] * 2 if asked.scorer else []), column.run.pk, SPLIT, column.step])
 
 
-def _holding(columns: Columns, asked: Asked) -> Sql:
+def _holding(columns: Columns, asked: ResponseQuery) -> Sql:
     sign, pattern = _pattern(asked)
     runs = [column.run.pk for column in columns.all]
     steps = [column.step for column in columns.all]
     return Sql(HOLDING.format(text=f"text {sign} %s"), [pattern, runs, steps, SPLIT])
 
 
-def _pattern(asked: Asked) -> tuple[str, str]:
+def _pattern(asked: ResponseQuery) -> tuple[str, str]:
     if asked.regex:
         return 'COLLATE "C" ~*', asked.text
     escaped = asked.text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return "ILIKE", f"%{escaped}%"
 
 
-def _conditions(columns: Columns, asked: Asked) -> Sql:
-    """What must hold in the columns of the scope, or in any or all of them."""
+def _conditions(columns: Columns, asked: ResponseQuery) -> Sql:
+    """Return the condition on the columns of the scope, or on any or all of them."""
     chosen = _in_scope(columns, asked)
     found = [_of_column(name_of(i), name_of(columns.pin), asked) for i in chosen]
     found = [one for one in found if one.text]
@@ -137,21 +139,21 @@ def _conditions(columns: Columns, asked: Asked) -> Sql:
     return Sql(joined.join(f"({one.text})" for one in found), [value for one in found for value in one.values])
 
 
-def _of_prompt(asked: Asked, answers: Sql) -> Sql:
-    """What must hold of the prompt itself, besides what must of its answers."""
+def _of_prompt(asked: ResponseQuery, answers: Sql) -> Sql:
+    """Return the condition on the answers, joined with that on the categories of their prompt."""
     if not asked.categories:
         return answers
     return Sql(f"p.categories && %s AND ({answers.text})", [list(asked.categories), *answers.values])
 
 
-def _in_scope(columns: Columns, asked: Asked) -> list[int]:
+def _in_scope(columns: Columns, asked: ResponseQuery) -> list[int]:
     if asked.scope in columns.letters:
         return [columns.letters.index(asked.scope)]
     everyone = range(len(columns.all))
     return [i for i in everyone if not (asked.is_relative and i == columns.pin and len(columns.all) > 1)]
 
 
-def _of_column(name: str, pin: str, asked: Asked) -> Sql:
+def _of_column(name: str, pin: str, asked: ResponseQuery) -> Sql:
     parts: list[Sql] = []
     for key, (low, high) in asked.ranges.items():
         value = VALUE[key].format(c=name, pin=pin)
@@ -174,7 +176,7 @@ def _of_column(name: str, pin: str, asked: Asked) -> Sql:
     return Sql(" AND ".join(part.text for part in parts), [value for part in parts for value in part.values])
 
 
-def _text(name: str, asked: Asked) -> Sql:
+def _text(name: str, asked: ResponseQuery) -> Sql:
     sign, pattern = _pattern(asked)
     in_answers, in_prompt = f"{name}.id IN (SELECT id FROM holding)", f"p.text {sign} %s"  # noqa: S608
     if asked.where == "answers":
@@ -184,7 +186,7 @@ def _text(name: str, asked: Asked) -> Sql:
     return Sql(f"({in_answers} OR {in_prompt})", [pattern])
 
 
-def _sort(columns: Columns, asked: Asked) -> str:
+def _sort(columns: Columns, asked: ResponseQuery) -> str:
     """The value that rows are sorted by, ascending."""
     names = [name_of(i) for i in range(len(columns.all))]
     if asked.sort == "row":
@@ -199,7 +201,7 @@ def _sort(columns: Columns, asked: Asked) -> str:
     return f"-({value})" if asked.descending else value
 
 
-def _sorted_column(columns: Columns, asked: Asked) -> str:
+def _sorted_column(columns: Columns, asked: ResponseQuery) -> str:
     """The column that is named; else the one in whose scope is asked; else the first beside the pinned one."""
     for letter in (asked.of, asked.scope):
         if letter in columns.letters:
@@ -209,7 +211,7 @@ def _sorted_column(columns: Columns, asked: Asked) -> str:
     return name_of(columns.pin)
 
 
-def _beyond(after: Place | None, before: Place | None) -> Sql:
+def _beyond(after: ResponseCursor | None, before: ResponseCursor | None) -> Sql:
     place = before or after
     if place is None:
         return Sql("true")

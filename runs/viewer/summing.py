@@ -1,4 +1,4 @@
-"""What all answers of a column come to, whatever is asked of them."""
+"""Summarize all answers of each column, whatever the query selects."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from django.db import connection
 
 from runs.viewer import sql
-from runs.viewer.asked import Asked
+from runs.viewer.asked import ResponseQuery
 from runs.viewer.columns import Columns
 
 SUM = """SELECT {i} AS place, count(*), avg(reward), avg(cost), avg((cost <= 0)::int),
@@ -20,7 +20,10 @@ FROM {name}"""
 
 @dataclass(frozen=True)
 class Sum:
-    """Of a column's answers: how many, their means and shares, and how many in each quadrant; None where not scored."""
+    """The sums of a column hold the number of its answers, their means and shares, and the number in each quadrant.
+
+    A value is None if the answers were not scored.
+    """
 
     n: int
     reward: float | None
@@ -39,7 +42,7 @@ class Sum:
         return [("SH", self.sh), ("SU", self.su), ("UH", self.uh), ("UU", self.uu)]
 
 
-def sums(columns: Columns, asked: Asked) -> list[Sum]:
+def sums(columns: Columns, asked: ResponseQuery) -> list[Sum]:
     """A sum a column. One query."""
     tables = sql.answers(columns, asked)
     each = " UNION ALL ".join(SUM.format(i=i, name=sql.name_of(i)) for i in range(len(tables)))

@@ -1,21 +1,21 @@
-"""What others tell of answers, as parts of the viewer's statement."""
+"""Add what registered apps know of answers, such as verdicts, to the SQL statement of the viewer."""
 
 from __future__ import annotations
 
-from runs.viewer.asked import Asked
+from runs.viewer.asked import ResponseQuery
 from runs.viewer.columns import Columns
 from runs.viewer.part import Sql
 from runs.viewer.telling import Teller, Told, flags, sorts, tellers
 
 
-def tables(columns: Columns, asked: Asked) -> list[Sql]:
+def tables(columns: Columns, asked: ResponseQuery) -> list[Sql]:
     """A table of each whose flag or sort is asked for; only those cost anything."""
     made = [(k, teller.table(columns, asked.picked)) for k, teller in enumerate(tellers()) if _is_asked(teller, asked)]
     return [Sql(f"told{k} AS MATERIALIZED ({table.text})", table.values) for k, table in made]
 
 
-def joins(name: str, asked: Asked) -> str:
-    """What is told of a column's answers, beside them."""
+def joins(name: str, asked: ResponseQuery) -> str:
+    """Return the joins that add what the query needs of other apps to a column's answers."""
     found = [k for k, teller in enumerate(tellers()) if _is_asked(teller, asked)]
     return "".join(f" LEFT JOIN told{k} AS {name}_told{k} ON {name}_told{k}.id = {name}.id" for k in found)
 
@@ -26,7 +26,7 @@ def flag(which: str, name: str, pin: str) -> str:
 
 
 def value(which: str, name: str, pin: str) -> str:
-    """What a column is sorted by."""
+    """Return the SQL expression that sorts by a column's value."""
     return _filled(which, sorts()[which], name, pin)
 
 
@@ -35,5 +35,5 @@ def _filled(which: str, told: Told, name: str, pin: str) -> str:
     return f"({told.sql.format(t=f'{name}_told{k}', c=name, pin=pin)})"
 
 
-def _is_asked(teller: Teller, asked: Asked) -> bool:
+def _is_asked(teller: Teller, asked: ResponseQuery) -> bool:
     return asked.sort in teller.sorts or any(name in teller.flags for name in asked.told)

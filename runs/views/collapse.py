@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 
 from runs.charts import Chart
 from runs.charts.collapse import SPECS, collapse_charts
-from runs.compare.collapse import Told, base_of, list_evaluations, select_whole, summary, told
+from runs.compare.collapse import DetectorRow, base_of, list_evaluations, select_whole, summary, told
 from runs.models import Collapse, Prompt, Response, Run
 from runs.views.chart import chart_response
 from runs.views.parameters import SignedIn, UnknownChoice, selected
@@ -35,7 +35,7 @@ class Shown:
     """A text that answers share, which detectors it is that it fired, and prompts that were answered with it."""
 
     text: str
-    rows: list[Told]
+    rows: list[DetectorRow]
     prompts: list[Prompt]
 
     @property
@@ -113,8 +113,11 @@ def _over_steps(run: Run, rows: list[Collapse], chosen: Collapse | None) -> list
     return [one for one in found if one.fired]
 
 
-def _examples(said: list[Told]) -> list[Shown]:
-    """What fired, each text once, with the prompts of the first answers that show it."""
+def _examples(said: list[DetectorRow]) -> list[Shown]:
+    """Return one entry for each text that made detectors fire.
+
+    An entry has the text, these detectors, and the prompts of the first responses with the text.
+    """
     fired = [(row, row.example) for row in said if row.fired and row.example]
     prompts = Prompt.objects.in_bulk({key for _, example in fired for key in example.keys})
     found: dict[str, Shown] = {}

@@ -75,5 +75,5 @@ def section_context(request: HttpRequest, choice: Choice, settings: Settings) ->
 
 
 def kept(request: HttpRequest) -> list[tuple[str, str]]:
-    """What a form must carry on, so that choosing other runs leaves the view of them as it is."""
+    """Return the parameters that a form must carry, so that choosing other runs keeps the view as it is."""
     return [(name, request.GET[name]) for name in ("x", "y", "smooth", "key", "config") if request.GET.get(name)]

@@ -31,7 +31,7 @@ class Choice:
 
     @property
     def more(self) -> int:
-        """How many could be shown if the reader asked for all."""
+        """Return how many runs would be shown if the reader asked for all, or 0 if all chosen runs are shown."""
         return min(self.chosen, SHOWN_AT_MOST) if self.chosen > len(self.runs) else 0
 
 

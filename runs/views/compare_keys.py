@@ -30,12 +30,12 @@ class KeySection:
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """As many as a page can draw."""
+        """Return the first keys, at most as many as a page can draw."""
         return self.keys[:KEYS_AT_MOST]
 
 
 @dataclass(frozen=True)
-class Found:
+class KeySearch:
     """The keys that match, as many as a page can draw, and how many there are; or what is wrong with the pattern."""
 
     keys: tuple[str, ...] = ()
@@ -59,13 +59,13 @@ def key_names(runs: Sequence[Run]) -> list[str]:
     return [*MAIN_KEYS, *(key for section in key_sections(runs) for key in section.keys)]
 
 
-def search(runs: Sequence[Run], pattern: str) -> Found:
+def search(runs: Sequence[Run], pattern: str) -> KeySearch:
     """Other keys that a regular expression of PostgreSQL's matches anywhere, in either case.
 
     The database matches and not Python: it can be told to give up, where a pattern would take for ever.
     """
     if problem := complexity_problem(pattern):
-        return Found(problem=problem)
+        return KeySearch(problem=problem)
     keys = Series.objects.filter(run__in=runs, key__iregex=pattern).exclude(key__startswith=AXES)
     keys = keys.exclude(key__in=MAIN_KEYS)
     try:
@@ -73,13 +73,13 @@ def search(runs: Sequence[Run], pattern: str) -> Found:
             found = list(keys.order_by("key").values_list("key", flat=True).distinct())
     except (DataError, InternalError):
         said = gettext("%(pattern)r is not a regular expression. A part of a key, such as reward, is one.")
-        return Found(problem=said % {"pattern": pattern})
+        return KeySearch(problem=said % {"pattern": pattern})
     except OperationalError as error:
         if not isinstance(error.__cause__, QueryCanceled):
             raise
         said = gettext("Searching for %(pattern)r took too long. Try a plainer pattern.")
-        return Found(problem=said % {"pattern": pattern})
-    return Found(tuple(found[:KEYS_AT_MOST]), len(found))
+        return KeySearch(problem=said % {"pattern": pattern})
+    return KeySearch(tuple(found[:KEYS_AT_MOST]), len(found))
 
 
 @contextmanager

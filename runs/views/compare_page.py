@@ -1,4 +1,4 @@
-"""What a comparison shows, for those who are signed in and for those who were given a link alike."""
+"""Build the content of a comparison, for signed-in readers and for readers with a shared link alike."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 from runs import series
 from runs.charts import MAIN_KEYS, Chart, Mark, marks, overlay, with_provenance
-from runs.compare import OUTCOMES, Outcome, Setting, Standing, cautions, config_diff, finals, standings
+from runs.compare import OUTCOMES, BaselineRow, Outcome, Setting, cautions, config_diff, finals, standings
 from runs.compare.config_diff import as_json
 from runs.models import Run
 from runs.models.experiment import Person
 from runs.views.compare_choice import NAMED_AT_MOST
-from runs.views.compare_keys import Found, key_sections, search
+from runs.views.compare_keys import KeySearch, key_sections, search
 from runs.views.compare_settings import Settings
 from runs.views.runs_table import cursors
 
@@ -35,7 +35,7 @@ def page_context(runs: Sequence[Run], settings: Settings, person: Person) -> dic
     told = marks(runs)
     # Asked before the points are read, so that the socket brings whatever is not among them.
     watch = cursors(runs)
-    found = search(runs, settings.pattern) if settings.pattern else Found()
+    found = search(runs, settings.pattern) if settings.pattern else KeySearch()
     drawn = charts_of(told, (*MAIN_KEYS, *found.keys), settings, CHART_PX)
     return {
         "marks": told, "watch": watch, "is_open": any(run.is_open for run in runs), "settings": settings,
@@ -72,7 +72,7 @@ def standings_context(runs: Sequence[Run], told: Sequence[Mark], settings: Setti
     }  # fmt: skip
 
 
-def _heads(rows: Sequence[Standing]) -> list[tuple[Outcome, tuple[series.Provenance, ...]]]:
+def _heads(rows: Sequence[BaselineRow]) -> list[tuple[Outcome, tuple[series.Provenance, ...]]]:
     """Return each outcome with the ways in which the cells of its column were measured."""
     columns = zip(*(row.cells for row in rows), strict=True)
     return [(cells[0].outcome, series.ways(way for cell in cells for way in cell.ways)) for cells in columns]

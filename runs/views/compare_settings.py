@@ -1,6 +1,7 @@
-"""How a comparison is to be shown, as its address says. What is asked wrongly of its looks is said, and the page comes.
+"""Parse from an address how a comparison is to be shown.
 
-The page may be one that a link shares, for somebody without a session: so nothing is said through cookies.
+If a parameter of its looks alone is invalid, the page appears with the default and reports the problem. The page may
+be one that a link shares, for somebody without a session: so nothing is reported through cookies.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
-from runs.charts import How
+from runs.charts import OverlayOptions
 from runs.choices import must_be_one_of
 from runs.models import Run
 from runs.series import X_AXES, Span
@@ -38,9 +39,9 @@ class Settings:
     axes: tuple[str, ...] = X_AXES
     smoothings: tuple[Smoothing, ...] = SMOOTHINGS
 
-    def how(self, px: int | None) -> How:
+    def how(self, px: int | None) -> OverlayOptions:
         """The charts' share of it."""
-        return How(self.x, self.log_y, self.smoothing, px, self.zoom)
+        return OverlayOptions(self.x, self.log_y, self.smoothing, px, self.zoom)
 
 
 def settings_of(request: HttpRequest, runs: Sequence[Run] | None = None) -> Settings:

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from runs import importing, jobs, shelving
 from runs.access import changeable, may_change, may_make
-from runs.importing import REPORT, Imported, Place
+from runs.importing import REPORT, Imported, ImportTarget
 from runs.models import Experiment, Run
 from runs.views.parameters import SignedIn
 
@@ -26,7 +26,10 @@ MINE_OFFERED = 100
 
 
 class ImportForm(forms.Form):
-    """Where the runs go. The files stand beside it: they have names with folders, which a field knows nothing of."""
+    """Ask for the experiment that the imported runs go to.
+
+    The files are sent next to this form: their names include folders, which a form field does not know.
+    """
 
     experiment = forms.CharField(
         max_length=200,
@@ -87,7 +90,7 @@ def _imported(request: SignedIn, name: str, uploads: list[UploadedFile[Any]]) ->
     mine = Experiment.objects.filter(owner=request.user, name=name, deleted_at__isnull=True).order_by("pk")
     with ExitStack() as keep:
         files = importing.of_uploads(uploads, request.POST.getlist("path"), keep)
-        return importing.bring_in(files, Place(request.user, name, name == USUAL, mine.first()))
+        return importing.bring_in(files, ImportTarget(request.user, name, name == USUAL, mine.first()))
 
 
 def _mine(request: SignedIn) -> list[str]:

@@ -75,7 +75,7 @@ def launch(request: SignedIn, pk: int) -> HttpResponse:
 
 @require_POST
 def launch_check(request: SignedIn, pk: int) -> HttpResponse:
-    """What a launch would say to the form as it stands, and how long its runs would take. Launches nothing."""
+    """Show the problems that a launch of this form would report, and how long its runs would take; launch nothing."""
     experiment = visible_experiment(request, pk)
     if not may_launch(request.user, experiment):
         raise PermissionDenied
@@ -94,7 +94,10 @@ def _both_valid(form: LaunchForm, swept: SweepForm) -> bool:
 def _launched(
     request: SignedIn, experiment: Experiment, form: LaunchForm, swept: SweepForm
 ) -> Run | Sweep | Experiment | None:
-    """Where to go on: the run, the experiment with its runs, or the sweep. None where nothing was launched."""
+    """Launch the form's runs. Return the object whose page comes next, or None if nothing was launched.
+
+    The object is the run, the experiment with its runs, or the sweep.
+    """
     if swept.is_asked:
         return launched(request.user, experiment, form, swept)
     if not (runs := _launch(request, experiment, form)):

@@ -27,7 +27,7 @@ PLACE_DIGITS = 15
 
 
 @dataclass(frozen=True)
-class Asked:
+class LogQuery:
     """Which part of which attempt's log: from a line or a byte, until one, or the next lines that hold `words`."""
 
     attempt: Attempt | None
@@ -93,7 +93,7 @@ def attempt_log_file(request: SignedIn, uid: str, n: int) -> FileResponse:
     return _file(visible_run(request, uid).attempts.filter(n=n).first(), f"{uid}-a{n}.log")
 
 
-def _asked(request: SignedIn, attempts: list[Attempt]) -> Asked:
+def _asked(request: SignedIn, attempts: list[Attempt]) -> LogQuery:
     n = request.GET.get("log_attempt", "")
     numbers = [str(attempt.n) for attempt in attempts]
     if n and n not in numbers:
@@ -101,7 +101,7 @@ def _asked(request: SignedIn, attempts: list[Attempt]) -> Asked:
     attempt = attempts[numbers.index(n)] if n else attempts[0] if attempts else None
     given = {name: request.GET.get(name, "") for name in PARAMETERS[2:]}
     places = {name: int(v) for name, v in given.items() if v.isascii() and v.isdigit() and len(v) <= PLACE_DIGITS}
-    return Asked(attempt, request.GET.get("log_find", "")[:WORDS_AT_MOST], places)
+    return LogQuery(attempt, request.GET.get("log_find", "")[:WORDS_AT_MOST], places)
 
 
 def _canonical(chosen: dict[str, str], page: LogPage) -> dict[str, object]:
@@ -112,7 +112,10 @@ def _canonical(chosen: dict[str, str], page: LogPage) -> dict[str, object]:
 
 
 def _path(attempt: Attempt | None) -> Path | None:
-    """Where the log lies; None where there is none, or somebody's link to another file in its place."""
+    """Return the path of the attempt's log, or None if there is no attempt or the path is a link.
+
+    Somebody may have put a link to another file in the log's place.
+    """
     path = attempt.directory / "log.txt" if attempt else None
     return None if path and path.is_symlink() else path
 

@@ -40,8 +40,11 @@ Curves = dict[tuple[int, str], Curve]
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one run kept its constraint, by J_C as it was measured, smoothed as the reader wishes. Not by the rule's own
-    average: where that counts violations only, it never falls to the threshold again."""
+    """Describe how well one run kept its constraint, by measured J_C, smoothed as the reader selects.
+
+    The rule's own average serves only if no measured J_C is stored: where that average counts violations only, it never
+    falls to the threshold again.
+    """
 
     mark: Mark
     kept: Kept | None

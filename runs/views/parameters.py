@@ -64,7 +64,7 @@ def choice(request: HttpRequest, name: str, choices: Collection[str], default: s
 
 
 def not_offered(name: str, choices: Collection[str], value: str, default: str) -> str:
-    """That a parameter has another value than those that there are."""
+    """Return the message that a parameter's value is none of the choices, and that the default is shown."""
     said = gettext("%(name)s must be one of %(choices)s, not %(value)r: showing %(default)s.")
     return said % {"name": name, "choices": ", ".join(choices), "value": value, "default": default}
 
@@ -87,8 +87,10 @@ def is_file(request: HttpRequest) -> bool:
 
 @dataclass(frozen=True)
 class Axes:
-    """What the charts are drawn along, whether KL stands on a logarithmic scale, and how a group's seeds are summed up:
-    center, one of MIDDLES; spread, `auto` or one of SPREADS."""
+    """Hold the x axis of charts, whether KL has a logarithmic scale, and how a group's seeds are summarized.
+
+    center: one of MIDDLES; spread: `auto` or one of SPREADS.
+    """
 
     x: str
     log_kl: bool
@@ -109,12 +111,12 @@ class Axes:
 
     @property
     def center_words(self) -> str:
-        """What the bold lines are, as a hint says it."""
+        """Return the name of the bold lines' statistic, as a hint writes it."""
         return dict(self.centers)[self.center]
 
     @property
     def spread_words(self) -> str:
-        """What the bands are, as a hint says it."""
+        """Return the name of the bands' statistic, as a hint writes it."""
         return dict(self.spreads)[self.spread]
 
     def look(self, px: int | None, zoom: Span | None = None) -> Look:

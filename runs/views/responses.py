@@ -1,4 +1,4 @@
-"""What the model answered at each step: prompt by prompt, the greedy answer first."""
+"""Show the model's responses at each step: prompt by prompt, the greedy response first."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AnsweredPrompt:
     """A prompt and the answers to it at one step. `has_base`: the base model's answers were found."""
 
     prompt: Prompt
@@ -88,7 +88,7 @@ def _prompts(request: SignedIn, run: Run, step: int | None) -> Page[Prompt]:
     return page_of(request, Prompt.objects.filter(pk__in=ids).order_by("name", "pk"), PROMPTS_A_PAGE, "prompts")
 
 
-def _asked(run: Run, step: int | None, which: str, against: str, prompts: list[Prompt]) -> list[Asked]:
+def _asked(run: Run, step: int | None, which: str, against: str, prompts: list[Prompt]) -> list[AnsweredPrompt]:
     answers = _answers(run, step, which, prompts)
     # Before the first update, the centre weights are the base model's.
     base = _answers(run, 0, "all", prompts) if against == "base" else []
@@ -96,10 +96,10 @@ def _asked(run: Run, step: int | None, which: str, against: str, prompts: list[P
     return [_held_against(prompt, [a for a in answers if a.prompt_id == prompt.pk], texts) for prompt in prompts]
 
 
-def _held_against(prompt: Prompt, answers: list[Response], base: dict[tuple[int, int], str]) -> Asked:
+def _held_against(prompt: Prompt, answers: list[Response], base: dict[tuple[int, int], str]) -> AnsweredPrompt:
     pairs = [(answer, base.get((prompt.pk, answer.sample))) for answer in answers]
     held = [Answer(answer, None if text is None else pieces(text, answer.text)) for answer, text in pairs]
-    return Asked(prompt, held, (prompt.pk, 0) in base)
+    return AnsweredPrompt(prompt, held, (prompt.pk, 0) in base)
 
 
 def _answers(run: Run, step: int | None, which: str, prompts: list[Prompt]) -> list[Response]:

@@ -51,7 +51,7 @@ def run(request: SignedIn, uid: str) -> HttpResponse:
 
 @require_safe
 def run_state(request: SignedIn, uid: str) -> HttpResponse:
-    """How the run stands, alone."""
+    """Return the state of the run alone, as a part of its page."""
     found = visible_run(request, uid)
     return TemplateResponse(request, "runs/run.html#state", {"run": found, **_standing(request, found)})
 

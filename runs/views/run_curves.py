@@ -40,7 +40,7 @@ def curve_chart(
 
 
 def curve_names(keys: list[str]) -> list[str]:
-    """What charts there are of these keys."""
+    """Return the names of all charts of these keys."""
     return [spec.name for plan in plans(keys) for spec in plan.specs]
 
 

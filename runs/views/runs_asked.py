@@ -1,4 +1,4 @@
-"""What the address of a runs table asks for: which runs, in which order, grouped how, with which columns.
+"""Parse the address of a runs table: which runs it selects, in which order, groups and columns.
 
     ?q=state:failed kl<1&sort=-kl&col=state&col=es.sigma&group=recipe&after=…
 
@@ -17,7 +17,7 @@ from django.utils.translation import gettext
 from runs import tables
 from runs.choices import must_be_one_of
 from runs.models import Experiment
-from runs.tables import Column, Order, Place, Problem, QueryError, Term, Vocabulary
+from runs.tables import Column, Order, PageCursor, Problem, QueryError, Term, Vocabulary
 from runs.views.parameters import UnknownChoice, warn
 
 COLUMNS_AT_MOST = 20
@@ -27,7 +27,7 @@ BUILDER = ("key", "op", "value", "add", "keep")
 
 
 @dataclass(frozen=True)
-class Asked:
+class TableQuery:
     """The state of the table. `problems` are those of the query; with any of them no run is shown."""
 
     line: str
@@ -36,7 +36,7 @@ class Asked:
     order: Order
     columns: tuple[Column, ...]
     group: tuple[Column, ...]
-    after: Place | None
+    after: PageCursor | None
     vocabulary: Vocabulary
     parameters: QueryDict
 
@@ -69,7 +69,7 @@ class Asked:
 
     @property
     def everything(self) -> list[tuple[str, str]]:
-        """What a form must carry on so that all but its own fields stays as it is."""
+        """Return the parameters that a form must carry, so that everything but its own fields stays the same."""
         return self._carried()
 
     @property
@@ -94,7 +94,7 @@ class Asked:
         return [(self.line[t.at : t.end], self.address(q=tables.without(self.line, t))) for t in self.terms]
 
 
-def asked_of(request: HttpRequest, experiment: Experiment, sent: QueryDict | None = None) -> Asked:
+def asked_of(request: HttpRequest, experiment: Experiment, sent: QueryDict | None = None) -> TableQuery:
     """Return what the address asks for, or what was `sent` of it. Raise UnknownChoice for a group that there is not.
 
     What else is wrong is said, and the page still comes: a query is typed by people, the rest is only how rows look.
@@ -108,13 +108,13 @@ def asked_of(request: HttpRequest, experiment: Experiment, sent: QueryDict | Non
         terms, problems = [], error.problems
     columns = _columns(request, sent, vocabulary) or _columns_of(vocabulary, tables.DEFAULTS)
     order = _order(request, sent, vocabulary)
-    return Asked(
+    return TableQuery(
         line, tuple(terms), tuple(problems), order, tuple(columns),
         _groups(sent, vocabulary), _after(request, sent, order), vocabulary, sent,
     )  # fmt: skip
 
 
-def built(request: HttpRequest, asked: Asked) -> str | None:
+def built(request: HttpRequest, asked: TableQuery) -> str | None:
     """The address that a form of the builder stands for; None where none was sent."""
     sent = request.GET
     if sent.get("key"):
@@ -127,7 +127,7 @@ def built(request: HttpRequest, asked: Asked) -> str | None:
 
 
 def _parts(value: str) -> list[str]:
-    """What was typed as a value: alternatives are parted by commas, and `two words` are one value."""
+    """Split a typed value into alternatives at its commas; `two words` are one value."""
     return [part.strip() for part in value.split(",")]
 
 
@@ -184,7 +184,7 @@ def _order_by(vocabulary: Vocabulary, word: str) -> Order:
     return Order(column, word.startswith("-"))
 
 
-def _after(request: HttpRequest, sent: QueryDict, order: Order) -> Place | None:
+def _after(request: HttpRequest, sent: QueryDict, order: Order) -> PageCursor | None:
     text = sent.get("after")
     try:
         return order.place(text) if text else None

@@ -21,7 +21,10 @@ from workers.executors.states import State
 
 @dataclass(frozen=True)
 class Cell:
-    """What a run has in a column; None where it has nothing. measured: how an evaluation measured it."""
+    """Hold the value that a run has in a column, or None if it has none.
+
+    measured: how an evaluation measured the value; None if it is no evaluation's.
+    """
 
     column: Column
     value: Any
@@ -38,13 +41,13 @@ class Row:
 
     @cached_property
     def address(self) -> str:
-        """Where the run has its page: asked for in most of its cells."""
+        """Return the address of the run's page. It is cached, because most of the run's cells need it."""
         return self.run.get_absolute_url()
 
 
 @dataclass(frozen=True)
 class _Known:
-    """What was read about the shown runs, by run id."""
+    """Hold the data that was read about the shown runs, by run id; series by run id and key."""
 
     reasons: dict[int, str]
     steps: dict[int, int]

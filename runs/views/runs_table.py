@@ -12,7 +12,7 @@ from runs import series, tables
 from runs.models import Experiment, Run
 from runs.series import Provenance
 from runs.tables import Column, Found, GroupRow, Problem, QueryError
-from runs.views.runs_asked import Asked, asked_of
+from runs.views.runs_asked import TableQuery, asked_of
 from runs.views.runs_rows import Row, group_names, rows_of
 
 RUNS_A_PAGE = 60
@@ -43,10 +43,13 @@ class Grouped:
 
 @dataclass(frozen=True)
 class RunsTable:
-    """What the page shows. `total` runs fit the query, or groups; `states` are all runs of the experiment by state,
-    and `archived` are not among them."""
+    """Hold the content of the page.
 
-    asked: Asked
+    `total` is the number of runs, or of groups, that fit the query. `states` counts all runs of the experiment by
+    state, without the archived runs, which `archived` counts.
+    """
+
+    asked: TableQuery
     headings: list[Heading]
     rows: list[Row]
     groups: list[Grouped]
@@ -59,7 +62,7 @@ class RunsTable:
 
     @property
     def shown(self) -> int:
-        """How many rows there are."""
+        """Return the number of shown rows, which are runs or groups."""
         return len(self.rows) or len(self.groups)
 
     @property
@@ -105,7 +108,7 @@ def runs_table(request: HttpRequest, experiment: Experiment) -> RunsTable:
     return RunsTable(asked, _headings(asked, rows), rows, [], shown, found.total, following, states, archived, problems)
 
 
-def fitting(runs: QuerySet[Run], asked: Asked) -> tuple[QuerySet[Run], tuple[Problem, ...]]:
+def fitting(runs: QuerySet[Run], asked: TableQuery) -> tuple[QuerySet[Run], tuple[Problem, ...]]:
     """The runs that the query asks for, none of them where it has problems; and those."""
     if asked.problems:
         return runs.none(), asked.problems
@@ -127,7 +130,7 @@ def steps_of(run: Run) -> int:
     return int(section.get("iterations") or section.get("max_steps") or 0)
 
 
-def _found(asked: Asked, runs: QuerySet[Run], states: Sequence[tuple[str, int]]) -> Found:
+def _found(asked: TableQuery, runs: QuerySet[Run], states: Sequence[tuple[str, int]]) -> Found:
     """The runs that fit the query. Where it asks for nothing, they have been counted already, by state."""
     return tables.find(runs) if asked.terms else Found(sum(count for _, count in states), None)
 
@@ -140,7 +143,7 @@ def _by_state(runs: QuerySet[Run]) -> tuple[list[tuple[str, int]], int]:
 
 
 def _of_groups(
-    asked: Asked, runs: QuerySet[Run], states: list[tuple[str, int]], archived: int, problems: tuple[Problem, ...]
+    asked: TableQuery, runs: QuerySet[Run], states: list[tuple[str, int]], archived: int, problems: tuple[Problem, ...]
 ) -> RunsTable:
     numbers = [column for column in asked.columns if tables.is_averaged(column)]
     rows, total = tables.grouped(runs, asked.group, numbers, GROUPS_A_PAGE)
@@ -157,13 +160,13 @@ def _of_groups(
     return RunsTable(asked, headings, [], groups, drawn, total, "", states, archived, problems)
 
 
-def _inside(asked: Asked, row: GroupRow) -> str:
+def _inside(asked: TableQuery, row: GroupRow) -> str:
     """The address of the runs of a group."""
     terms = [tables.exactly(column, value) for column, value in zip(asked.group, row.values, strict=True)]
     return asked.address(q=" ".join([asked.line, *terms]).strip(), group=None)
 
 
-def _headings(asked: Asked, rows: Sequence[Row]) -> list[Heading]:
+def _headings(asked: TableQuery, rows: Sequence[Row]) -> list[Heading]:
     columns = zip(*(row.cells for row in rows), strict=True)
     ways = [_several(cell.measured for cell in cells) for cells in columns] or [()] * len(asked.columns)
     marked = [
@@ -178,7 +181,7 @@ def _several(measured: Iterable[Provenance | None]) -> tuple[Provenance, ...]:
     return found if len(found) > 1 else ()
 
 
-def _heading(asked: Asked, column: Column) -> Heading:
+def _heading(asked: TableQuery, column: Column) -> Heading:
     if not column.is_sortable:
         return Heading(column, "", "")
     is_sorted = asked.order.column.key == column.key

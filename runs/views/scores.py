@@ -107,7 +107,11 @@ def _offered(request: SignedIn, run: Run) -> dict[str, Any]:
 
 
 def _given(run: Run) -> Any:
-    """Of each scorer, split and step: how many answers it scored, its means, and the run's own of the same answers."""
+    """Return a row for each scorer, split and step.
+
+    A row has `n`, how many responses the scorer gave a cost, the scorer's means, and the run's own means of the same
+    responses.
+    """
     rows = Score.objects.filter(response__run=run, response__is_superseded=False)
     rewards, costs = Q(key="reward"), Q(key="cost")
     found = rows.values("scorer", split=F("response__split"), step=F("response__step")).annotate(
@@ -119,7 +123,7 @@ def _given(run: Run) -> Any:
 
 
 def _share(name: str, of: Q) -> Avg:
-    """How much of it is at most 0; None where it is not known."""
+    """Return the share of the values called `name` that are at most 0, or None if no value is known."""
     at_most = When(**{f"{name}__lte": 0}, then=Value(1.0))
     above = When(**{f"{name}__gt": 0}, then=Value(0.0))
     return Avg(Case(at_most, above, output_field=FloatField()), filter=of)

@@ -81,7 +81,7 @@ def _link(request: SignedIn, page: Page) -> Link:
 
 
 def _page(request: SignedIn) -> Page:
-    """What is to be shared, or 404 where the person may not see it."""
+    """Return the page that is to be shared, or answer 404 if it is unknown or the person may not see it."""
     name = request.GET.get("page", "")
     if name == Scope.RUN:
         run = visible_run(request, request.GET.get("run", ""))

@@ -1,6 +1,6 @@
-"""What a shared link opens: one page and the data of its charts, for people without an account. It changes nothing.
+"""Serve a shared link: one page and the data of its charts, for people without an account. Change nothing.
 
-No cookie is read or set. The person who shared it is the one whose eyes are used: see `runs.access.share_links`.
+No cookie is read or set. The link shows what the person who shared it may see: see `runs.access.share_links`.
 """
 
 from __future__ import annotations

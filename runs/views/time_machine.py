@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 from django.views.decorators.http import require_safe
 
-from runs.charts import Chart, How, Mark, marks, overlay
+from runs.charts import Chart, Mark, OverlayOptions, marks, overlay
 from runs.choices import must_be_one_of
 from runs.models import EVALUATION, EvaluatedStep, Prompt, Response, Run, list_evaluated_steps
 from runs.series import Curve
@@ -38,9 +38,12 @@ AGAINST = {
 
 @dataclass(frozen=True)
 class Moment:
-    """What one run answered last up to a step. pieces: where it differs; None where that is not asked for, there is
-    nothing to hold it against, or hardly a word is the same (`is_new`). missing: `5 of 32 answers`, if its evaluation
-    lacks some."""
+    """Hold the last response of one run up to a step.
+
+    pieces: the parts in which it differs from `other`; None if no difference is requested, if there is nothing to
+    compare it with, or if hardly a word is the same (`is_new`). missing: `5 of 32 answers`, if its evaluation lacks
+    some.
+    """
 
     mark: Mark
     answer: Response | None
@@ -182,4 +185,4 @@ def _chart(told: Sequence[Mark], by_run: dict[int, list[Response]]) -> Chart:
     for pk, rows in by_run.items():
         x, y = np.array([row.step for row in rows], np.float64), np.array([row.reward for row in rows], np.float64)
         curves[pk, "reward"] = Curve(pk, "reward", x, y, np.zeros(len(x), bool), len(x))
-    return replace(overlay("reward", told, curves, How()), title=gettext("Reward of the answer"))
+    return replace(overlay("reward", told, curves, OverlayOptions()), title=gettext("Reward of the answer"))

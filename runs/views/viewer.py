@@ -18,12 +18,12 @@ from runs.charts import Cloud, reward_cost
 from runs.models import Preference, Response, Run, Score
 from runs.viewer import (
     COLUMNS_AT_MOST,
-    Asked,
     Columns,
-    Found,
     NotAPlace,
     Picked,
-    Place,
+    ResponseCursor,
+    ResponsePage,
+    ResponseQuery,
     Slow,
     asked_of,
     categories,
@@ -88,7 +88,7 @@ def viewer_scatter(request: SignedIn) -> HttpResponse:
     return TemplateResponse(request, "runs/viewer.html#scatter", context)
 
 
-def check_all(columns: Columns, asked: Asked) -> None:
+def check_all(columns: Columns, asked: ResponseQuery) -> None:
     """Raise UnknownChoice if anything is asked wrongly, or a column is missing: a file has no place for a notice."""
     if problems := [*columns.missing, *columns.problems, *asked.problems, *asked.notices]:
         raise UnknownChoice(" ".join(problems))
@@ -115,7 +115,7 @@ def is_covered(request: SignedIn) -> bool:
 
 @dataclass(frozen=True)
 class _Choices:
-    """What there is to choose from of these columns: scorers, what others tell, and how many prompts a category has."""
+    """List the choices of these columns: scorers, options of tellers, and how many prompts each category has."""
 
     scorers: list[str]
     picks: dict[str, Picked]
@@ -133,7 +133,7 @@ def _form_of_chart(request: HttpRequest) -> tuple[str, QueryDict]:
     return form, query
 
 
-def _asked(request: HttpRequest, query: QueryDict | None = None) -> tuple[Columns, Asked, _Choices]:
+def _asked(request: HttpRequest, query: QueryDict | None = None) -> tuple[Columns, ResponseQuery, _Choices]:
     query = request.GET if query is None else query
     columns = columns_of(request.user, query.getlist("run"), query.get("pin", ""))
     there = _Choices(scorers_of(columns), picked(columns), categories(columns))
@@ -146,7 +146,7 @@ def scorers_of(columns: Columns) -> list[str]:
     return list(rows.order_by("scorer").values_list("scorer", flat=True).distinct())
 
 
-def _form(request: SignedIn, columns: Columns, asked: Asked, choices: _Choices) -> dict[str, Any]:
+def _form(request: SignedIn, columns: Columns, asked: ResponseQuery, choices: _Choices) -> dict[str, Any]:
     query = request.GET
     return {
         "in_words": in_words(asked, query, choices.picks), "clear": viewer_forms.cleared(query),
@@ -156,7 +156,7 @@ def _form(request: SignedIn, columns: Columns, asked: Asked, choices: _Choices) 
     }  # fmt: skip
 
 
-def _page(request: SignedIn, columns: Columns, asked: Asked) -> dict[str, Any]:
+def _page(request: SignedIn, columns: Columns, asked: ResponseQuery) -> dict[str, Any]:
     found, troubles = _found(request, columns, asked)
     differing = choice(request, "diff", ("", "pinned"), "") == "pinned" and len(columns.all) > 1
     each = sums(columns, asked)
@@ -177,12 +177,12 @@ def _leading(row: Asking, request: SignedIn) -> Asking:
     return replace(row, kinds=[(name, having(request.GET, category=name)) for name in row.prompt.categories])
 
 
-def _found(request: SignedIn, columns: Columns, asked: Asked) -> tuple[Found, list[str]]:
+def _found(request: SignedIn, columns: Columns, asked: ResponseQuery) -> tuple[ResponsePage, list[str]]:
     troubles = []
-    places: dict[str, Place | None] = {"after": None, "before": None}
+    places: dict[str, ResponseCursor | None] = {"after": None, "before": None}
     for name in places:
         try:
-            places[name] = Place.read(request.GET[name]) if request.GET.get(name) else None
+            places[name] = ResponseCursor.read(request.GET[name]) if request.GET.get(name) else None
         except NotAPlace:
             troubles.append(
                 gettext("%(name)s is no place that a page here has given out: showing the first.") % {"name": name}
@@ -191,10 +191,10 @@ def _found(request: SignedIn, columns: Columns, asked: Asked) -> tuple[Found, li
         return find(columns, asked, ROWS_A_PAGE, places["after"], places["before"]), troubles
     except Slow as slow:
         troubles.append(gettext("What is asked cannot be answered: %(why)s.") % {"why": slow})
-        return Found([], 0, 0, has_before=False, has_after=False), troubles
+        return ResponsePage([], 0, 0, has_before=False, has_after=False), troubles
 
 
-def _ways(request: SignedIn, found: Found) -> dict[str, str]:
+def _ways(request: SignedIn, found: ResponsePage) -> dict[str, str]:
     """Addresses of the pages before and after, of everything, and of the difference switched."""
     query = request.GET
     first, last = (found.rows[0].place, found.rows[-1].place) if found.rows else (None, None)

@@ -1,4 +1,4 @@
-"""What stands in the viewer's rows and columns: answers with their numbers, and how they differ from the pinned one."""
+"""Fill the viewer's rows and columns: answers with their numbers, and how they differ from the pinned one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.db import connection
 from django.urls import reverse
 
 from runs.models import Prompt, Response, Score
-from runs.viewer import Asked, Chip, Column, Columns, Row
+from runs.viewer import Chip, Column, Columns, ResponseQuery, Row
 from runs.views.differing import Piece, likeness, pieces
 from workers.analysis.quadrants import quadrant
 
@@ -48,7 +48,7 @@ class Cell:
 
     @property
     def address(self) -> str:
-        """Of the answer alone."""
+        """Return the address of the answer alone; empty if there is none."""
         return "" if self.response is None else address_of(self.response, self.column)
 
 
@@ -73,7 +73,7 @@ def address_of(response: Response, column: Column) -> str:
 def rows_of(
     found: Sequence[Row],
     columns: Columns,
-    asked: Asked,
+    asked: ResponseQuery,
     *,
     differing: bool,
     told: Mapping[int, Sequence[Chip]] | None = None,

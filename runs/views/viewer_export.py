@@ -12,7 +12,18 @@ from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
 from runs.models import Response
-from runs.viewer import Asked, Columns, Found, Place, Slow, asked_of, categories, columns_of, find, picked
+from runs.viewer import (
+    Columns,
+    ResponseCursor,
+    ResponsePage,
+    ResponseQuery,
+    Slow,
+    asked_of,
+    categories,
+    columns_of,
+    find,
+    picked,
+)
 from runs.views.parameters import SignedIn, selected
 from runs.views.viewer import check_all, scorers_of
 from runs.views.viewer_cells import Asking, Cell, rows_of
@@ -41,7 +52,7 @@ def viewer_export(request: SignedIn) -> HttpResponse:
     return HttpResponse("".join(lines), content_type=FORMS[form], headers=headers)
 
 
-def _objects(request: SignedIn, columns: Columns, asked: Asked) -> Iterator[dict[str, Any]]:
+def _objects(request: SignedIn, columns: Columns, asked: ResponseQuery) -> Iterator[dict[str, Any]]:
     place, is_more = None, True
     while is_more:
         found = _found(columns, asked, place)
@@ -51,7 +62,7 @@ def _objects(request: SignedIn, columns: Columns, asked: Asked) -> Iterator[dict
         is_more, place = found.has_after, found.rows[-1].place if found.rows else None
 
 
-def _found(columns: Columns, asked: Asked, place: Place | None) -> Found:
+def _found(columns: Columns, asked: ResponseQuery, place: ResponseCursor | None) -> ResponsePage:
     try:
         return find(columns, asked, ROWS_AT_ONCE, place)
     except Slow as slow:

@@ -1,4 +1,4 @@
-"""What the viewer's form and the heads of its columns offer, with what is chosen already."""
+"""Build the fields of the viewer's form and the heads of its columns, with the current choices selected."""
 
 from __future__ import annotations
 
@@ -10,7 +10,19 @@ from typing import Any
 from django.http import QueryDict
 from django.utils.translation import gettext
 
-from runs.viewer import CHANGES, COLUMNS_AT_MOST, FLAGS, RANGES, SORTS, Asked, Column, Columns, Picked, Sum, telling
+from runs.viewer import (
+    CHANGES,
+    COLUMNS_AT_MOST,
+    FLAGS,
+    RANGES,
+    SORTS,
+    Column,
+    Columns,
+    Picked,
+    ResponseQuery,
+    Sum,
+    telling,
+)
 from runs.viewer.asked import AS, WHERE
 from runs.views.viewer_words import having, staying
 from workers.analysis.quadrants import QUADRANTS
@@ -24,7 +36,7 @@ SIGNS = (("", "↑"), ("-", "↓"))
 
 @dataclass(frozen=True)
 class Head:
-    """Of a column: what its answers come to, and addresses that change it."""
+    """Hold a column's head: the summary of its responses, and the addresses that change the column."""
 
     column: Column
     sum: Sum
@@ -48,7 +60,7 @@ def cleared(query: QueryDict) -> str:
 
 
 def form_of(
-    query: QueryDict, columns: Columns, asked: Asked, picks: Mapping[str, Picked], kinds: Mapping[str, int]
+    query: QueryDict, columns: Columns, asked: ResponseQuery, picks: Mapping[str, Picked], kinds: Mapping[str, int]
 ) -> dict[str, Any]:
     """The choices of each field: (value, words, whether it is chosen). Where there is nothing to pick of what others
     tell, they tell nothing of these columns. kinds: category -> how many prompts have it."""
@@ -73,7 +85,7 @@ def form_of(
     }  # fmt: skip
 
 
-def _tellers(asked: Asked, picks: Mapping[str, Picked]) -> Iterator[tuple[str, list[Any], list[Any]]]:
+def _tellers(asked: ResponseQuery, picks: Mapping[str, Picked]) -> Iterator[tuple[str, list[Any], list[Any]]]:
     """(title, what may be picked, flags) of each that tells something of these columns."""
     for teller in telling.tellers():
         own = {name: picks[name] for name in teller.picks if name in picks}
@@ -82,7 +94,7 @@ def _tellers(asked: Asked, picks: Mapping[str, Picked]) -> Iterator[tuple[str, l
             yield gettext(teller.title), [_pick(asked, *one) for one in own.items()], _flags(words, asked.told)
 
 
-def _pick(asked: Asked, name: str, one: Picked) -> tuple[str, str, list[tuple[str, str, bool]]]:
+def _pick(asked: ResponseQuery, name: str, one: Picked) -> tuple[str, str, list[tuple[str, str, bool]]]:
     return name, gettext(one.words), _choices(_said({"": one.all} | dict(one.options)), asked.picked.get(name, ""))
 
 

@@ -1,4 +1,4 @@
-"""What an address asks of answers in words, each with the address that no longer asks it."""
+"""Describe each filter of an address in words, with the address that no longer has it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext
 
 from runs.charts import number
-from runs.viewer import CHANGES, FLAGS, RANGES, Asked, Picked, telling
+from runs.viewer import CHANGES, FLAGS, RANGES, Picked, ResponseQuery, telling
 from runs.viewer.asked import AS, WHERE, Span
 
 PLACES = ("after", "before")
@@ -29,7 +29,7 @@ def having(query: QueryDict, **values: str | Sequence[str]) -> str:
 
 
 def staying(query: QueryDict, **values: str | Sequence[str]) -> str:
-    """As `having`, on the page that is open."""
+    """Return the query with these values, as `having` does, on the page that is open."""
     return _changed(query, values, ())
 
 
@@ -44,12 +44,12 @@ def _changed(query: QueryDict, values: Mapping[str, str | Sequence[str]], forgot
     return f"?{rest.urlencode()}"
 
 
-def in_words(asked: Asked, query: QueryDict, picks: Mapping[str, Picked]) -> list[tuple[str, str]]:
+def in_words(asked: ResponseQuery, query: QueryDict, picks: Mapping[str, Picked]) -> list[tuple[str, str]]:
     """(what is asked, the address without it)."""
     return [(words, without(query, *names)) for words, names in _parts(asked, picks)]
 
 
-def _parts(asked: Asked, picks: Mapping[str, Picked]) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _parts(asked: ResponseQuery, picks: Mapping[str, Picked]) -> Iterator[tuple[str, tuple[str, ...]]]:
     if asked.text:
         how, where = gettext(AS["regex" if asked.regex else "words"]), gettext(WHERE[asked.where])
         yield (

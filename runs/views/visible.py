@@ -1,4 +1,7 @@
-"""What this person may see, or 404: nobody is told that something exists that they may not see."""
+"""Return the experiments and runs that a person may see, or answer 404.
+
+Nobody is told that something exists that they may not see.
+"""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from runs import importing, series
-from runs.importing import Place
+from runs.importing import ImportTarget
 from runs.models import Response, Run
 from workers.evaluation.alignment import ScoredAnswer, write
 
@@ -20,7 +20,7 @@ ANSWERS = [ScoredAnswer(f"prompt {i % 3}", f"answer\n{i}", i / 7 - 0.5, 1.5 - i 
 def test_the_answers_come_back_and_the_files_agree(ada: User, tmp_path: Path) -> None:
     write(tmp_path / "out", "ES-40", ANSWERS, 0.5, {"policy_model_path": "step-000040", "num_iterations": 40})
     with ExitStack() as keep:
-        imported = importing.bring_in(importing.of_path(tmp_path / "out", keep), Place(ada, "Imported"))
+        imported = importing.bring_in(importing.of_path(tmp_path / "out", keep), ImportTarget(ada, "Imported"))
     assert not imported.refused
     assert not any(outcome.told.remarks for outcome in imported.outcomes)
 

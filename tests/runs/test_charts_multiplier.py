@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from runs.charts import How, marks
+from runs.charts import OverlayOptions, marks
 from runs.charts.multiplier import multiplier_charts
 from tests.runs.curves import curve, run
 
@@ -13,7 +13,7 @@ def drawn(runs, **values):
     """The charts of these runs, each with the same values of keys, by name."""
     keys = {"lambda": "lambda", "j_c": "J_C", "smoothed": "J_C/smoothed", "threshold": "J_C/threshold"}
     curves = {(of.pk, keys[name]): curve(of, keys[name], y) for of in runs for name, y in values.items()}
-    return {chart.name: chart for chart in multiplier_charts(marks(runs), curves, How())}
+    return {chart.name: chart for chart in multiplier_charts(marks(runs), curves, OverlayOptions())}
 
 
 def test_raw_smoothed_and_threshold_stand_on_one_chart():
@@ -42,7 +42,7 @@ def test_thresholds_that_differ_have_a_line_each():
     one, two = run("es-tiny"), run("grpo-tiny")
     curves = {(of.pk, "J_C/threshold"): curve(of, "J_C/threshold", y) for of, y in ((one, [0, 0]), (two, [1, 1]))}
     curves |= {(of.pk, "J_C"): curve(of, "J_C", [1, 2]) for of in (one, two)}
-    chart = next(c for c in multiplier_charts(marks([one, two]), curves, How()) if c.name == "J_C")
+    chart = next(c for c in multiplier_charts(marks([one, two]), curves, OverlayOptions()) if c.name == "J_C")
     dotted = [t for t in chart.figure["data"] if t.get("line", {}).get("dash") == "dot" and "threshold" in t["name"]]
     assert [(t["meta"]["colour"], t["y"]) for t in dotted] == [("es", [0, 0]), ("grpo", [1, 1])]
 
@@ -67,7 +67,7 @@ def test_the_way_has_only_steps_at_which_both_were_measured():
         (one.pk, "lambda"): curve(one, "lambda", [1, 2, 3], x=[0, 5, 10]),
         (one.pk, "J_C"): curve(one, "J_C", [4, np.nan], x=[5, 10]),
     }
-    phase = multiplier_charts(marks([one]), curves, How())[-1]
+    phase = multiplier_charts(marks([one]), curves, OverlayOptions())[-1]
     assert phase.table.rows == (("A", one.name, 4.0, 2.0),)
 
 

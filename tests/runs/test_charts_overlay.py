@@ -4,7 +4,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from runs.charts import How, marks, overlay
+from runs.charts import OverlayOptions, marks, overlay
 from tests.runs.curves import curve, run
 from workers.analysis.smoothing import Smoothing
 
@@ -15,7 +15,7 @@ def runs():
 
 
 def drawn(runs, curves, key="reward/mean", **how):
-    return overlay(key, marks(runs), {(c.run_id, c.key): c for c in curves}, How(**how))
+    return overlay(key, marks(runs), {(c.run_id, c.key): c for c in curves}, OverlayOptions(**how))
 
 
 def rising(runs, key="reward/mean"):

@@ -7,7 +7,7 @@ from django.http import QueryDict
 
 from runs.ingest.scores import keep_scores
 from runs.models import Response
-from runs.viewer import Place, Slow, asked_of, columns_of, find
+from runs.viewer import ResponseCursor, Slow, asked_of, columns_of, find
 from tests.runs.viewing import model, said
 
 LONG = "word " * 40
@@ -110,11 +110,11 @@ def test_pages_follow_one_another_there_and_back(ada, base, tuned, sort):
     asked = asked_of(QueryDict(f"sort={sort}"), columns.letters)
     whole = [row.place for row in find(columns, asked, 50).rows]
     first = find(columns, asked, 2)
-    second = find(columns, asked, 2, after=Place.read(str(first.rows[-1].place)))
+    second = find(columns, asked, 2, after=ResponseCursor.read(str(first.rows[-1].place)))
     third = find(columns, asked, 2, after=second.rows[-1].place)
     assert [row.place for page in (first, second, third) for row in page.rows] == whole
     assert [page.has_after for page in (first, second, third)] == [True, True, False]
-    back = find(columns, asked, 2, before=Place.read(str(third.rows[0].place)))
+    back = find(columns, asked, 2, before=ResponseCursor.read(str(third.rows[0].place)))
     assert (back.rows, back.has_before, back.has_after) == (second.rows, True, True)
     assert (third.matching, third.total) == (5, 5)
 

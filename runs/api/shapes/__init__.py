@@ -1,4 +1,4 @@
-"""What goes in and comes out of the API, as JSON."""
+"""Define the JSON that the API takes and returns."""
 
 from runs.api.shapes.costs import CostsOut, LimitOut, LimitsOut, NewLimit, ShareOut
 from runs.api.shapes.experiments import ChangedExperiment, ExperimentOut, ExperimentsOut, NewExperiment, PresetOut

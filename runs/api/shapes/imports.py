@@ -11,8 +11,8 @@ from runs.api.shapes.words import Input, Name, Pk, Word
 
 
 class NewImport(Input):
-    """Where the runs go: `experiment`, or `experiment_name`, yours, made where new. `path`: the names of the files with
-    their folders, in the order of the files; folders say how runs were made where logs do not."""
+    """Select where the runs go: `experiment`, or `experiment_name`, one of yours, created if it is new. `path`: the
+    names of the files with their folders, in the order of the files; folders say how runs were made if logs do not."""
 
     experiment: Pk | None = None
     experiment_name: Name | None = None
@@ -25,7 +25,7 @@ class NewImport(Input):
         return self
 
 
-class ImportedRun(Schema):
+class ImportedRunOut(Schema):
     """A run of an import. `url` is its page."""
 
     uid: str
@@ -42,7 +42,8 @@ class NotUnderstood(Schema):
 
 
 class ImportedFile(Schema):
-    """What became of a file. `went_on`: runs whose file holds more now; `known`: already here, nothing made again.
+    """Report what became of a file. `went_on`: runs whose file holds more now; `known`: runs that were already here and
+    are not made again.
 
     `facts`: checks that agree; `disagreements`: sums in the file that differ from what they sum up.
     """
@@ -50,9 +51,9 @@ class ImportedFile(Schema):
     name: str
     kinds: list[str]
     records: int
-    made: list[ImportedRun]
-    went_on: list[ImportedRun]
-    known: list[ImportedRun]
+    made: list[ImportedRunOut]
+    went_on: list[ImportedRunOut]
+    known: list[ImportedRunOut]
     facts: list[str]
     disagreements: list[str]
     not_understood: list[NotUnderstood]
@@ -74,7 +75,7 @@ class ImportedTo(Schema):
 
 
 class ImportedOut(Schema):
-    """What an import did. `said` is the sum of it; `experiment` is null where nothing was made or known.
+    """Report what an import did. `said` sums it up; `experiment` is null if no run was made or known.
 
     `joined`: evaluations that name their training now. `replaced`: means over seeds whose seeds came, and that are in
     the trash now; `facts` and `disagreements` say whether these agree.
@@ -84,8 +85,8 @@ class ImportedOut(Schema):
     experiment: ImportedTo | None
     made_experiment: bool
     files: list[ImportedFile]
-    joined: list[ImportedRun]
-    replaced: list[ImportedRun]
+    joined: list[ImportedRunOut]
+    replaced: list[ImportedRunOut]
     facts: list[str]
     disagreements: list[str]
     not_read: list[NotRead]

@@ -1,4 +1,4 @@
-"""What a run wrote, as JSON: curves, populations, answers, checkpoints."""
+"""Define the JSON of what a run wrote: curves, populations, responses, checkpoints."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class PopulationsOut(Schema):
 
 
 class PromptOut(Schema):
-    """What was asked, and the reference answer."""
+    """Describe a prompt: `text` is what the model was asked, `target` is the reference answer."""
 
     id: int
     name: str
@@ -127,7 +127,7 @@ class ResponsesOut(Schema):
 
 
 class KeptOut(Schema):
-    """How many records were new, and the seq that the next one must have."""
+    """Report how many records were new, as `kept`, and the seq that the next one must have, as `next_seq`."""
 
     kept: int
     next_seq: int

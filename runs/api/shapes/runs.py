@@ -37,7 +37,8 @@ class NewRun(Input):
 
 
 class CloneRun(Input):
-    """What differs in the new run. `config` is laid over the old one's; `experiment` is the old one's by default."""
+    """State what differs in the new run. `config` is laid over the old run's config; `experiment` is the old run's by
+    default."""
 
     seed: int | None = None
     name: RunName = ""
@@ -52,7 +53,8 @@ class CloneRun(Input):
 
 
 class ChangedRun(Input):
-    """What shall change; what is left out stays. `archived` takes it out of lists, or puts it back."""
+    """Change the fields of a run that are given; those that are left out stay. `archived` takes the run out of lists,
+    or puts it back."""
 
     name: Name | None = None
     tags: Tags | None = None

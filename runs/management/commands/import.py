@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from runs import importing
 from runs.access import may_make
-from runs.importing import Imported, Outcome, Place
+from runs.importing import Imported, ImportTarget, Outcome
 from runs.models import Experiment
 from workers.executors.states import State
 
@@ -89,7 +89,7 @@ def _person(name: str) -> User:
     return person
 
 
-def _place(person: User, name: str, paths: list[Path]) -> Place:
+def _place(person: User, name: str, paths: list[Path]) -> ImportTarget:
     given = name.strip()
     if len(given) > NAME_AT_MOST or "\x00" in given:
         raise CommandError(f"--experiment must be text of at most {NAME_AT_MOST} characters")
@@ -98,4 +98,4 @@ def _place(person: User, name: str, paths: list[Path]) -> Place:
     found = (
         Experiment.objects.filter(owner=person, name=given, deleted_at=None).order_by("pk").first() if given else None
     )
-    return Place(person, given or usual[:NAME_AT_MOST], is_default=not given, experiment=found)
+    return ImportTarget(person, given or usual[:NAME_AT_MOST], is_default=not given, experiment=found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass
 
-from runs.importing.found import Entry, Found, Told
+from runs.importing.found import Entry, ImportedRun, ImportReport
 from runs.importing.log import Log
 from workers.records import Metric, Response
 
@@ -36,10 +36,10 @@ class Read:
     """What was read of a log."""
 
     entries: list[Entry]
-    told: Told
+    told: ImportReport
 
     @property
-    def runs(self) -> list[Found]:
+    def runs(self) -> list[ImportedRun]:
         return list({entry.found.part: entry.found for entry in self.entries}.values())
 
     @property
@@ -64,6 +64,6 @@ class Read:
 
 def read(log: str | bytes, name: str = "some.log") -> Read:
     """Reads a log."""
-    told = Told()
+    told = ImportReport()
     raw = log if isinstance(log, bytes) else log.encode()
     return Read(list(Log(io.BytesIO(raw), name, told).entries()), told)

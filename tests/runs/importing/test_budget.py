@@ -139,7 +139,7 @@ def test_slow_reader_ends_at_the_limit_of_seconds(name: str, settings: Settings,
     data = {"a.log": noise, "a.log.gz": PACKERS["gz"](noise), "a.tar.gz": tarred({"b.log": noise})}[name]
     with ExitStack() as keep:
         files = importing.of_upload(Slow(data), len(data), name, keep)
-        imported = importing.bring_in(files, importing.Place(ada, "Imported"))
+        imported = importing.bring_in(files, importing.ImportTarget(ada, "Imported"))
     assert [one.why for one in imported.refused if SECONDS in one.why], imported.refused
     assert not Run.objects.exists()
 

@@ -6,7 +6,7 @@ import io
 import json
 
 from runs.importing.files import File, window
-from runs.importing.found import Told
+from runs.importing.found import ImportReport
 from runs.importing.hyperparameters import config_of
 from runs.importing.reading import recognised
 from workers.executors.states import State
@@ -25,7 +25,7 @@ NAME = "countdown_nccl_20251104_160009/logs/final_eval_results.json"
 def read(**changes):
     """(entries, told) of such a file."""
     document = {"metadata": METADATA, "metrics": METRICS, "per_sample_results": ROWS, **changes}
-    data, told = json.dumps(document).encode(), Told()
+    data, told = json.dumps(document).encode(), ImportReport()
     (source,), _ = recognised([File(NAME, NAME, len(data), window(io.BytesIO(data), 0, len(data)))])
     return list(source.entries(told, lambda *_: [])), told
 
@@ -54,7 +54,7 @@ def test_samples_are_answers_and_their_means_are_those_that_the_file_says():
 
 def test_a_mean_that_its_samples_do_not_give_is_named():
     _, told = read(metrics={**METRICS, "mean_combined_reward": 0.6}, metadata=None)
-    assert "metrics: says reward/mean 0.6; its answers give 1.0" in [str(remark) for remark in told.remarks]
+    assert told.disagreements == ["metrics: reward/mean is 0.6; its answers give 1.0"]
 
 
 def test_fewer_samples_than_the_file_counts_are_partial():

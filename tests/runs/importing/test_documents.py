@@ -8,7 +8,7 @@ import math
 import pytest
 
 from runs.importing import broken_json, evaluations, reports, trainer_state
-from runs.importing.found import Told
+from runs.importing.found import ImportReport
 from runs.importing.hyperparameters import config_of
 from workers.executors.states import State
 from workers.records import Metric, Response
@@ -43,7 +43,7 @@ def evaluation(**more):
 
 def read(entries):
     """Return (entries, remarks and disagreements, facts) of a reader, which is given what it reports to."""
-    told = Told()
+    told = ImportReport()
     found = list(entries(told))
     return found, [*map(str, told.remarks), *told.disagreements], told.facts
 

@@ -8,14 +8,14 @@ import struct
 import pytest
 
 from runs.importing import event_files, tfrecord
-from runs.importing.found import Told
+from runs.importing.found import ImportReport
 from tests.runs.importing.tensorboard import crc32c, event, masked, nested, record, scalar, tensor, varint, version
 from workers.records import Metric
 
 
 def read(*files: bytes, name: str = "events.out.tfevents.1"):
     """(entries, remarks) of event files of one folder."""
-    told = Told()
+    told = ImportReport()
     openers = [lambda data=data: io.BytesIO(data) for data in files]
     return list(event_files.entries(openers, name, told)), [str(remark) for remark in told.remarks]
 

@@ -12,7 +12,7 @@ import pytest
 
 from runs.importing import of_path
 from runs.importing.files import File, window
-from runs.importing.found import Told
+from runs.importing.found import ImportReport
 from runs.importing.hyperparameters import config_of
 from runs.importing.naming import name_of, setting_of
 from runs.importing.reading import recognised
@@ -74,7 +74,7 @@ def shaken(value: object, chance: random.Random) -> object:
 
 def check(data: bytes) -> None:
     """Reads a file to its end, and looks at all that would be kept."""
-    told = Told()
+    told = ImportReport()
     file = File("a", "a", len(data), window(io.BytesIO(data), 0, len(data)))
     for source in recognised([file])[0]:
         entries = list(source.entries(told, lambda method, settings: []))

@@ -13,7 +13,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 
 from runs import importing, jobs, series
-from runs.importing import Place
+from runs.importing import ImportTarget
 from runs.models import Attempt, Batch, Experiment, Run
 from tests.runs.importing.logs import ENDED, HEADER, iteration
 from tests.runs.importing.tensorboard import event, scalar, write
@@ -28,7 +28,7 @@ def log(seed: int = 0, steps: tuple[int, ...] = (1, 2, 3, 4), end: str = ENDED) 
 
 def bring_in(path: Path, person: User, name: str = "Imported", **place):
     with ExitStack() as keep:
-        return importing.bring_in(importing.of_path(path, keep), Place(person, name, **place))
+        return importing.bring_in(importing.of_path(path, keep), ImportTarget(person, name, **place))
 
 
 def curve(run: Run, key: str = "train/reward/mean"):

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from runs import importing, series
-from runs.importing import Place
+from runs.importing import ImportTarget
 from runs.models import Response, Run
 from tests.runs.importing.logs import ENDED, HEADER, iteration
 from tests.runs.importing.tensorboard import event, scalar, write
@@ -72,7 +72,7 @@ def bring_in(root: Path, name: str, person: User) -> importing.Imported:
             files = importing.of_path(path, keep)
         else:
             files = importing.of_upload(keep.enter_context(path.open("rb")), path.stat().st_size, name, keep)
-        return importing.bring_in(files, Place(person, "Imported"))
+        return importing.bring_in(files, ImportTarget(person, "Imported"))
 
 
 def state_of(runs: Iterable[Run]) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ import pytest
 
 from runs.importing import of_upload
 from runs.importing.files import File, Refused
-from runs.importing.found import Told
+from runs.importing.found import ImportReport
 from runs.importing.reading import recognised
 from tests.runs.importing.logs import iteration
 from workers.records import Metric
@@ -37,7 +37,7 @@ def brought(data: bytes, name: str) -> tuple[list[str], list[float], list[Refuse
     """(names of sources, the means of their iterations, what was not read)."""
     with ExitStack() as keep:
         sources, refused = recognised(of_upload(io.BytesIO(data), len(data), name, keep))
-        records = [entry.record for source in sources for entry in source.entries(Told(), lambda *_: [])]
+        records = [entry.record for source in sources for entry in source.entries(ImportReport(), lambda *_: [])]
     means = [record.values["train/reward/mean"] for record in records if isinstance(record, Metric)]
     return [source.name for source in sources], means, refused
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from runs.importing import of_upload
-from runs.importing.found import Entry, Told
+from runs.importing.found import Entry, ImportReport
 from runs.importing.reading import recognised
 from tests.runs.importing import alignment
 from workers.records import Response
@@ -61,7 +61,7 @@ def read(data: bytes, name: str = "x.json") -> list[tuple[str, int, str]]:
     """Return (state, answers, reason) of each run that an upload makes."""
     with ExitStack() as keep:
         sources, _ = recognised(of_upload(io.BytesIO(data), len(data), name, keep))
-        return [one for source in sources for one in runs_of(source.entries(Told(), lambda *_: []))]
+        return [one for source in sources for one in runs_of(source.entries(ImportReport(), lambda *_: []))]
 
 
 def runs_of(entries: Iterator[Entry]) -> list[tuple[str, int, str]]:
@@ -165,7 +165,7 @@ def read_scored(files: dict[str, bytes]) -> list[tuple[str, int, str]]:
             for file in of_upload(io.BytesIO(data), len(data), f"ES-500_{name}", keep)
         ]
         sources, _ = recognised(uploads)
-        return [one for source in sources for one in runs_of(source.entries(Told(), lambda *_: []))]
+        return [one for source in sources for one in runs_of(source.entries(ImportReport(), lambda *_: []))]
 
 
 def test_scored_answers_that_are_cut_are_partial_of_the_number_that_their_other_files_say(scored) -> None:

@@ -10,7 +10,7 @@ import pytest
 from django.urls import reverse
 
 from runs import importing, jobs
-from runs.importing import Place
+from runs.importing import ImportTarget
 from runs.models import Run
 from tests.runs.calling import calls
 from tests.runs.importing.logs import ENDED, HEADER, iteration
@@ -30,7 +30,7 @@ def bring_in(folder: Path, person, **texts: str):
     for name, text in texts.items():
         (folder / name.replace("__", ".")).write_text(text)
     with ExitStack() as keep:
-        return importing.bring_in(importing.of_path(folder, keep), Place(person, "Imported"))
+        return importing.bring_in(importing.of_path(folder, keep), ImportTarget(person, "Imported"))
 
 
 def training(number: int = 0, population: int = 30) -> str:
@@ -83,7 +83,7 @@ def test_an_evaluation_made_elsewhere_joins_a_run_that_was_trained_here(ada, exp
     (folder / "a.json").write_text(evaluated())
     with ExitStack() as keep:
         files = importing.of_path(folder, keep)
-        imported = importing.bring_in(files, Place(ada, experiment.name, experiment=experiment))
+        imported = importing.bring_in(files, ImportTarget(ada, experiment.name, experiment=experiment))
     assert [joined.parent for joined in imported.joined] == [run]
 
 

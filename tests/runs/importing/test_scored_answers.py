@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from runs import importing, series
-from runs.importing import Place
+from runs.importing import ImportTarget
 from runs.models import Prompt, Response, Run
 from tests.runs.importing import alignment
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("runs_dir")
 
 def bring_in(path: Path, person):
     with ExitStack() as keep:
-        return importing.bring_in(importing.of_path(path, keep), Place(person, "Imported"))
+        return importing.bring_in(importing.of_path(path, keep), ImportTarget(person, "Imported"))
 
 
 def latest(run: Run) -> dict[str, float]:
@@ -91,9 +91,11 @@ def test_scores_without_texts_are_rows_too(ada, folder):
 def test_a_summary_that_says_otherwise_is_told(ada, six):
     path = six / "ES-100_summary.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"R_mean": 9.0, "counts": {"SH": 1}}))
-    told = [str(remark) for outcome in bring_in(six, ada).outcomes for remark in outcome.told.remarks]
-    assert any(said.startswith("its summary: says reward/mean 9.0; its answers give ") for said in told)
-    assert any("says {'SH': 1}; its answers give {'SH'" in said for said in told)
+    outcomes = bring_in(six, ada).outcomes
+    disagreements = [text for outcome in outcomes for text in outcome.told.disagreements]
+    assert any(text.startswith("its summary: reward/mean is 9.0; its answers give ") for text in disagreements)
+    assert any("the counts are {'SH': 1}; its answers give {'SH'" in text for text in disagreements)
+    assert not any(outcome.told.remarks for outcome in outcomes)
 
 
 def test_a_broken_line_is_named_and_leaves_its_row_empty(ada, folder):
@@ -169,10 +171,8 @@ def test_a_final_evaluation_is_a_run_at_its_last_iteration(ada, folder):
     ]  # fmt: skip
     assert latest(run)["safety/safe_ratio"] == 0.5
     remarks = [str(remark) for remark in imported.outcomes[0].told.remarks]
-    assert remarks == [
-        "sample 2: has no reward and cost that are finite numbers: left out",
-        "metrics: says eval/n 3.0; its answers give 2.0",
-    ]
+    assert remarks == ["sample 2: has no reward and cost that are finite numbers: left out"]
+    assert imported.outcomes[0].told.disagreements == ["metrics: eval/n is 3.0; its answers give 2.0"]
 
 
 def test_the_same_files_make_nothing_again(ada, six):
@@ -221,7 +221,7 @@ def test_arrays_that_are_not_those_of_the_answers_are_told(ada, folder):
     alignment.write(folder, "ES-500", alignment.prompts(10, 6, 4))
     np.save(folder / "ES-500_Rs.npy", np.zeros((10, 1), np.float32))
     (outcome,) = bring_in(folder, ada).outcomes
-    assert [str(one) for one in outcome.told.remarks] == ["its Rs: are not those of its answers, which are kept"]
+    assert outcome.told.disagreements == ["its Rs are not those of its answers, which are kept"]
 
 
 def test_rewards_without_costs_are_told(ada, folder):

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from runs import importing, series
-from runs.importing import Place, tables
-from runs.importing.found import Told
+from runs.importing import ImportTarget, tables
+from runs.importing.found import ImportReport
 from workers.records import Metric
 
 pytestmark = pytest.mark.usefixtures("runs_dir")
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("runs_dir")
 
 def read(text: str, name: str = "a.csv"):
     """Return (points by column, the run, remarks and facts)."""
-    told = Told()
+    told = ImportReport()
     entries = list(tables.entries(io.BytesIO(text.encode()), name, told))
     points: dict[str, list[tuple[int, int, float]]] = {}
     for entry in entries:
@@ -32,7 +32,7 @@ def read(text: str, name: str = "a.csv"):
 
 def bring_in(path: Path, person):
     with ExitStack() as keep:
-        return importing.bring_in(importing.of_path(path, keep), Place(person, "Imported"))
+        return importing.bring_in(importing.of_path(path, keep), ImportTarget(person, "Imported"))
 
 
 @pytest.mark.parametrize("delimiter", [",", "\t", ";"], ids=["comma", "tab", "semicolon"])

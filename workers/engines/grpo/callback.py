@@ -1,4 +1,4 @@
-"""What TRL's trainer says -> records; and evaluation, checkpoints and stopping, at the ends of steps."""
+"""Write what TRL's trainer logs as records; evaluate, save checkpoints and stop at the ends of steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a GRPO run needs beside its weights to go on where it stopped: TRL's own trainer state, and how far it had come.
+"""Save and restore what a GRPO run needs besides its weights to resume: TRL's own trainer state, and its progress.
 
 The files lie in the checkpoint's Hugging Face folder under the names that Trainer gives them, so that its
 `resume_from_checkpoint` reads them. With LoRA the folder holds merged weights; adapter and state lie in `adapter/`.
@@ -28,8 +28,8 @@ PROGRESS = "progress.json"
 
 @dataclass
 class Progress:
-    """How far training has come: completion tokens generated, completions scored, their mean reward last time,
-    GPU-seconds spent in steps; the λ of a task with a cost."""
+    """Hold how far training has come: completion tokens generated, completions scored, their mean reward last time,
+    GPU-seconds spent in steps; the λ of a task with a cost, None without one."""
 
     tokens: int = 0
     samples: int = 0
@@ -39,7 +39,7 @@ class Progress:
 
 
 def state_folder(checkpoint: Path, *, lora: bool) -> Path:
-    """Where in a checkpoint the trainer's state lies."""
+    """Return the folder that holds a checkpoint's trainer state: `adapter/` with LoRA, else the checkpoint itself."""
     return checkpoint / "adapter" if lora else checkpoint
 
 
@@ -58,7 +58,7 @@ def write_state(trainer: trl.GRPOTrainer, progress: Progress, checkpoint: Path, 
 
 
 def read_progress(checkpoint: Path, gpus: int, *, lora: bool) -> Progress:
-    """How far the run had come. Raises NotResumable where the folder has no trainer state.
+    """Return how far the run had come. Raise NotResumable if the folder has no trainer state.
 
     Checkpoints of 0.1 hold the seconds alone: these are taken times `gpus`, the number that the run has now.
     """
@@ -95,7 +95,7 @@ def take_up(trainer: trl.GRPOTrainer, checkpoint: Path, *, lora: bool) -> bool:
 
 
 def _in_use(trainer: trl.GRPOTrainer) -> bool:
-    """Whether the next step uses completions that an earlier one has drawn."""
+    """Return whether the next step uses completions that an earlier one has drawn."""
     return bool(trainer._step % (trainer.args.steps_per_generation * trainer.num_iterations))
 
 
