@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
@@ -18,6 +19,12 @@ from runs.views.runs_rows import Row, group_names, rows_of
 RUNS_A_PAGE = 60
 GROUPS_A_PAGE = 60
 RUNS_OF_GROUPS = 10
+MEASUREMENT = {
+    "origin": ("origin", "estimator", "decoding"),
+    "evaluation.temperature": ("temperature",),
+    "evaluation.samples": ("samples",),
+}
+"""Keys to group by -> fields of a provenance that such groups have in common."""
 """So many of the runs behind groups are drawn."""
 
 
@@ -76,10 +83,12 @@ class RunsTable:
         return frozenset(heading.column.key for heading in self.differing)
 
     @property
-    def by_origin(self) -> str:
-        """The address of the same groups, further grouped by origin; empty if they are already."""
+    def by_measurement(self) -> str:
+        """Return the address of these groups, grouped by the first of MEASUREMENT that differs, too; empty if none."""
         keys = [column.key for column in self.asked.group]
-        return "" if "origin" in keys else self.asked.address(group=[*keys, "origin"])
+        ways = [heading.ways for heading in self.differing]
+        more = (key for key, names in MEASUREMENT.items() if key not in keys and _differs(ways, names))
+        return self.asked.address(group=[*keys, key]) if (key := next(more, "")) else ""
 
     @property
     def is_empty(self) -> bool:
@@ -173,6 +182,12 @@ def _headings(asked: TableQuery, rows: Sequence[Row]) -> list[Heading]:
         replace(_heading(asked, column), ways=several) for column, several in zip(asked.columns, ways, strict=True)
     ]
     return [_heading(asked, tables.NAME), *marked]
+
+
+def _differs(ways: Iterable[tuple[Provenance, ...]], names: Iterable[str]) -> bool:
+    """Return whether a column's values differ in one of these fields of their provenance."""
+    fields = attrgetter(*names)
+    return any(len({fields(way) for way in several}) > 1 for several in ways)
 
 
 def _several(measured: Iterable[Provenance | None]) -> tuple[Provenance, ...]:

@@ -97,7 +97,7 @@ def test_the_query_takes_rows_and_a_mistake_in_it_is_marked_where_it_is(ada_clie
     assert "<code>kl&lt;1 &lt;b&gt;:1 <mark>state:fail</mark></code>" in page or "<mark>&lt;b&gt;:1</mark>" in page
     assert "A key must stand before" in page
     assert ROW.findall(page) == []
-    assert "No run is shown until the query is mended." in page
+    assert "Fix the query to see runs." in page
 
 
 def test_the_builder_writes_into_the_line(ada_client, experiment, three):

@@ -102,6 +102,18 @@ def test_group_of_runs_measured_differently_has_no_mean(ada_client: Client, nati
     assert spreads["step"].mean == 5
 
 
+def test_groups_of_one_origin_lead_to_groups_by_samples(ada_client: Client, experiment: Experiment) -> None:
+    for seed, samples in enumerate((20, 20, 4)):
+        asked = {"temperature": 0.7, "samples": samples}
+        imported_run(experiment, seed, -10.0 - seed, kind="evaluation", evaluation=asked)
+    table, page = table_of(ada_client, experiment, group="preset")
+    assert table.groups[0].row.numbers["reward/mean"].mean is None
+    assert "?group=preset&amp;group=evaluation.samples" in page
+    table, page = table_of(ada_client, experiment, group=["preset", "evaluation.samples"])
+    assert sorted(group.row.numbers["reward/mean"].mean for group in table.groups) == [-12.0, -10.5]
+    assert table.by_measurement == ""
+
+
 def test_groups_by_origin_have_means(ada_client: Client, native: list[Run], imported: Run) -> None:
     table, page = table_of(ada_client, imported.experiment, group=["preset", "origin"])
     assert {tuple(group.names): group.row.numbers["reward/mean"].mean for group in table.groups} == {
