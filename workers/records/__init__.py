@@ -4,6 +4,8 @@ from workers.records.categories import categories_of
 from workers.records.kinds import (
     Alert,
     Checkpoint,
+    Engine,
+    Engines,
     Environment,
     Gpu,
     Line,
@@ -23,6 +25,8 @@ __all__ = [
     "BadLine",
     "Broken",
     "Checkpoint",
+    "Engine",
+    "Engines",
     "Environment",
     "Gpu",
     "Line",

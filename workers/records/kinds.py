@@ -21,12 +21,16 @@ class Metric:
 
 @dataclass(frozen=True)
 class Member:
-    """One of the population: its noise seed (ES) or prompt group (GRPO), fitness, the fitness's parts, its weight z."""
+    """One of the population: its noise seed (ES) or prompt group (GRPO), fitness, the fitness's parts, its weight z.
+
+    `engine` is the number of the engine that answered for it, if several engines share the members.
+    """
 
     seed: int
     reward: float
     parts: dict[str, float] = field(default_factory=dict)
     z: float | None = None
+    engine: int | None = None
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,36 @@ class Population:
     kind: ClassVar[str] = "population"
     step: int
     members: tuple[Member, ...]
+
+
+@dataclass(frozen=True)
+class Engine:
+    """One of the engines that share a population, as it stands after an iteration. Engine 0 is the training process.
+
+    `state` is ready, starting or given_up; `device` is as torch names it. `members`, `tokens` and `seconds` count what
+    it has answered since the training process started, and the time that it took; `restarts` how often it was started
+    again. `weights` is the hash of its weights after step `compared_at`, the last one at which they were compared.
+    """
+
+    number: int
+    state: str
+    device: str
+    members: int
+    tokens: int
+    seconds: float
+    restarts: int = 0
+    weights: str = ""
+    compared_at: int | None = None
+
+
+@dataclass(frozen=True)
+class Engines:
+    """The engines after an iteration, for runs that have several. `bytes` were sent to each of them for the update."""
+
+    kind: ClassVar[str] = "engines"
+    step: int
+    bytes: int
+    engines: tuple[Engine, ...]
 
 
 @dataclass(frozen=True)
@@ -124,8 +158,10 @@ class Environment:
     packages: dict[str, str] = field(default_factory=dict)
 
 
-Record: TypeAlias = Metric | Population | Response | Checkpoint | Status | Alert | Environment
-KINDS: dict[str, Any] = {c.kind: c for c in (Metric, Population, Response, Checkpoint, Status, Alert, Environment)}
+Record: TypeAlias = Metric | Population | Engines | Response | Checkpoint | Status | Alert | Environment
+KINDS: dict[str, Any] = {
+    c.kind: c for c in (Metric, Population, Engines, Response, Checkpoint, Status, Alert, Environment)
+}
 
 
 @dataclass(frozen=True)
