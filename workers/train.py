@@ -197,8 +197,7 @@ def _loaded(config: RunConfig, records: RecordWriter, stop: Stop, resume: Path |
     task = tasks.make(config.task)
     say = _progress(records, stop)
     say(f"loading the model {config.model.path}", None)
-    # TRL trains classes of transformers alone.
-    loaded = models.load(config.model, say, needs_transformers=config.grpo is not None)
+    loaded = models.load(config.model, say, needs_transformers=config.needs_transformers)
     prompts = models.PromptFormat.of(config, loaded.tokenizer)
     evaluator = Evaluator(loaded, task, config.evaluation, config.max_new_tokens, prompts)
     return Context(config, records.directory, records, loaded, task, evaluator, stop, resume)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -34,15 +34,16 @@ def check_embedded_scores(scores: Sequence[Scores], prompts: Sequence[str], resp
 class Misbehaving(ThreadingHTTPServer):
     """`manners` are taken one a request: fine, a status such as 500, nan, few, slow or dead; the last one stays.
 
-    Dead closes the connection without a word, and refuses those that come after.
+    Until `begins` returns true, every request is fine and takes no manner. Dead closes the connection without a word, and refuses those that come after.
     """
 
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, *manners: str) -> None:
+    def __init__(self, *manners: str, begins: Callable[[], bool] = lambda: True) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.manners = list(manners)
+        self.begins = begins
         self.asked = 0
         self.tokens: list[str | None] = []
         """The Authorization header of each request."""
@@ -60,6 +61,8 @@ class Misbehaving(ThreadingHTTPServer):
     def next(self) -> str:
         """The manner of this request."""
         self.asked += 1
+        if not self.begins():
+            return "fine"
         return self.manners.pop(0) if len(self.manners) > 1 else self.manners[0]
 
 
@@ -98,9 +101,9 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def scorer(*manners: str) -> Iterator[Misbehaving]:
+def scorer(*manners: str, begins: Callable[[], bool] = lambda: True) -> Iterator[Misbehaving]:
     """One that serves while the block runs."""
-    with Misbehaving(*manners) as server:
+    with Misbehaving(*manners, begins=begins) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()
         try:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
-from workers.config.knobs import Bounds, Shape, Tagged, default_of, hints, unwrap, without_none
+from workers.config.knobs import Bounds, Shape, Tagged, default_of, hints, renamed, unwrap, without_none
 from workers.config.shallow_json import TooDeep, check_depth
 
 T = TypeVar("T")
@@ -91,7 +91,7 @@ def _field(
         return default
     if tagged is not None:
         return _tagged(cls, tagged, data, field.name, problems, here)
-    return _value(bare, bounds, data[field.name], here, problems)
+    return _value(bare, bounds, renamed(hints(cls)[field.name], data[field.name]), here, problems)
 
 
 def _tagged(cls: type, tagged: Tagged, data: Mapping[str, Any], name: str, problems: list[Problem], here: str) -> Any:

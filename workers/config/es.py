@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from workers.config.decode import Problem
-from workers.config.knobs import Bounds
+from workers.config.knobs import Bounds, Renamed
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,17 @@ class EsConfig:
     """Prompts drawn anew at each iteration, the same for all members; 0 means all of them."""
     max_new_tokens: Annotated[int, Bounds(at_least=1, at_most=1_000_000)] = 128
     """Longest answer, in tokens. Decoding is greedy."""
-    backend: Literal["hf"] = "hf"
-    """How members generate."""
-    rows: Annotated[int, Bounds(at_least=1, at_most=100_000)] = 512
-    """Sequences decoded at once: members × prompts are cut into batches of at most this many."""
+    backend: Annotated[Literal["native", "transformers"], Renamed({"hf": "native"})] = "native"
+    """How members generate. native: the project's decoder, many members in a batch; architectures that it does not
+    know fall back to transformers. transformers: any architecture, one member after another."""
+    engines: Annotated[int, Bounds(at_least=0, at_most=1024)] = 0
+    """Processes that share the members of an iteration; 0 means one per GPU, and one without GPUs. They hold equal
+    weights and exchange seeds and coefficients only."""
+    hash_every: Annotated[int, Bounds(at_least=1, at_most=10_000_000)] = 10
+    """With several engines, compare hashes of their weights after this many iterations, and before each checkpoint."""
+    rows: Annotated[int, Bounds(at_least=0, at_most=100_000)] = 0
+    """Sequences decoded at once: members × prompts are cut into batches of at most this many. 0 chooses the number
+    from device, model and config at the first start; the run then keeps it."""
     checkpoint_every: Annotated[int, Bounds(at_least=0, at_most=10_000_000)] = 100
     """Save a Hugging Face folder after this many iterations; 0 means only at the end."""
     on_failure: Literal["fail", "drop_member"] = "fail"

@@ -65,6 +65,14 @@ class Tagged:
 
 
 @dataclasses.dataclass(frozen=True)
+class Renamed:
+    """Marks choices that had other names: stored configs keep the old one, which is read as the new one."""
+
+    names: Mapping[str, str]
+    """Old name -> new name."""
+
+
+@dataclasses.dataclass(frozen=True)
 class Resource:
     """Marks a field that names a file, a service or code: `workers/config/resources.py` says what each kind may be."""
 
@@ -101,6 +109,13 @@ def resource_of(hint: Any) -> ResourceKind | None:
     """Return the kind of resource that a hint marks, or None."""
     marks = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
     return next((mark.kind for mark in marks if isinstance(mark, Resource)), None)
+
+
+def renamed(hint: Any, value: Any) -> Any:
+    """Return the present name of a choice that was renamed, or the value itself."""
+    marks = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    names = next((mark.names for mark in marks if isinstance(mark, Renamed)), {})
+    return names.get(value, value) if isinstance(value, str) else value
 
 
 def without_none(hint: Any) -> tuple[Any, bool]:

@@ -120,6 +120,17 @@ class RunConfig:
         """Longest answer in training, in tokens."""
         return self.es.max_new_tokens if self.es else self.grpo.max_completion_length if self.grpo else 0
 
+    @property
+    def needs_transformers(self) -> bool:
+        """Return whether the model must be a class of transformers: TRL trains no others."""
+        return self.grpo is not None or (self.es is not None and self.es.backend == "transformers")
+
+    def es_section(self) -> EsConfig:
+        """Return the es section, which a run of method es has."""
+        if self.es is None:
+            raise ValueError("the config has no es section")
+        return self.es
+
     @classmethod
     def from_json(cls, data: Any) -> RunConfig:
         """Parsed JSON -> RunConfig. Raises ConfigError naming every problem."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -11,7 +12,8 @@ class Interrupted(BaseException):
 
 
 class Stop:
-    """Whether the run was asked to stop. For the main thread, where signals arrive.
+    """Whether the run was asked to stop. Signals arrive in the main thread, and only work there is cut short; another
+    thread notices a request when it calls `check`.
 
     Plain attributes and no threading.Event: its lock would wait for itself where a second signal comes during a first.
     """
@@ -32,7 +34,7 @@ class Stop:
     def set(self, *_: object) -> None:
         """Asks to stop. A signal handler. Raises Interrupted inside a `cuts` block."""
         self._is_set = True
-        if self._cuts:
+        if self._cuts and _is_main_thread():
             # Once: what cleans up behind this exception is not interrupted again.
             self._cuts = False
             raise Interrupted
@@ -40,6 +42,10 @@ class Stop:
     @contextmanager
     def cuts(self) -> Iterator[None]:
         """Work that can be given up at any point: a request raises Interrupted in it, an earlier one before it."""
+        if not _is_main_thread():
+            self.check()
+            yield
+            return
         self._cuts = True
         try:
             self.check()
@@ -56,6 +62,9 @@ class Stop:
     @contextmanager
     def waits(self) -> Iterator[None]:
         """A part of such work that is finished once begun, as the writing of a record: Interrupted comes after it."""
+        if not _is_main_thread():
+            yield
+            return
         before, self._cuts = self._cuts, False
         try:
             yield
@@ -63,3 +72,7 @@ class Stop:
             self._cuts = before
         if before:
             self.check()
+
+
+def _is_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()

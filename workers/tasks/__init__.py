@@ -10,7 +10,7 @@ from workers.tasks.base import BadData, Example, Failure, Score, Task
 from workers.tasks.conciseness import Conciseness
 from workers.tasks.countdown import Countdown
 from workers.tasks.own import Own
-from workers.tasks.safely import Known, RewardFailed, score_safely
+from workers.tasks.safely import Known, RewardFailed, score_key, score_new, score_safely
 from workers.tasks.safety import Safety
 
 TASKS: Mapping[str, Callable[[Any], Task]] = {
@@ -31,4 +31,17 @@ def make(config: TaskConfig) -> Task:
         raise ConfigError([Problem("task.options", str(error))]) from error
 
 
-__all__ = ["TASKS", "BadData", "Example", "Failure", "Known", "RewardFailed", "Score", "Task", "make", "score_safely"]
+__all__ = [
+    "TASKS",
+    "BadData",
+    "Example",
+    "Failure",
+    "Known",
+    "RewardFailed",
+    "Score",
+    "Task",
+    "make",
+    "score_key",
+    "score_new",
+    "score_safely",
+]

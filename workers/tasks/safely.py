@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import traceback
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 from numbers import Real
 from typing import Protocol, TypeAlias, runtime_checkable
 
@@ -14,8 +14,9 @@ from workers.tasks.base import Example, Failure, Score, Task
 LOG = logging.getLogger(__name__)
 Asked = Sequence[tuple[Example, str]]
 """Examples with the completions to be scored."""
-Known: TypeAlias = MutableMapping[tuple[str, str, str], Score]
-"""Scores by the example's id and target and the completion."""
+ScoreKey: TypeAlias = tuple[str, str, str]
+"""The example's id and target, and the completion."""
+Known: TypeAlias = MutableMapping[ScoreKey, Score]
 
 
 @runtime_checkable
@@ -27,10 +28,11 @@ class Batched(Protocol):
 
 
 class RewardFailed(RuntimeError):
-    """A reward could not be computed. `example_id` and `prompt` say which, `details` holds the last traceback."""
+    """A reward could not be computed. `key`, `example_id` and `prompt` say which, `details` has the last traceback."""
 
-    def __init__(self, example: Example, failure: Failure) -> None:
+    def __init__(self, example: Example, completion: str, failure: Failure) -> None:
         super().__init__(f"the reward of prompt {example.id} failed twice: {failure.reason}\n{failure.details}")
+        self.key = score_key(example, completion)
         self.example_id = example.id
         self.prompt = example.messages[-1]["content"]
         self.reason = failure.reason
@@ -44,26 +46,36 @@ def score_safely(task: Task, asked: Asked, known: Known | None = None) -> list[S
     RewardFailed is raised. A reward that is no finite number is a failure as well.
     """
     known = {} if known is None else known
-    keys = [(example.id, example.target, completion) for example, completion in asked]
-    new = {key: pair for key, pair in zip(keys, asked, strict=True) if key not in known}
-    known.update(zip(new, _score_each(task, list(new.values())), strict=True))
-    return [known[key] for key in keys]
+    for failure in score_new(task, asked, known):
+        raise failure
+    return [known[score_key(example, completion)] for example, completion in asked]
 
 
-def _score_each(task: Task, asked: Asked) -> list[Score]:
-    done: list[Score] = []
-    failed_at = -1
-    while len(done) < len(asked):
-        scores, failure = _until_failure(task, asked[len(done) :])
-        done += scores
+def score_new(task: Task, asked: Asked, known: Known) -> Iterator[RewardFailed]:
+    """Score what `known` lacks and add it there. Yield an error for each pair that failed twice, and then go on."""
+    keyed = {score_key(example, completion): (example, completion) for example, completion in asked}
+    left = [(key, pair) for key, pair in keyed.items() if key not in known]
+    retried: ScoreKey | None = None
+    while left:
+        scores, failure = _until_failure(task, [pair for _, pair in left])
+        done, left = left[: len(scores)], left[len(scores) :]
+        known.update(zip((key for key, _ in done), scores, strict=True))
         if failure is None:
             break
-        example, _ = asked[len(done)]
-        if failed_at == len(done):
-            raise RewardFailed(example, failure)
-        LOG.warning("the reward of prompt %s failed (%s) and is tried once more", example.id, failure.reason)
-        failed_at = len(done)
-    return done
+        key, (example, completion) = left[0]
+        if key == retried:
+            left = left[1:]
+            yield RewardFailed(example, completion, failure)
+        else:
+            LOG.warning("the reward of prompt %s failed (%s) and is tried once more", example.id, failure.reason)
+            retried = key
+    if left:
+        raise ValueError(f"the task {task.name} returned {len(left)} scores too few")
+
+
+def score_key(example: Example, completion: str) -> ScoreKey:
+    """Return the key of a pair in `Known`: two examples of equal id may have different targets."""
+    return example.id, example.target, completion
 
 
 def _until_failure(task: Task, asked: Asked) -> tuple[list[Score], Failure | None]:

@@ -70,7 +70,10 @@ def test_any_text_is_one_line(text: str) -> None:
         (b'{"seq":-1}', "seq"),
         (b'{"seq":true}', "seq"),
         (b'{"seq":1,"t":"x","kind":"metric"}', "t must be a number"),
-        (b'{"seq":1,"t":1,"kind":"mertic"}', "metric, population, response, checkpoint, status, alert, environment"),
+        (
+            b'{"seq":1,"t":1,"kind":"mertic"}',
+            "metric, population, engines, response, checkpoint, status, alert, environment",
+        ),
         (b'{"seq":1,"t":1,"kind":"metric","step":1}', "needs values"),
         (b'{"seq":1,"t":1,"kind":"metric","step":1.5,"values":{}}', "step must be int"),
         (b'{"seq":1,"t":1,"kind":"metric","step":1,"values":{"a":"x"}}', "values.a must be a number"),

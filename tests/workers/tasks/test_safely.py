@@ -10,7 +10,7 @@ from typing import Any
 import numpy
 import pytest
 
-from workers.tasks import Example, Known, RewardFailed, Score, score_safely
+from workers.tasks import Example, Known, RewardFailed, Score, score_key, score_new, score_safely
 
 EXAMPLE = Example("e1", ({"role": "user", "content": "What?"},), "That")
 
@@ -107,13 +107,21 @@ def test_equal_completions_of_an_example_are_scored_once() -> None:
     assert [s.reward for s in score_safely(task, [(EXAMPLE, "z"), *asked], known)] == [4.0, 1.0, 2.0, 1.0, 3.0]
 
 
-def test_a_failed_score_is_known_to_nobody() -> None:
+def test_a_failed_score_is_not_known() -> None:
     known: Known = {}
     task = Scripted(lambda: Score(1.0), crash, crash, lambda: Score(2.0))
     with pytest.raises(RewardFailed):
         score_safely(task, [(EXAMPLE, "x"), (EXAMPLE, "y")], known)
-    assert not known
+    assert known == {score_key(EXAMPLE, "x"): Score(1.0)}
     assert [s.reward for s in score_safely(task, [(EXAMPLE, "y")], known)] == [2.0]
+
+
+def test_what_fails_is_named_and_the_rest_is_scored() -> None:
+    known: Known = {}
+    task = Scripted(lambda: Score(1.0), crash, crash, crash, lambda: Score(2.0), crash, crash)
+    failures = list(score_new(task, [(EXAMPLE, text) for text in "wxyz"], known))
+    assert [failure.key for failure in failures] == [score_key(EXAMPLE, "x"), score_key(EXAMPLE, "z")]
+    assert known == {score_key(EXAMPLE, "w"): Score(1.0), score_key(EXAMPLE, "y"): Score(2.0)}
 
 
 def test_nothing_to_score_is_nothing_scored() -> None:

@@ -4,13 +4,12 @@ fails is never a number."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from workers.engines.constraint import Constraint, told
 from workers.engines.context import Context
-from workers.models.decoder import Completion
-from workers.tasks import Example, Known, RewardFailed, Score, score_safely
+from workers.tasks import RewardFailed, Score
 
 
 @dataclass(frozen=True)
@@ -25,21 +24,16 @@ class Fitness:
         return math.isnan(self.reward)
 
 
-def judge(
-    context: Context,
-    constraint: Constraint,
-    step: int,
-    seed: int,
-    examples: Sequence[Example],
-    answers: Sequence[Completion],
-    known: Known,
-) -> Fitness:
-    """Score one member. Raise RewardFailed, unless the config says to drop such a member; then an alert names it."""
+def judge(context: Context, constraint: Constraint, step: int, seed: int, score: Callable[[], list[Score]]) -> Fitness:
+    """Return the fitness of one member, from the scores that `score` returns.
+
+    Raise RewardFailed as it does, unless the config says to drop such a member; then an alert names it.
+    """
     try:
-        scores = scores_of(context, examples, answers, known)
+        scores = score()
         return Fitness(average(constraint.fitness(scores)), _parts(scores) | told(scores))
     except RewardFailed as failure:
-        if context.config.es is None or context.config.es.on_failure != "drop_member":
+        if not drops_members(context):
             raise
         context.alert(
             "warning",
@@ -50,16 +44,9 @@ def judge(
         return Fitness(math.nan, {})
 
 
-def scores_of(
-    context: Context, examples: Sequence[Example], answers: Sequence[Completion], known: Known
-) -> list[Score]:
-    """Return the task's scores of the answers; `known` holds those of the iteration's other members.
-
-    Raise RewardFailed, and Interrupted if the run is asked to stop.
-    """
-    asked = [(example, answer.text) for example, answer in zip(examples, answers, strict=True)]
-    with context.stop.cuts():
-        return score_safely(context.task, asked, known)
+def drops_members(context: Context) -> bool:
+    """Return whether a member whose reward fails is left out of the update."""
+    return context.config.es is not None and context.config.es.on_failure == "drop_member"
 
 
 def _parts(scores: Sequence[Score]) -> dict[str, float]:

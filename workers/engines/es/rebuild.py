@@ -6,7 +6,7 @@ device nor the version of torch matters. Where the run itself saved that step, t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal, cast
@@ -54,10 +54,31 @@ def rebuild(
     what = _trained(loaded, trail)
     if folder is not None:
         what.load(folder)
-    _replay(trail.written[held:], what, trail.origin.scales, progress)
+    apply_updates(trail.written[held:], what, trail.origin.scales, progress)
+    what.write(what.master.__getitem__)
     # Only where nothing else was ever made of that number is it sure which weights the record speaks of.
     recorded = _recorded(attempts, step) if len(history.steps.get(step, [0])) == 1 else set()
     return _save(out, loaded, what, _state(trail), recorded)
+
+
+def apply_updates(
+    written: Sequence[Written],
+    what: Trained,
+    scales: Mapping[str, float],
+    progress: Progress = lambda done, of: None,
+) -> None:
+    """Apply updates to the master, in order. Raise CannotReplay if this code makes other noise than wrote them."""
+    for line in written:
+        if (found := line.start.noise.version) != NOISE_VERSION:
+            raise CannotReplay(
+                f"step {line.update.step} was made with noise version {found}; this code makes version "
+                f"{NOISE_VERSION}, other noise for the same seeds"
+            )
+    for done, line in enumerate(written):
+        progress(done, len(written) + 1)
+        # σ scales the members, not the update: what it was is not needed.
+        Perturbation(line.start.noise.noise(), 1.0, scales).step(line.update.directions, what.master)
+    progress(len(written), len(written) + 1)
 
 
 def _refuse_gap(trail: Trail, *, has_checkpoint: bool) -> None:
@@ -89,28 +110,12 @@ def _trained(loaded: Loaded, trail: Trail) -> Trained:
     return trained(loaded, knobs, trail.origin.seed)
 
 
-def _replay(written: Sequence[Written], what: Trained, scales: dict[str, float], progress: Progress) -> None:
-    """Applies the updates in order. Raises CannotReplay where this code makes other noise than wrote them."""
-    for line in written:
-        if (found := line.start.noise.version) != NOISE_VERSION:
-            raise CannotReplay(
-                f"step {line.update.step} was made with noise version {found}; this code makes version "
-                f"{NOISE_VERSION}, other noise for the same seeds"
-            )
-    for done, line in enumerate(written):
-        progress(done, len(written) + 1)
-        # σ scales the members, not the update: what it was is not needed.
-        Perturbation(line.start.noise.noise(), 1.0, scales).step(line.update.directions, what.master)
-    progress(len(written), len(written) + 1)
-    what.write(what.master.__getitem__)
-
-
 def _state(trail: Trail) -> State:
     if not trail.written:
         return State(trail.origin, trail.end)
     last = trail.written[-1].update
     counts = last.tokens, last.samples, last.gpu_seconds, last.dead, last.multiplier
-    return State(trail.origin, trail.end, last.step, *counts)
+    return State(trail.origin, trail.end, last.step, *counts, rows=trail.written[-1].start.rows)
 
 
 def _recorded(attempts: Sequence[Path], step: int) -> set[str]:

@@ -76,6 +76,17 @@ class History:
             lineage = written[-1].update.parent
         return Trail(start.origin, Path(start.base_path), lineage, written[::-1])
 
+    def updates_between(self, begin: str, end: str) -> list[Written]:
+        """Return the updates from one lineage to another, oldest first. Raise CannotReplay if the log has a gap."""
+        written: list[Written] = []
+        lineage = end
+        while lineage != begin:
+            if lineage not in self.updates:
+                raise CannotReplay(f"the replay log has a gap: no line here made the weights of lineage {lineage}")
+            written.append(self.updates[lineage])
+            lineage = written[-1].update.parent
+        return written[::-1]
+
     def _range(self) -> str:
         """`the steps 0 to 4, 6 to 20`."""
         steps = [0, *sorted(self.steps)]
@@ -93,6 +104,15 @@ def attempts_of(root: Path) -> list[Path]:
     if not found:
         raise CannotReplay(f"{root} holds neither the attempts of a run (folders …-a1, …-a2) nor a {FILE}")
     return found
+
+
+def stored_rows(directory: Path) -> int:
+    """Return the rows of a batch in a run whose newest attempt has this directory; 0 if no attempt has stored them."""
+    name = ATTEMPT.fullmatch(directory.name)
+    run = directory.name.removesuffix(f"-a{name[1]}") if name else ""
+    attempts = [d for d in attempts_of(directory.parent) if d.name.startswith(f"{run}-a")] if name else [directory]
+    lines = (line for attempt in attempts for line in _lines(attempt / FILE) if "start" in line)
+    return next((rows for line in lines if isinstance(rows := line.get("rows"), int) and rows > 0), 0)
 
 
 def history_of(attempts: Sequence[Path]) -> History:

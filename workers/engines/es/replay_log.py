@@ -35,6 +35,8 @@ class Start:
     origin: Origin
     noise: NoiseKind
     written_with: Mapping[str, str]
+    rows: int = 0
+    """Rows of a batch, which every attempt of the run keeps; 0 in logs that were written before it was stored."""
     log_version: int = VERSION
 
 
@@ -73,7 +75,9 @@ class ReplayLog:
     def start(self, state: State, base_path: Path) -> None:
         """Says what the coming lines go on from, and everything that decides what their seeds mean."""
         written_with = {name: version(name) for name in LIBRARIES}
-        self._append(Start(state.step, state.lineage, str(base_path), state.origin, self._noise, written_with))
+        self._append(
+            Start(state.step, state.lineage, str(base_path), state.origin, self._noise, written_with, state.rows)
+        )
 
     def update(self, state: State, directions: Mapping[int, float]) -> str:
         """Writes down the update that led to the state, whose lineage is still the old one. Returns the new one."""

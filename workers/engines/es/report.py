@@ -8,11 +8,35 @@ from dataclasses import dataclass, field
 
 from workers.engines.constraint import Measured
 from workers.engines.context import Context
+from workers.engines.es.engine_group import Answered, EngineGroup
 from workers.engines.es.fitness import Fitness, average
 from workers.engines.es.shaping import TOLERANCE
 from workers.engines.es.state import State
 from workers.models.decoder import Completion
-from workers.records import Member, Population
+from workers.records import Engines, Member, Population
+
+
+@dataclass
+class Answers:
+    """The answers of an iteration, [member][prompt], and each member's engine; the centre's, if the task has a cost."""
+
+    members: list[list[Completion]]
+    engines: list[int]
+    centre: list[Completion] = field(default_factory=list)
+
+    @classmethod
+    def empty(cls, members: int) -> Answers:
+        """Return room for the answers of so many members."""
+        return cls([[] for _ in range(members)], [0] * members)
+
+    def add(self, answered: Answered) -> None:
+        """Put a batch in its place."""
+        if not answered.batch.seeds:
+            (self.centre,) = answered.answers
+            return
+        place = slice(answered.batch.first, answered.batch.first + len(answered.answers))
+        self.members[place] = answered.answers
+        self.engines[place] = [answered.engine] * len(answered.answers)
 
 
 @dataclass(frozen=True)
@@ -21,15 +45,15 @@ class Iteration:
 
     step: int
     seeds: Sequence[int]
-    answers: Sequence[Sequence[Completion]]
+    answers: Answers
     fitness: Sequence[Fitness]
     z: Sequence[float | None]
     update_norm: float
     seconds: float
-    centre: Sequence[Completion] = ()
-    """What the unperturbed weights answered, where the task asks for it."""
-    measured: Measured = field(default_factory=Measured)
-    """What they told: J_C, and λ for the next iteration."""
+    idle_seconds: float
+    """While members were answered and scored, over all engines."""
+    measured: Measured
+    """What the centre's answers say: J_C, and λ for the next iteration."""
 
     @property
     def dead(self) -> bool:
@@ -41,7 +65,7 @@ def advance(context: Context, state: State, done: Iteration) -> None:
     """Takes the iteration into the state, but for the lineage; an alert tells of the first of several dead ones."""
     if done.dead and not state.dead:
         context.alert("warning", _dead(done), done.step)
-    completions = [*_completions(done), *done.centre]
+    completions = [*_completions(done), *done.answers.centre]
     state.step = done.step
     state.dead = done.dead
     state.multiplier = done.measured.multiplier
@@ -50,17 +74,24 @@ def advance(context: Context, state: State, done: Iteration) -> None:
     state.gpu_seconds += done.seconds * context.loaded.gpus
 
 
-def report(context: Context, state: State, done: Iteration) -> None:
-    """Writes the iteration's metrics and its population."""
+def report(context: Context, state: State, done: Iteration, engines: EngineGroup) -> None:
+    """Write the iteration's metrics, its population and, if there are several, its engines."""
     values = _values(done, _completions(done)) | dict(done.measured.values)
+    reports = engines.report()
+    if reports:
+        values["es/update_bytes_per_member"] = engines.update_bytes / len(done.seeds)
     context.metric(done.step, values, state.axes)
-    context.records.write(Population(done.step, _members(done)))
+    context.records.write(Population(done.step, _members(done, has_engines=bool(reports))))
+    if reports:
+        context.records.write(Engines(done.step, engines.update_bytes, reports))
+    for message in engines.alerts():
+        context.alert("warning", message, done.step)
     context.log(done.step, values["train/reward/mean"], done.seconds)
     context.status("training", f"iteration {done.step}", done.step / context.config.steps)
 
 
 def _completions(done: Iteration) -> list[Completion]:
-    return [answer for of_member in done.answers for answer in of_member]
+    return [answer for of_member in done.answers.members for answer in of_member]
 
 
 def _values(done: Iteration, completions: Sequence[Completion]) -> dict[str, float]:
@@ -77,13 +108,15 @@ def _values(done: Iteration, completions: Sequence[Completion]) -> dict[str, flo
         "es/dropped": float(len(done.fitness) - len(rewards)),
         "es/update_norm": done.update_norm,
         "time/step_seconds": done.seconds,
+        "time/engine_idle_seconds": done.idle_seconds,
     }
 
 
-def _members(done: Iteration) -> tuple[Member, ...]:
+def _members(done: Iteration, *, has_engines: bool) -> tuple[Member, ...]:
     """A negative seed is the mirror image of its positive twin."""
-    judged = zip(done.seeds, done.fitness, done.z, strict=True)
-    return tuple(Member(seed, fitness.reward, fitness.parts, z) for seed, fitness, z in judged)
+    engines: Sequence[int | None] = done.answers.engines if has_engines else [None] * len(done.seeds)
+    judged = zip(done.seeds, done.fitness, done.z, engines, strict=True)
+    return tuple(Member(seed, fitness.reward, fitness.parts, z, engine) for seed, fitness, z, engine in judged)
 
 
 def _dead(done: Iteration) -> str:

@@ -20,7 +20,7 @@ FILE = "es-state.json"
 @dataclass
 class State:
     """What the run began with and the lineage of its weights; updates made; tokens generated, answers scored and
-    GPU-seconds spent in training; is the last iteration dead; the λ of a task with a cost."""
+    GPU-seconds spent in training; is the last iteration dead; the λ of a task with a cost; rows of a batch."""
 
     origin: Origin
     lineage: str
@@ -30,6 +30,8 @@ class State:
     gpu_seconds: float = 0.0
     dead: bool = False
     multiplier: Multiplier | None = None
+    rows: int = 0
+    """0 in checkpoints that were saved before the number was stored."""
 
     @classmethod
     def first(cls, origin: Origin) -> State:
@@ -55,7 +57,7 @@ class State:
         if data.pop("beside", None) != _beside(folder):
             raise NotResumable(f"{folder} is damaged: its float32 master or adapter is not what its {FILE} names")
         multiplier = multiplier_of(data.pop("multiplier", None))
-        if missing := {f.name for f in fields(cls)} ^ data.keys() ^ {"multiplier"}:
+        if missing := ({f.name for f in fields(cls)} ^ data.keys() ^ {"multiplier"}) - {"rows"}:
             raise NotResumable(f"{folder / FILE} is of another version of this code: {', '.join(sorted(missing))}")
         return cls(Origin(**data.pop("origin")), **data, multiplier=multiplier)
 

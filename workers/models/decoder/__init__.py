@@ -2,7 +2,7 @@
 
 from workers.models.decoder.decoder import Completion, Decoder, Prompt
 from workers.models.decoder.population import LowRank, Stacked
-from workers.models.decoder.shape import Map, Shape, UnknownShape, shape_of
+from workers.models.decoder.shape import Map, Shape, UnknownShape, shape_of, why_unknown
 from workers.models.decoder.weights import Plain, Weights
 
 __all__ = [
@@ -17,4 +17,5 @@ __all__ = [
     "UnknownShape",
     "Weights",
     "shape_of",
+    "why_unknown",
 ]

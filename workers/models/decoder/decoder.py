@@ -39,15 +39,16 @@ class Completion:
 class Decoder:
     """Decodes with a model's weights as they are at each call. At most `rows` answers are written at once.
 
-    An architecture that `shape_of` does not know is decoded by transformers, and the log says so once; `shape` is None.
+    An architecture that `shape_of` does not know is decoded by transformers, and the log says so once; `shape` is then
+    None, as it is if `by_transformers` asks for that.
     """
 
-    def __init__(self, model: Any, tokenizer: Any, rows: int = 512) -> None:
+    def __init__(self, model: Any, tokenizer: Any, rows: int = 512, *, by_transformers: bool = False) -> None:
         self.model = model
         self.tokenizer = tokenizer
         self.rows = rows
         self.ends = end_tokens(model, tokenizer)
-        self.shape = _known_shape(model)
+        self.shape = None if by_transformers else _known_shape(model)
 
     def greedy(self, prompts: Sequence[Prompt], max_new_tokens: int) -> list[Completion]:
         """The likeliest answer, token by token, to each prompt."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,12 +12,14 @@ import torch
 
 from workers import tasks
 from workers.config import EsConfig, TaskConfig
+from workers.engines.es.backend import DecoderBackEnd
+from workers.engines.es.batches import BatchPlan, choose_rows
+from workers.engines.es.member_memory import MemberMemory
 from workers.engines.es.noise import Noise
 from workers.engines.es.perturbation import Perturbation, scales_of
-from workers.engines.es.population import Population
 from workers.engines.es.trained import Trained, trained
 from workers.models import Loaded, chat_text
-from workers.models.decoder import Decoder
+from workers.models.decoder import Completion
 
 SIGMA = 0.05
 TOKENS = 12
@@ -28,14 +30,28 @@ def own_copy(micro: Loaded) -> Loaded:
     return replace(micro, model=copy.deepcopy(micro.model))
 
 
+class Population:
+    """A back end, and the plan by which its populations are cut."""
+
+    def __init__(self, loaded: Loaded, what: Trained, perturbation: Perturbation, es: EsConfig) -> None:
+        self._memory = MemberMemory.measure(loaded, what, perturbation, es)
+        self._loaded, self._trained, self._perturbation, self._es = loaded, what, perturbation, es
+
+    def answers(self, seeds: Sequence[int], prompts: Sequence[Any]) -> Iterator[list[list[Completion]]]:
+        """Yield the answers [member][prompt] of each batch."""
+        rows = choose_rows(self._es, len(prompts), self._memory.fitting(), "cpu", 0)
+        self.backend = DecoderBackEnd(self._loaded, self._trained, self._perturbation, self._es, rows)
+        for batch in BatchPlan.of_rows(rows, len(prompts)).cut(seeds):
+            yield self.backend.answer(batch.seeds, prompts)
+
+
 def population_of(micro: Loaded, **options: Any) -> tuple[Population, Trained, Perturbation]:
     """A population that trains a copy of the model with these ES options."""
     es = EsConfig(**({"sigma": SIGMA, "max_new_tokens": TOKENS, "population": 8} | options))
     loaded = own_copy(micro)
     what = trained(loaded, es.lora, 0)
     perturbation = Perturbation(Noise(es.noise, es.rank), es.sigma, scales_of(what.master, es.layer_scale))
-    decoder = Decoder(loaded.model, loaded.tokenizer, es.rows)
-    return Population(what, perturbation, decoder, es), what, perturbation
+    return Population(loaded, what, perturbation, es), what, perturbation
 
 
 def prompts_of(micro: Loaded, count: int) -> list[str]:

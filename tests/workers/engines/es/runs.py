@@ -76,6 +76,7 @@ def records_of(directory: Path, kind: Any, epoch: int = 0) -> list[Any]:
 
 
 def learning(directory: Path) -> list[dict[str, float]]:
-    """The training stream without what depends on the clock."""
+    """The training stream without what depends on the clock or on the number of engines."""
     metrics = [m for m in records_of(directory, Metric) if "train/reward/mean" in m.values]
-    return [{k: v for k, v in m.values.items() if k != "time/step_seconds"} | m.axes for m in metrics]
+    depends = ("time/", "es/update_bytes")
+    return [{k: v for k, v in m.values.items() if not k.startswith(depends)} | m.axes for m in metrics]

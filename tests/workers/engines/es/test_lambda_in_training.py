@@ -21,8 +21,12 @@ from workers.tasks.safety import Multiplier, Safety
 
 MOVING: dict[str, Any] = {"lambda_init": 1.0, "lambda_lr": 0.3, "lambda_ema": 0.5, "cost_offset": 2.0}
 LAMBDA = ("lambda", "J_C", "J_C/smoothed", "J_C/threshold")
-AN_EVALUATION, AN_ITERATION = 1, 6 + 1
-"""Requests: one an evaluation; one a member and one for the unperturbed weights."""
+
+
+def has_iterated(directory: Path) -> bool:
+    """Return whether the run in this directory has finished an iteration."""
+    log = directory / "replay.jsonl"
+    return log.exists() and b'"step":1,' in log.read_bytes()
 
 
 def task(**options: Any) -> Safety:
@@ -99,8 +103,8 @@ def test_a_rebuilt_checkpoint_holds_the_lambda_of_its_step(straight: Path, tmp_p
 def test_a_scorer_that_fails_ends_the_run_after_a_checkpoint_from_which_it_goes_on(
     micro: Loaded, straight: Path, tmp_path: Path, manner: str
 ) -> None:
-    fine = AN_EVALUATION + AN_ITERATION + 3
-    with scorer(*["fine"] * fine, manner) as server, pytest.raises(ScorerFailed, match="gave no scores"):
+    fails = scorer(manner, begins=lambda: has_iterated(tmp_path / "cut"))
+    with fails as server, pytest.raises(ScorerFailed, match="gave no scores"):
         run(micro, tmp_path / "cut", task=asking(server.url), iterations=2)
     latest = latest_checkpoint(tmp_path / "cut")
     assert latest is not None and step_of(latest) == 1
@@ -114,7 +118,7 @@ def test_a_scorer_that_fails_ends_the_run_after_a_checkpoint_from_which_it_goes_
 def test_told_to_wait_it_waits_and_then_goes_on_as_if_nothing_had_been(
     micro: Loaded, straight: Path, tmp_path: Path
 ) -> None:
-    with scorer(*["fine"] * (AN_EVALUATION + 2), *["500"] * 4, "fine") as server:
+    with scorer(*["fine"] * 2, *["500"] * 4, "fine") as server:
         waiting = task(scorer=server.url, on_scorer_failure="wait")
         run(micro, tmp_path / "waited", task=waiting, iterations=2)
     assert saved(tmp_path / "waited", 2) == saved(straight, 2)
@@ -126,7 +130,7 @@ def test_told_to_wait_it_waits_and_then_goes_on_as_if_nothing_had_been(
 
 
 def test_asked_to_stop_while_it_waits_it_saves_and_stops(micro: Loaded, tmp_path: Path) -> None:
-    with scorer(*["fine"] * (AN_EVALUATION + AN_ITERATION), "500") as server:
+    with scorer("500", begins=lambda: has_iterated(tmp_path)) as server:
         waiting = StopsAsItWaits(SafetyOptions(**MOVING | {"scorer": server.url, "on_scorer_failure": "wait"}))
         with pytest.raises(Stopped, match="after iteration 1 of 2"):
             run(micro, tmp_path, task=waiting, stop=waiting.stop, iterations=2)

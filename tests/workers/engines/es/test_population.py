@@ -62,9 +62,11 @@ def test_a_member_that_breaks_down_leaves_the_centre_in_the_model(micro: Loaded)
     def breaks(*_: object) -> None:
         raise MemoryError
 
-    population._decoder.greedy = breaks  # type: ignore[method-assign, assignment]
+    prompts = prompts_of(micro, 1)
+    next(population.answers(SEEDS, prompts))
+    population.backend._decoder.greedy = breaks  # type: ignore[method-assign, assignment]
     with pytest.raises(MemoryError):
-        list(population.answers(SEEDS, prompts_of(micro, 1)))
+        population.backend.answer(SEEDS[:1], prompts)
     assert digest(what.model) == before
 
 

@@ -12,7 +12,7 @@ from tests.workers.engines.es.population import digest
 from tests.workers.engines.es.runs import StopsAfter, records_of, run
 from tests.workers.engines.gpu_time import check_gpu_seconds
 from workers.engines.context import EVALUATION_DUE, Stopped, is_complete, latest_checkpoint, step_of
-from workers.engines.es.population import Population
+from workers.engines.es.backend import DecoderBackEnd
 from workers.engines.resuming import NotResumable
 from workers.engines.stopping import Stop
 from workers.models import Loaded
@@ -63,18 +63,18 @@ def test_an_iteration_that_was_cut_short_is_done_again(
     micro: Loaded, tmp_path: Path, straight: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stop, asked = Stop(), 0
-    answers = Population._alone
+    answers = DecoderBackEnd._answer_alone
 
-    def alone(self: Population, seed: int, prompts: Any) -> Any:
+    def alone(self: DecoderBackEnd, seed: int, prompts: Any) -> Any:
         nonlocal asked
         asked += 1
         if asked == 9:
-            self._trained.write(self._perturbation.member(seed, self._trained.master))
+            self.trained.write(self.perturbation.member(seed, self.trained.master))
             stop.set()
         return answers(self, seed, prompts)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Population, "_alone", alone)
+        patch.setattr(DecoderBackEnd, "_answer_alone", alone)
         with pytest.raises(Stopped, match="after iteration 1 of 3"):
             run(micro, tmp_path, stop=stop, rows=1)
     assert asked == 9, "no member is asked after the signal"

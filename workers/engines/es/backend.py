@@ -1,0 +1,106 @@
+"""The population back end: weights that answer as members, are updated, saved and loaded, by seeds and coefficients.
+
+Every engine of a run has one. It needs nothing but the base model and (seed, coefficient) pairs to hold the same bits
+as the others. `native` and `transformers` are `DecoderBackEnd`s: they differ in who decodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from workers.config import ConfigError, EsConfig, Problem
+from workers.engines.es.batches import BatchPlan
+from workers.engines.es.member_memory import MemberMemory
+from workers.engines.es.noise import Noise
+from workers.engines.es.perturbation import Perturbation
+from workers.engines.es.trained import Trained
+from workers.engines.es.weights_hash import hash_tensors
+from workers.models import Loaded
+from workers.models.decoder import Completion, Decoder, Prompt
+
+
+class PopulationBackEnd(Protocol):
+    """Weights of one engine: a float32 master, and the members that seeds make of it."""
+
+    def answer(self, seeds: Sequence[int], prompts: Sequence[Prompt]) -> list[list[Completion]]:
+        """Return the greedy answers [member][prompt] of the members of these seeds, as one batch."""
+
+    def answer_centre(self, prompts: Sequence[Prompt]) -> list[Completion]:
+        """Return the greedy answers of the weights that no noise perturbs."""
+
+    def update(self, directions: Mapping[int, float]) -> float:
+        """Add Σ coefficient · noise over seed -> coefficient, in their order. Return the norm of the step."""
+
+    def weights_hash(self) -> str:
+        """Return a hash of all weights: equal on engines that hold equal bits."""
+
+    def save(self, folder: Path) -> None:
+        """Add the master to a checkpoint's folder, if the folder's own weights are not the master."""
+
+    def load(self, folder: Path) -> None:
+        """Take the master from a checkpoint's folder. Raise NotResumable."""
+
+
+class DecoderBackEnd:
+    """Members answer by the project's decoder, several in a batch; or by transformers, one after another.
+
+    The model holds the centre again after every batch. `rows` answers are written at once.
+    """
+
+    def __init__(self, loaded: Loaded, trained: Trained, perturbation: Perturbation, es: EsConfig, rows: int) -> None:
+        self.trained = trained
+        self.perturbation = perturbation
+        self._max_new_tokens = es.max_new_tokens
+        self._decoder = Decoder(loaded.model, loaded.tokenizer, rows, by_transformers=es.backend == "transformers")
+
+    @property
+    def model(self) -> Any:
+        """Return the model that holds the centre."""
+        return self.trained.model
+
+    def answer(self, seeds: Sequence[int], prompts: Sequence[Prompt]) -> list[list[Completion]]:
+        if len(seeds) == 1:
+            return [self._answer_alone(seeds[0], prompts)]
+        weights = self.trained.members(seeds, self.perturbation, self._decoder.known_shape())
+        return self._decoder.population(weights, prompts, self._max_new_tokens)
+
+    def answer_centre(self, prompts: Sequence[Prompt]) -> list[Completion]:
+        return self._decoder.greedy(prompts, self._max_new_tokens)
+
+    def update(self, directions: Mapping[int, float]) -> float:
+        norm = self.perturbation.step(directions, self.trained.master)
+        self.restore_centre()
+        return norm
+
+    def weights_hash(self) -> str:
+        return hash_tensors({**self.trained.master, **dict(self.model.named_parameters(prefix="model"))})
+
+    def save(self, folder: Path) -> None:
+        self.trained.save(folder)
+
+    def load(self, folder: Path) -> None:
+        self.trained.load(folder)
+
+    def restore_centre(self) -> None:
+        """Write cast(master) into the model."""
+        self.trained.write(self.trained.master.__getitem__)
+
+    def _answer_alone(self, seed: int, prompts: Sequence[Prompt]) -> list[Completion]:
+        """Write cast(master + σ ε) into the model itself, and the centre back afterwards."""
+        try:
+            self.trained.write(self.perturbation.member(seed, self.trained.master))
+            return self._decoder.greedy(prompts, self._max_new_tokens)
+        finally:
+            self.restore_centre()
+
+
+def make_backend(
+    loaded: Loaded, trained: Trained, es: EsConfig, scales: Mapping[str, float], plan: BatchPlan
+) -> DecoderBackEnd:
+    """Return the back end that es.backend names. Raise ConfigError if this device is too small for such batches."""
+    perturbation = Perturbation(Noise(es.noise, es.rank), es.sigma, scales)
+    if why := MemberMemory.measure(loaded, trained, perturbation, es).refusal(plan.members):
+        raise ConfigError([Problem("es.rows", f"is {plan.rows} in this run, and {why}; use a larger device")])
+    return DecoderBackEnd(loaded, trained, perturbation, es, plan.rows)

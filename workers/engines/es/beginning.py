@@ -1,0 +1,107 @@
+"""How a training begins: the state of a fresh run or of a checkpoint, the size of its batches, and its engines."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from workers.config import EsConfig, encode
+from workers.engines.context import Context
+from workers.engines.es.backend import DecoderBackEnd
+from workers.engines.es.batches import BatchPlan, choose_rows
+from workers.engines.es.engine_group import EngineGroup, EngineProcess, EngineSetup
+from workers.engines.es.lineage import Origin
+from workers.engines.es.member_memory import MemberMemory
+from workers.engines.es.noise import Noise
+from workers.engines.es.perturbation import Perturbation, scales_of
+from workers.engines.es.replay_history import stored_rows
+from workers.engines.es.state import State
+from workers.engines.es.trained import Trained
+from workers.engines.resuming import NotResumable
+from workers.models.save import weights_sha256
+
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+
+def begin_state(context: Context, what: Trained, es: EsConfig) -> State:
+    """Return the state of a fresh run; or of the checkpoint to go on from, its weights loaded. Raise NotResumable."""
+    # As it comes back from JSON.
+    lora = None if es.lora is None else encode(es.lora) | {"targets": list(es.lora.targets)}
+    dtype = str(context.loaded.dtype).removeprefix("torch.")
+    base = weights_sha256(context.loaded.path)
+    # Rounded: the mean square of a large tensor differs in its last bits between devices and numbers of threads.
+    scales = {name: float(np.float32(scale)) for name, scale in scales_of(what.master, es.layer_scale).items()}
+    origin = Origin(base, dtype, context.config.seed, lora, scales)
+    if context.resume is None:
+        state = State.first(origin)
+        state.rows = stored_rows(context.directory)
+    else:
+        state = State.load(context.resume)
+        _refuse_another_origin(context.resume, state.origin, origin)
+        what.load(context.resume)
+    # 0 before the first start, and in checkpoints that are older than the number.
+    state.rows = state.rows or _choose_rows(context, what, es, state)
+    return state
+
+
+def _refuse_another_origin(checkpoint: Path, saved: Origin, ours: Origin) -> None:
+    """The seed may be another, and the scales are the checkpoint's; what the weights are made of must be the same."""
+    if saved.base_sha256 != ours.base_sha256:
+        raise NotResumable(
+            f"{checkpoint} was trained from another base model: the sha256 of its weights was {saved.base_sha256}, "
+            f"that of model.path is {ours.base_sha256}"
+        )
+    if saved.dtype != ours.dtype:
+        raise NotResumable(f"{checkpoint} was trained in {saved.dtype}, not {ours.dtype}: set model.dtype to it")
+    if saved.lora != ours.lora:
+        raise NotResumable(f"{checkpoint} was trained with es.lora {saved.lora}, not {ours.lora}")
+
+
+def _choose_rows(context: Context, what: Trained, es: EsConfig, state: State) -> int:
+    perturbation = Perturbation(Noise(es.noise, es.rank), es.sigma, state.origin.scales)
+    fitting = MemberMemory.measure(context.loaded, what, perturbation, es).fitting()
+    device, gpus = context.loaded.device.type, context.config.compute.gpus
+    return choose_rows(es, _count_prompts(context, es), fitting, device, gpus)
+
+
+def plan_of(context: Context, state: State) -> BatchPlan:
+    """Return how the run cuts its populations."""
+    return BatchPlan.of_rows(state.rows, _count_prompts(context, context.config.es_section()))
+
+
+def _count_prompts(context: Context, es: EsConfig) -> int:
+    total = len(context.task.examples("train"))
+    return min(es.prompts, total) if es.prompts else total
+
+
+def start_group(context: Context, backend: DecoderBackEnd, state: State) -> EngineGroup:
+    """Return the engines that share the run's members: one per GPU if the config names no number."""
+    es, loaded = context.config.es_section(), context.loaded
+    devices = [f"cuda:{i}" for i in range(torch.cuda.device_count())] if loaded.device.type == "cuda" else ["cpu"]
+    count, plan = es.engines or len(devices), plan_of(context, state)
+    threads = max(1, context.config.compute.cores // count)
+    torch.set_num_threads(threads)
+    if (batches := len(plan.cut([0] * es.population))) < count:
+        context.alert(
+            "warning",
+            f"{count} engines share {batches} batches of at most {plan.members} members, so that some stand idle. "
+            f"In a new run, es.rows below {state.rows} makes more batches",
+        )
+    config = {key: value for key, value in context.config.to_json().items() if key in ("method", "seed", "es", "model")}
+    config["model"] |= {"path": str(loaded.path), "device": loaded.device.type}
+    setup = EngineSetup(config, plan, state.origin.scales, context.directory, threads)
+    start = partial(_start_process, devices)
+    return EngineGroup(backend, plan, devices, setup, count, start)
+
+
+def _start_process(devices: Sequence[str], number: int) -> EngineProcess:
+    """Start an engine's process, which sees its own GPU alone."""
+    if devices[0] == "cpu":
+        return EngineProcess({})
+    visible = os.environ.get(VISIBLE) or ",".join(device.removeprefix("cuda:") for device in devices)
+    return EngineProcess({VISIBLE: visible.split(",")[number % len(devices)]})

@@ -1,0 +1,126 @@
+"""The program of an engine: holds the run's weights, and does what the training process asks of it.
+
+    python -m workers.engines.es.engine_group.program FILE_DESCRIPTOR
+
+It ends when the other side of its connection is closed, and no signal to the job ends it before: the training process
+decides when an iteration is given up.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Mapping
+from multiprocessing.connection import Connection
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, NoReturn
+
+import torch
+
+from workers import models
+from workers.config import ConfigError, RunConfig
+from workers.engines.es.backend import DecoderBackEnd, make_backend
+from workers.engines.es.batches import BatchPlan
+from workers.engines.es.engine_group.wire import (
+    Ids,
+    Kind,
+    pack_answers,
+    pack_json,
+    receive,
+    send,
+    unpack_directions,
+    unpack_ids,
+    unpack_seeds,
+)
+from workers.engines.es.rebuild import apply_updates
+from workers.engines.es.replay_history import history_of
+from workers.engines.es.state import State
+from workers.engines.es.trained import trained
+
+FAILED = 1
+Message = tuple[Kind, bytes]
+
+
+def main(descriptor: int) -> int:
+    """Serve the connection until it is closed. Return the exit code."""
+    for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
+    connection, inbox = Connection(descriptor), SimpleQueue[Message]()
+    threading.Thread(target=_listen, args=(connection, inbox), daemon=True).start()
+    try:
+        return _serve(connection, inbox)
+    except Exception as error:
+        traceback.print_exc()
+        # Starting again does not mend a config; it may mend anything else.
+        is_final = isinstance(error, ConfigError)
+        message = str(error) if is_final else f"failed: {type(error).__name__}: {error}"
+        send(connection, Kind.ERROR, pack_json({"message": message, "is_final": is_final}))
+        return FAILED
+
+
+def _listen(connection: Connection, inbox: SimpleQueue[Message]) -> None:
+    """Take in messages while the engine works. Without the training process there is no work: end at once."""
+    try:
+        while True:
+            inbox.put(receive(connection))
+    except (EOFError, OSError):
+        os._exit(0)
+
+
+@torch.no_grad()
+def _serve(connection: Connection, inbox: SimpleQueue[Message]) -> NoReturn:
+    _, body = inbox.get()
+    backend = _load(json.loads(body))
+    send(connection, Kind.READY, backend.weights_hash().encode())
+    prompts: Ids = []
+    while True:
+        kind, body = inbox.get()
+        if kind is Kind.PROMPTS:
+            prompts = unpack_ids(body)
+        elif kind is Kind.ANSWER:
+            send(connection, Kind.ANSWERS, _answer(backend, unpack_seeds(body), prompts))
+        elif kind is Kind.UPDATE:
+            backend.update(unpack_directions(body))
+        elif kind is Kind.HASH:
+            send(connection, Kind.HASH, backend.weights_hash().encode())
+
+
+def _load(start: Mapping[str, Any]) -> DecoderBackEnd:
+    """Return a back end with the weights that the start message names. Raise ConfigError, CannotReplay."""
+    models.keep_freed_memory()
+    torch.set_num_threads(start["threads"])
+    config = RunConfig.from_json(start["config"])
+    loaded = models.load(config.model, needs_transformers=config.needs_transformers)
+    es = config.es_section()
+    what = trained(loaded, es.lora, config.seed)
+    backend = make_backend(loaded, what, es, start["scales"], BatchPlan(**start["plan"]))
+    checkpoint = Path(start["checkpoint"]) if start["checkpoint"] else None
+    _catch_up(backend, checkpoint, Path(start["directory"]), start["lineage"])
+    return backend
+
+
+def _catch_up(backend: DecoderBackEnd, checkpoint: Path | None, directory: Path, lineage: str) -> None:
+    """Bring the back end to the weights of `lineage`, by the updates in the attempt's replay log."""
+    history = history_of([directory])
+    begin = history.starts[-1].origin.lineage()
+    if checkpoint is not None:
+        begin = State.load(checkpoint).lineage
+        backend.load(checkpoint)
+    apply_updates(history.updates_between(begin, lineage), backend.trained, backend.perturbation.scales)
+    backend.restore_centre()
+
+
+def _answer(backend: DecoderBackEnd, seeds: list[int], prompts: Ids) -> bytes:
+    began = time.perf_counter()
+    answers = backend.answer(seeds, prompts) if seeds else [backend.answer_centre(prompts)]
+    return pack_answers(answers, time.perf_counter() - began)
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1])))

@@ -1,0 +1,90 @@
+"""Scores answers in a thread, while more of them are being written.
+
+Answers that have come in since the last call are scored in one call, over several members: a scorer is asked in large
+batches, and equal answers of several members are scored once.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from queue import Empty, SimpleQueue
+
+from workers.models.decoder import Completion
+from workers.tasks import Example, Known, RewardFailed, Score, Task, score_key, score_new
+
+Pair = tuple[Example, str]
+PAIRS_PER_CALL = 4096
+
+
+class Scoring:
+    """Scores of one iteration's answers to the same examples.
+
+    A reward that fails ends it, or with `keeps_going` fails those alone who gave that answer.
+    """
+
+    def __init__(self, task: Task, examples: Sequence[Example], *, keeps_going: bool) -> None:
+        self._task = task
+        self._examples = examples
+        self._keeps_going = keeps_going
+        self._waiting: SimpleQueue[list[Pair] | None] = SimpleQueue()
+        self._ended: SimpleQueue[BaseException | None] = SimpleQueue()
+        self._known: Known = {}
+        self._failures: dict[tuple[str, str, str], RewardFailed] = {}
+        threading.Thread(target=self._run, name="scoring", daemon=True).start()
+
+    def add(self, answers: Sequence[Sequence[Completion]]) -> None:
+        """Score the answers [member][prompt] of a batch in turn. Raise what has ended the scoring so far."""
+        if not self._ended.empty():
+            self.finish()
+        self._waiting.put([pair for of_member in answers for pair in self._pairs(of_member)])
+
+    def __enter__(self) -> Scoring:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let the thread end with the call that it is in."""
+        self._waiting.put(None)
+
+    def finish(self) -> None:
+        """Wait until all are scored. Raise RewardFailed, and whatever else ended the scoring."""
+        self._waiting.put(None)
+        if (error := self._ended.get()) is not None:
+            raise error
+
+    def scores(self, answers: Sequence[Completion]) -> list[Score]:
+        """Return the scores of one member's answers, once `finish` has returned. Raise RewardFailed."""
+        keys = [score_key(*pair) for pair in self._pairs(answers)]
+        for key in keys:
+            if key in self._failures:
+                raise self._failures[key]
+        return [self._known[key] for key in keys]
+
+    def _pairs(self, answers: Sequence[Completion]) -> list[Pair]:
+        return [(example, answer.text) for example, answer in zip(self._examples, answers, strict=True)]
+
+    def _run(self) -> None:
+        try:
+            while (pairs := self._next_pairs()) is not None:
+                for failure in score_new(self._task, pairs, self._known):
+                    if not self._keeps_going:
+                        raise failure
+                    self._failures[failure.key] = failure
+        except BaseException as error:
+            self._ended.put(error)
+        else:
+            self._ended.put(None)
+
+    def _next_pairs(self) -> list[Pair] | None:
+        """Wait for answers. Return all that have come, up to a limit; None at the end."""
+        pairs = self._waiting.get()
+        while pairs is not None and len(pairs) < PAIRS_PER_CALL:
+            try:
+                more = self._waiting.get_nowait()
+            except Empty:
+                break
+            if more is None:
+                self._waiting.put(None)
+                break
+            pairs = pairs + more
+        return pairs
