@@ -34,7 +34,8 @@ def check_embedded_scores(scores: Sequence[Scores], prompts: Sequence[str], resp
 class Misbehaving(ThreadingHTTPServer):
     """`manners` are taken one a request: fine, a status such as 500, nan, few, slow or dead; the last one stays.
 
-    Until `begins` returns true, every request is fine and takes no manner. Dead closes the connection without a word, and refuses those that come after.
+    Until `begins` returns true, every request is fine and takes no manner. Dead closes the connection without a word,
+    and refuses those that come after.
     """
 
     daemon_threads = True
