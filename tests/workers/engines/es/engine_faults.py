@@ -1,0 +1,71 @@
+"""Engines that are killed or frozen between two of their messages, and runs that wait for them to come back."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from tests.waiting import wait_until
+from workers.engines.es.engine_group import EngineGroup, EngineProcess, group, process, remote
+
+KILL, FREEZE = signal.SIGKILL, signal.SIGSTOP
+
+
+class Faults:
+    """Signals to send to engines: `plan` maps the number of a message, counted over all engines, to a signal."""
+
+    def __init__(self, plan: Mapping[int, signal.Signals]) -> None:
+        self.plan = dict(plan)
+        self.sent: list[tuple[int, str]] = []
+        """The number of a message, and what it was."""
+        self._numbers = itertools.count()
+
+    def before(self, message: str, pid: int) -> None:
+        """Send the signal that the plan has for this message, if it has one."""
+        number = next(self._numbers)
+        if number in self.plan:
+            os.kill(pid, self.plan[number])
+            self.sent.append((number, message))
+
+
+def random_faults(seed: int, count: int, messages: int) -> Faults:
+    """Return so many kills and freezes among the first messages."""
+    draw = random.Random(seed)
+    return Faults({number: draw.choice((KILL, FREEZE)) for number in draw.sample(range(messages), count)})
+
+
+def inject(monkeypatch: pytest.MonkeyPatch, faults: Faults) -> None:
+    """Make every engine that starts from here on suffer the faults; hangs are noticed soon, and nothing is given up."""
+
+    class Faulty(EngineProcess):
+        def _send(self, kind: Any, body: bytes = b"") -> None:
+            faults.before(f"send {kind.name}", self.pid)
+            super()._send(kind, body)
+
+        def _receive(self, wanted: Any, limit: Callable[[], float]) -> bytes:
+            faults.before(f"receive {wanted.name}", self.pid)
+            return super()._receive(wanted, limit)
+
+    monkeypatch.setattr("workers.engines.es.beginning.EngineProcess", Faulty)
+    monkeypatch.setattr(remote, "LEAST_LIMIT_SECONDS", 2.0)
+    monkeypatch.setattr(remote, "FAILURES_IN_A_ROW", 1000)
+    monkeypatch.setattr(process, "START_SECONDS", 30.0)
+    monkeypatch.setattr(group, "START_WAIT_SECONDS", 60.0)
+    wait_for_restarts(monkeypatch)
+
+
+def wait_for_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every iteration wait until no engine is starting, so that a short run meets engines that have come back."""
+    answer = EngineGroup.answer
+
+    def patient(self: EngineGroup, *args: Any, **kwargs: Any) -> Iterator[Any]:
+        wait_until(lambda: all(engine.state != "starting" for engine in self._remotes), "the engines to come back")
+        yield from answer(self, *args, **kwargs)
+
+    monkeypatch.setattr(EngineGroup, "answer", patient)

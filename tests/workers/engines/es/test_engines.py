@@ -1,0 +1,123 @@
+"""Several engines share a population and end with the bits of one, whatever happens to them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.workers.engines.es.engine_faults import FREEZE, KILL, Faults, inject
+from tests.workers.engines.es.population import digest
+from tests.workers.engines.es.runs import learning, records_of, run
+from workers.engines.es.engine_group import EnginesDiffer, process
+from workers.engines.es.engine_group.group import describe_difference
+from workers.models import Loaded
+from workers.records import Alert, Engines, Metric, Population
+
+IN_PAIRS: dict[str, Any] = {"rows": 8, "hash_every": 1}
+"""Two members with four prompts each in a batch: three batches an iteration."""
+KINDS: dict[str, dict[str, Any]] = {
+    "full": {"noise": "full"},
+    "low_rank": {"noise": "low_rank"},
+    "correlated": {"noise": "correlated"},
+    "lora": {"lora": {"rank": 2}},
+    "antithetic": {"noise": "low_rank", "antithetic": True, "layer_scale": True},
+}
+
+
+def log_of(directory: Path) -> bytes:
+    return (directory / "replay.jsonl").read_bytes()
+
+
+def restarts(directory: Path) -> int:
+    """Return how often engines were started again in a run's first epoch."""
+    return sum(engine.restarts for engine in records_of(directory, Engines)[-1].engines)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_three_engines_end_with_the_bits_and_the_log_of_one(micro: Loaded, tmp_path: Path, kind: str) -> None:
+    options = IN_PAIRS | KINDS[kind]
+    one = digest(run(micro, tmp_path / "one", **options))
+    three = digest(run(micro, tmp_path / "three", engines=3, **options))
+    assert three == one != digest(micro.model)
+    assert log_of(tmp_path / "three") == log_of(tmp_path / "one")
+    assert learning(tmp_path / "three") == learning(tmp_path / "one")
+    populations = records_of(tmp_path / "three", Population)
+    assert {member.engine for population in populations for member in population.members} == {0, 1, 2}
+
+
+def test_engines_are_reported(micro: Loaded, tmp_path: Path) -> None:
+    run(micro, tmp_path, engines=2, **IN_PAIRS)
+    reports = records_of(tmp_path, Engines)
+    assert [report.step for report in reports] == [1, 2, 3]
+    for report in reports:
+        assert [engine.number for engine in report.engines] == [0, 1]
+        assert sum(engine.members for engine in report.engines) == 6 * report.step
+        assert {(engine.state, engine.compared_at) for engine in report.engines} == {("ready", report.step)}
+        assert len({engine.weights for engine in report.engines}) == 1
+        assert report.bytes <= 16 * 6
+    metrics = [metric.values for metric in records_of(tmp_path, Metric) if "es/update_norm" in metric.values]
+    for values in metrics:
+        assert values["es/update_bytes_per_member"] == reports[0].bytes / 6
+        assert 0 <= values["time/engine_idle_seconds"] < 2 * values["time/step_seconds"]
+
+
+def test_a_run_goes_on_with_another_number_of_engines(micro: Loaded, tmp_path: Path) -> None:
+    options = IN_PAIRS | {"noise": "low_rank"}
+    straight = digest(run(micro, tmp_path / "straight", iterations=5, **options))
+    run(micro, tmp_path / "cut", iterations=2, engines=2, **options)
+    run(micro, tmp_path / "cut", iterations=4, engines=1, **options)
+    assert digest(run(micro, tmp_path / "cut", iterations=5, engines=3, **options)) == straight
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [{0: KILL, 9: FREEZE}, {6: KILL, 12: KILL}, {3: FREEZE, 15: KILL}],
+    ids=["at the start", "twice", "as it answers"],
+)
+def test_an_engine_that_dies_or_hangs_is_started_again_and_catches_up(
+    micro: Loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plan: dict[int, Any]
+) -> None:
+    options = IN_PAIRS | {"noise": "low_rank", "iterations": 4, "checkpoint_every": 2}
+    straight = digest(run(micro, tmp_path / "straight", **options))
+    faults = Faults(plan)
+    inject(monkeypatch, faults)
+    assert digest(run(micro, tmp_path / "faults", engines=2, **options)) == straight
+    assert log_of(tmp_path / "faults") == log_of(tmp_path / "straight")
+    assert len(faults.sent) == restarts(tmp_path / "faults") == 2
+    alerts = [alert.message for alert in records_of(tmp_path / "faults", Alert)]
+    assert sum("started again and catches up" in message for message in alerts) == 2
+
+
+def test_an_engine_that_never_starts_is_given_up_and_the_run_ends_well(
+    micro: Loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "PROGRAM", "tests.no_such_program")
+    with_two = digest(run(micro, tmp_path / "two", engines=2, **IN_PAIRS))
+    assert with_two == digest(run(micro, tmp_path / "one", **IN_PAIRS))
+    *_, given_up = records_of(tmp_path / "two", Alert)
+    assert given_up.message.startswith("engine 1 ended with exit code 1; it is given up after 4 failures in a row")
+
+
+def test_one_flipped_bit_ends_the_run_at_the_next_comparison(
+    micro: Loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "PROGRAM", "tests.workers.engines.es.flipping_engine")
+    with pytest.raises(EnginesDiffer, match=r"differ after step 4: engine 0 has \w{8}, engine 1 has \w{8}"):
+        run(micro, tmp_path, engines=2, iterations=9, **IN_PAIRS | {"hash_every": 2})
+    assert [metric.step for metric in records_of(tmp_path, Metric) if "es/update_norm" in metric.values] == [1, 2, 3]
+    assert not list(tmp_path.glob("checkpoints/*")), "no checkpoint may hold weights that the engines do not share"
+
+
+def test_the_one_that_differs_from_the_others_is_named() -> None:
+    assert "engine 2 must hold the weights of the other 2, and does not" in describe_difference(
+        {0: "a" * 32, 1: "a" * 32, 2: "b" * 32}, 7
+    )
+    assert "engine 0 must hold" in describe_difference({0: "b" * 32, 1: "a" * 32, 2: "a" * 32}, 7)
+
+
+def test_engines_without_a_batch_are_said_to_stand_idle(micro: Loaded, tmp_path: Path) -> None:
+    run(micro, tmp_path, engines=2, iterations=1)
+    (alert,) = records_of(tmp_path, Alert)
+    assert alert.message.startswith("2 engines share 1 batches of at most 6 members, so that some stand idle")
