@@ -21,13 +21,14 @@ import torch
 from benchmarks import results
 from workers import tasks
 from workers.config import EsConfig, ModelConfig, TaskConfig
+from workers.engines.es.backend import DecoderBackEnd
+from workers.engines.es.batches import BatchPlan, choose_rows
+from workers.engines.es.member_memory import MemberMemory
 from workers.engines.es.noise import Noise
 from workers.engines.es.perturbation import Perturbation, scales_of
-from workers.engines.es.population import Population
 from workers.engines.es.seeds import member_seeds, prompt_subset
 from workers.engines.es.trained import trained
 from workers.models import Loaded, chat_text, keep_freed_memory, load
-from workers.models.decoder import Decoder
 
 GOALS = {"low_rank": 5.0, "full": 3.0}
 """Least median ratio of members per CPU-second to the reference loop."""
@@ -87,11 +88,13 @@ def ours(loaded: Loaded, kind: str) -> Round:
     es = replace(ES, noise=kind)
     what = trained(loaded, None, 0)
     perturbation = Perturbation(Noise(es.noise, es.rank), es.sigma, scales_of(what.master, es.layer_scale))
-    population = Population(what, perturbation, Decoder(loaded.model, loaded.tokenizer, es.rows), es)
+    fitting = MemberMemory.measure(loaded, what, perturbation, es).fitting()
+    plan = BatchPlan.of_rows(choose_rows(es, es.prompts, fitting, "cpu", 0), es.prompts)
+    backend = DecoderBackEnd(loaded, what, perturbation, es, plan.rows)
 
     def round_of(number: int) -> list[list[str]]:
-        seeds = member_seeds(0, number, es.population, antithetic=False)
-        batches = population.answers(seeds, prompts(loaded, number))
+        cut = plan.cut(member_seeds(0, number, es.population, antithetic=False))
+        batches = (backend.answer(batch.seeds, prompts(loaded, number)) for batch in cut)
         return [[answer.text for answer in member] for batch in batches for member in batch]
 
     return round_of

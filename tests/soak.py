@@ -58,6 +58,10 @@ PARTS = (
         "writers", "64 writers push points while web and worker are killed.",
         ("tests/flows/test_writers_are_killed_around.py",),
     ),
+    Part(
+        "engines", "Engines of a population are killed and frozen between any two messages.",
+        ("tests/workers/engines/es/test_engines_whatever_is_killed.py",),
+    ),
     Part("fuzz", "The API is called with anything at all.", ("tests/security/test_the_api_keeps_its_word.py",), False),
     Part(
         "paths", "Anybody calls any address of sites drawn at random.",

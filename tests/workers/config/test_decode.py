@@ -30,6 +30,13 @@ def test_it_reads_back_what_it_writes() -> None:
         assert RunConfig.from_json(json.loads(json.dumps(config.to_json()))) == config
 
 
+def test_a_choice_that_was_renamed_is_read_by_its_old_name() -> None:
+    stored = {"method": "es", "es": {"backend": "hf"}}
+    assert RunConfig.from_json(stored).es_section().backend == "native"
+    with pytest.raises(ConfigError, match=r"es\.backend: must be one of native, transformers, not 'vlllm'"):
+        RunConfig.from_json({"method": "es", "es": {"backend": "vlllm"}})
+
+
 def test_it_finds_every_problem_in_one_pass() -> None:
     found = problems({"method": "es", "es": {"sigma": -1, "popultion": 3}, "model": {"dtype": "int4"}, "sead": 1})
     assert found.keys() == {"es.sigma", "es.popultion", "model.dtype", "sead"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from workers.engines.stopping import Interrupted, Stop
@@ -72,3 +74,20 @@ def test_outside_such_work_nothing_is_raised() -> None:
     with stop.waits():
         stop.set()
     assert stop.is_set()
+
+
+def test_in_another_thread_nothing_is_cut_short_and_a_check_raises() -> None:
+    stop, done = Stop(), []
+
+    def work() -> None:
+        with pytest.raises(Interrupted), stop.cuts():
+            stop.set()
+            with stop.waits():
+                done.append("written")
+            stop.check()
+            done.append("went on")
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert done == ["written"]

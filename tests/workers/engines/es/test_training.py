@@ -45,6 +45,14 @@ def test_the_same_seed_gives_the_same_run_with_one_thread_or_two(micro: Loaded, 
     assert learning(tmp_path / "a") == learning(tmp_path / "b")
 
 
+def test_transformers_answers_as_the_native_decoder_does(
+    micro: Loaded, micro_of_transformers: Loaded, tmp_path: Path
+) -> None:
+    native = digest(run(micro, tmp_path / "native", iterations=2))
+    assert digest(run(micro_of_transformers, tmp_path / "other", iterations=2, backend="transformers")) == native
+    assert learning(tmp_path / "other") == learning(tmp_path / "native")
+
+
 def test_a_run_that_is_told_to_go_further_goes_on_bit_for_bit(micro: Loaded, tmp_path: Path) -> None:
     options: dict[str, Any] = {"noise": "low_rank", "antithetic": True}
     straight = digest(run(micro, tmp_path / "straight", iterations=4, **options))

@@ -1,0 +1,62 @@
+"""Engines as the scheduler sees them: processes that end with the training, however it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+from tests.waiting import PATIENCE_SECONDS, wait_until
+from tests.workers.trainings import run_json, start, train, weights
+from workers.client.processes import tree
+
+ES = {"engines": 2, "rows": 16, "population": 6, "checkpoint_every": 0}
+
+
+def steps(out: Path) -> int:
+    """Return the updates in the replay log."""
+    log = out / "replay.jsonl"
+    return log.read_bytes().count(b'"parent"') if log.exists() else 0
+
+
+def descendants(process: subprocess.Popen[str]) -> list[int]:
+    return [stat.pid for stat in tree(process.pid) if stat.pid != process.pid]
+
+
+def has_trained(out: Path, process: subprocess.Popen[str]) -> bool:
+    assert process.poll() is None, process.communicate()
+    return steps(out) >= 3
+
+
+def test_sigterm_to_all_processes_saves_a_checkpoint_from_which_one_engine_goes_on(tmp_path: Path) -> None:
+    out, straight = tmp_path / "out", tmp_path / "straight"
+    config = run_json(tmp_path, "es-micro", es=ES | {"iterations": 100_000}, evaluation={"every": 0})
+    with start(config, out) as process:
+        wait_until(lambda: has_trained(out, process), "the first iterations")
+        engines = descendants(process)
+        for pid in (process.pid, *engines):
+            os.kill(pid, signal.SIGTERM)
+        _, errors = process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == 75, errors
+    assert len(engines) == 1
+    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in engines), "the engine to end")
+    ((step, _),) = weights(out).items()
+
+    further = {"iterations": step + 2, "engines": 1}
+    config = run_json(tmp_path, "es-micro", es=ES | further, evaluation={"every": 0})
+    for directory in (out, straight):
+        ended = train(config, directory)
+        assert ended.returncode == 0, ended.stderr
+    assert weights(out, epoch=1)[step + 2] == weights(straight)[step + 2]
+
+
+def test_engines_end_when_the_training_process_is_killed(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    config = run_json(tmp_path, "es-micro", es=ES | {"iterations": 100_000, "engines": 3}, evaluation={"every": 0})
+    with start(config, out) as process:
+        wait_until(lambda: has_trained(out, process), "the first iterations")
+        engines = descendants(process)
+        process.kill()
+    assert len(engines) == 2
+    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in engines), "the engines to end")
