@@ -81,12 +81,15 @@ class LaunchForm(forms.Form):
     @classmethod
     def cloning(cls, run: Run) -> LaunchForm:
         """The form as this run was launched. What no longer fits is said, at its field where it has one."""
-        filled = initial_from(run.config) | {
+        problems = problems_of(run.config)
+        # Read as it is understood today, so that a choice that was renamed has its present name.
+        config = run.config if problems else RunConfig.from_json(run.config).to_json()
+        filled = initial_from(config) | {
             "name": run.name.removesuffix(COPY)[: NAME_LENGTH - len(COPY)] + COPY,
             "seeds": str(run.seed),
             "preset": run.preset if run.preset in presets() else "",
         }
-        if not (problems := problems_of(run.config)):
+        if not problems:
             return cls(initial=filled)
         form = cls({name: value for name, value in filled.items() if value not in (None, False)})
         form.full_clean()

@@ -113,3 +113,11 @@ def test_an_unknown_field_is_said_with_those_that_there_are(ada_client, run):
     text = ada_client.get(address, {"clone": run.uid, "with": "es.speed", "value": "1"}).content.decode()
     assert "es.speed is no field" in text
     assert "es.sigma" in text
+
+
+def test_a_choice_that_was_renamed_is_filled_in_by_its_present_name(run: Run) -> None:
+    run.config["es"] = {**(run.config.get("es") or {}), "backend": "hf"}
+    form = LaunchForm.cloning(run)
+    assert not form.is_bound
+    assert form["es.backend"].value() == "native"
+    assert 'value="native" selected' in str(form["es.backend"])

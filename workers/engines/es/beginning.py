@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -86,17 +86,29 @@ def start_group(context: Context, backend: DecoderBackEnd, state: State) -> Engi
     count, plan = es.engines or len(devices), plan_of(context, state)
     threads = max(1, context.config.compute.cores // count)
     torch.set_num_threads(threads)
-    if (batches := len(plan.cut([0] * es.population))) < count:
-        context.alert(
-            "warning",
-            f"{count} engines share {batches} batches of at most {plan.members} members, so that some stand idle. "
-            f"In a new run, es.rows below {state.rows} makes more batches",
-        )
+    for doubt in _doubts(context, plan, count):
+        context.alert("warning", doubt)
     config = {key: value for key, value in context.config.to_json().items() if key in ("method", "seed", "es", "model")}
     config["model"] |= {"path": str(loaded.path), "device": loaded.device.type}
     setup = EngineSetup(config, plan, state.origin.scales, context.directory, threads)
     start = partial(_start_process, devices)
     return EngineGroup(backend, plan, devices, setup, count, start)
+
+
+def _doubts(context: Context, plan: BatchPlan, engines: int) -> Iterator[str]:
+    """Yield reasons why so many engines may not be faster than fewer."""
+    batches, cores = len(plan.cut([0] * context.config.es_section().population)), context.config.compute.cores
+    if batches < engines:
+        yield (
+            f"{engines} engines share {_counted(batches, 'batch', 'batches')} of at most {plan.members} members, so "
+            f"that some stand idle; in a new run, es.rows below {plan.rows} makes more batches"
+        )
+    if context.loaded.device.type == "cpu" and cores < engines:
+        yield f"{engines} engines share {_counted(cores, 'core', 'cores')}; compute.cores should be at least {engines}"
+
+
+def _counted(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
 
 
 def _start_process(devices: Sequence[str], number: int) -> EngineProcess:

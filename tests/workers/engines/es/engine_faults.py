@@ -55,7 +55,7 @@ def inject(monkeypatch: pytest.MonkeyPatch, faults: Faults) -> None:
     monkeypatch.setattr("workers.engines.es.beginning.EngineProcess", Faulty)
     monkeypatch.setattr(remote, "LEAST_LIMIT_SECONDS", 2.0)
     monkeypatch.setattr(remote, "FAILURES_IN_A_ROW", 1000)
-    monkeypatch.setattr(process, "START_SECONDS", 30.0)
+    monkeypatch.setattr(process, "START_SECONDS", 20.0)
     monkeypatch.setattr(group, "START_WAIT_SECONDS", 60.0)
     wait_for_restarts(monkeypatch)
 

@@ -119,5 +119,6 @@ def test_the_one_that_differs_from_the_others_is_named() -> None:
 
 def test_engines_without_a_batch_are_said_to_stand_idle(micro: Loaded, tmp_path: Path) -> None:
     run(micro, tmp_path, engines=2, iterations=1)
-    (alert,) = records_of(tmp_path, Alert)
-    assert alert.message.startswith("2 engines share 1 batches of at most 6 members, so that some stand idle")
+    idle, crowded = records_of(tmp_path, Alert)
+    assert idle.message.startswith("2 engines share 1 batch of at most 6 members, so that some stand idle")
+    assert crowded.message == "2 engines share 1 core; compute.cores should be at least 2"
