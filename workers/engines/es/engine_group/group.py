@@ -71,15 +71,17 @@ class EngineGroup:
             engine.start()
 
     def wait_for_start(self) -> Iterator[str]:
-        """Yield what is being waited for, until every engine was started once, well or not, or takes too long.
+        """Yield what is being waited for whenever that changes, until every engine was started once, well or not.
 
         Those that take longer join later: which engine answers changes no answer.
         """
-        until = time.monotonic() + START_WAIT_SECONDS
+        until, before = time.monotonic() + START_WAIT_SECONDS, list[int]()
         while waiting := [e.number for e in self._remotes if e.state == "starting" and not e.restarts]:
             if time.monotonic() > until:
                 break
-            yield f"engines that load the model: {', '.join(map(str, waiting))}"
+            if waiting != before:
+                yield f"waiting for engines that load the model: {', '.join(map(str, waiting))}"
+            before = waiting
             time.sleep(LOOK_SECONDS)
             self._check()
 

@@ -160,8 +160,10 @@ class RemoteEngine(threading.Thread):
                 process = self._process = self._start_process()
                 if self._is_closed:
                     return
+                # In this order: a checkpoint is never ahead of the log that is read after it.
+                checkpoint = self._surroundings.checkpoint
                 step, lineage = self._surroundings.logged
-                weights = process.start(self._setup, self._surroundings.checkpoint, lineage)
+                weights = process.start(self._setup, checkpoint, lineage)
                 self.compared, self._step, self._prompts, self.state = (step, weights), step, None, "ready"
                 return
             except EngineLost as lost:
