@@ -84,7 +84,7 @@ def test_a_chart_of_the_run_is_also_csv(ada_client, told):
     text = ada_client.get(address, {"name": "train/reward", "as": "csv"}).content.decode()
     assert text.splitlines()[:2] == ["key,step,value,overwritten", "train/reward/mean,0.0,-40.0,"]
     text = ada_client.get(address, {"name": "population", "as": "csv"}).content.decode()
-    assert text.splitlines()[1] == "0,2,-41.0,-42.0,-40.0,1.0"
+    assert text.splitlines()[1] == "0,2,-41.0,-42.0,-40.0,1.0,0: 0; 1: 1"
 
 
 def test_an_unknown_chart_is_not_found(ada_client, told):
