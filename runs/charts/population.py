@@ -27,9 +27,12 @@ HELP = {
     ),
 }
 
+ENGINES_HELP = _("The numbers say which members each engine answered for, counted from 0.")
 Members = Sequence[Mapping[str, Any]]
 MAX_SPANS = 200
 """Longer lists of an iteration's members say only how many they are."""
+MAX_HOVER_ENGINES = 8
+"""Of more engines a hover text says only how many they are."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +55,13 @@ def population_chart(method: str, iterations: Sequence[tuple[int, Members]], tot
     return Chart(
         "population", title, _words(method, spreads, total), _figure(method, spreads, unit),
         _table(spreads),
-        help=gettext(HELP["es" if method == "es" else "grpo"]),
+        help=_help(method, spreads),
     )  # fmt: skip
+
+
+def _help(method: str, spreads: Sequence[Spread]) -> str:
+    words = gettext(HELP["es" if method == "es" else "grpo"])
+    return f"{words} {gettext(ENGINES_HELP)}" if any(s.engines for s in spreads) else words
 
 
 def _spread(method: str, step: int, members: Members) -> Spread:
@@ -161,6 +169,8 @@ def _table(spreads: Sequence[Spread]) -> Table:
 
 def _shares(engines: Mapping[int, Sequence[int]]) -> str:
     """Return how many members each engine answered for, as lines below those of a hover text."""
+    if len(engines) > MAX_HOVER_ENGINES:
+        return "<br>" + gettext("%(n)s engines") % {"n": len(engines)}
     lines = (
         ngettext("engine %(engine)s: %(n)s member", "engine %(engine)s: %(n)s members", len(places))
         % {"engine": engine, "n": len(places)}

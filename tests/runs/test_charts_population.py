@@ -54,6 +54,7 @@ def test_the_engines_of_the_members_are_in_the_hover_text_and_in_the_table():
     assert mean["hovertemplate"].endswith("%{customdata[4]}")
     assert [spans[4] for spans in mean["customdata"]] == ["", "<br>engine 0: 3 members<br>engine 1: 2 members"]
     assert chart.table.columns[-1] == "engines"
+    assert chart.help.endswith("which members each engine answered for, counted from 0.")
     assert [row[-1] for row in chart.table.rows] == ["", "0: 1-2 4; 1: 0 3"]
     assert chart.table.csv().splitlines()[2].endswith(",0: 1-2 4; 1: 0 3")
 
@@ -62,6 +63,12 @@ def test_members_in_too_many_pieces_are_counted_for_each_engine():
     shared = [{"seed": i, "reward": float(i), "engine": i % 2} for i in range(1001)]
     chart = population_chart("es", [(1, shared)], total=1)
     assert chart.table.rows[0][-1] == "0: n = 501; 1: n = 500"
+
+
+def test_many_engines_are_counted_in_the_hover_text():
+    shared = [{"seed": i, "reward": float(i), "engine": i} for i in range(9)]
+    chart = population_chart("es", [(1, shared)], total=1)
+    assert chart.figure["data"][2]["customdata"][0][4] == "<br>9 engines"
 
 
 def test_a_population_of_one_engine_has_no_column_of_engines():

@@ -50,9 +50,9 @@ def test_each_engine_has_a_row_with_its_share_and_rates(ada_client, run):
     report_at(run, 2, 20, engine(0, 40, tokens=3000, seconds=13.0, at=2), engine(1, 20, tokens=900, seconds=7.0, at=2))
     text = panel(ada_client, run)
     assert "equal Both engines had equal weights after step 2." in text
-    assert "Engine 0 training process ✓ ready cuda:0 40 67 % 3 000 250 80 % 0 abababababab… after step 2" in text
-    assert "Engine 1 ✓ ready cuda:1 20 33 % 900 200 20 % 0" in text
-    assert "From the report of step 1 to that of step 2" in text
+    assert "0 training process ✓ ready cuda:0 40 67 % 3 000 250 80 % 0 abababababab… after step 2" in text
+    assert "1 ✓ ready cuda:1 20 33 % 900 200 20 % 0" in text
+    assert "Over step 2: tokens/s counts" in text
     assert "The update of step 2 sent 480 bytes to each engine: 16 bytes per member." in text
     assert "add up" not in text
     assert 'href="#engines"' in ada_client.get(run.get_absolute_url()).content.decode()
@@ -62,7 +62,7 @@ def test_rates_are_over_the_last_ten_iterations(ada_client, run):
     for step in range(1, 16):
         report_at(run, step, 10 * step, engine(0, step, tokens=step**2, seconds=float(step)))
     text = panel(ada_client, run)
-    assert "From the report of step 5 to that of step 15" in text
+    assert "Over steps 6 to 15: tokens/s counts" in text
     assert "15 100 % 225 20 10 % 0" in text
 
 
@@ -70,15 +70,17 @@ def test_the_first_report_says_what_is_not_known_yet(ada_client, run):
     report_at(run, 1, 10, engine(0, 2, tokens=100, seconds=4.0), engine(1, state="starting"))
     text = panel(ada_client, run)
     assert "not compared No weights have been compared yet." in text
-    assert "Engine 0 training process ✓ ready cuda:0 2 100 % 100 25 – 0 –" in text
-    assert "Engine 1 ● starting cuda:1 0 0 % 0 – – 0 –" in text
-    assert "up to step 1. Busy is known from the second report on." in text
+    assert "0 training process ✓ ready cuda:0 2 100 % 100 25 – 0 –" in text
+    assert "1 ● starting cuda:1 0 0 % 0 – – 0 –" in text
+    assert (
+        "Up to step 1: tokens/s counts only the time spent answering. Busy is known from the second report on." in text
+    )
     assert "The update of step 1 sent 480 bytes to each engine." in text
 
 
 def test_engines_that_have_answered_nothing_have_no_share(ada_client, run):
     report_at(run, 1, 10, engine(0), engine(1, state="given_up", restarts=3))
-    assert "Engine 1 ✕ given up cuda:1 0 – 0 – – 3 –" in panel(ada_client, run)
+    assert "1 ✕ given up cuda:1 0 – 0 – – 3 –" in panel(ada_client, run)
 
 
 def test_totals_add_up_attempts_and_epochs(ada_client, run):
@@ -89,9 +91,9 @@ def test_totals_add_up_attempts_and_epochs(ada_client, run):
     make_attempt(run, n=2)
     report_at(run, 2, 30, engine(0, 40, tokens=7), engine(1, 36, tokens=5, restarts=2))
     text = panel(ada_client, run)
-    assert "Engine 0 training process ✓ ready cuda:0 150 50 % 107" in text
-    assert "Engine 1 ✓ ready cuda:1 144 48 % 85 – – 3" in text
-    assert "Engine 2 ○ not in use – 6 2 % 60 – – 0 –" in text
+    assert "0 training process ✓ ready cuda:0 150 50 % 107" in text
+    assert "1 ✓ ready cuda:1 144 48 % 85 – – 3" in text
+    assert "2 ○ not in use – 6 2 % 60 – – 0 –" in text
     assert "Members, tokens and restarts add up all 3 starts of the training." in text
 
 
