@@ -120,6 +120,16 @@ def test_every_part_of_an_open_page_follows_its_run(open_page, run):
     expect(open_page.get_by_role("button", name="Cancel run")).to_be_hidden()
 
 
+def test_engines_appear_on_an_open_page_with_their_first_report(signed_in, address, experiment, runs_dir):
+    run = make_run(experiment, seed=1)
+    signed_in.goto(f"{address}{run.get_absolute_url()}")
+    signed_in.wait_for_selector("live-run[data-state=live]")
+    expect(signed_in.locator("#engines")).to_have_count(0)
+    record(run, [two_engines(1)])
+    expect(signed_in.get_by_role("heading", name="Engines")).to_be_visible()
+    expect(signed_in.locator("#engines tbody tr")).to_have_count(2)
+
+
 def test_an_experiments_page_follows_its_runs(signed_in, address, experiment, run):
     page = signed_in
     page.clock.install()

@@ -6,6 +6,7 @@ import pytest
 
 from runs import series
 from runs.ingest import ingest, refusal
+from runs.ingest.forgetting import forget
 from runs.ingest.prompts import prompt_ids
 from runs.models import AttemptEvent, Checkpoint, EngineReport, Population, Prompt, Response, Series
 from tests.runs.recording import NOON, answer, lines, make_attempt, make_run
@@ -55,6 +56,14 @@ def test_a_report_of_engines_is_kept_once_with_its_time(attempt):
         "weights": "ab" * 32, "compared_at": 3,
     }  # fmt: skip
     assert (row.engines[1]["device"], row.engines[1]["weights"], row.engines[1]["compared_at"]) == (SHOWN, "", None)
+
+
+def test_reports_of_engines_go_and_come_again_with_their_attempt(attempt):
+    keep(attempt, Engines(3, 480, (engine(), engine(1))))
+    forget(attempt.run)
+    assert not EngineReport.objects.exists()
+    keep(make_attempt(attempt.run), Engines(3, 480, (engine(), engine(1))))
+    assert EngineReport.objects.count() == 1
 
 
 def test_an_answer_is_kept_with_its_prompt(attempt):
