@@ -29,18 +29,25 @@ class Agreement:
 
 
 def agreement(report: EngineReport) -> Agreement:
-    """Compare the weights of the report's engines, of each at the last step at which it was compared."""
-    compared = [engine for engine in report.engines if engine["compared_at"] is not None and engine["weights"]]
-    step = max((engine["compared_at"] for engine in compared), default=0)
+    """Compare the weights of the report's engines with those of engine 0, which is hashed whenever others are compared.
+
+    An engine that was given up stays at an earlier step; one that was started again may be at a later one.
+    """
+    engines = sorted(report.engines, key=lambda engine: engine["number"])
+    compared = [engine for engine in engines if engine["compared_at"] is not None and engine["weights"]]
+    if len(compared) < 2 or compared[0]["number"] != 0:
+        return Agreement("idle", "○", gettext("not compared"), gettext("No weights have been compared yet."))
+    step = compared[0]["compared_at"]
     at_step = [engine for engine in compared if engine["compared_at"] == step]
-    behind = [engine for engine in compared if engine["compared_at"] != step]
+    behind = [engine for engine in compared if engine["compared_at"] < step]
     differing = _differing(at_step, behind, lambda at: _reference(report, at))
     if differing:
         words = " ".join(_difference(numbers, at) for at, numbers in sorted(differing.items()))
         return Agreement("bad", "✕", gettext("different"), words)
     if len(at_step) < 2:
-        return Agreement("idle", "○", gettext("not compared"), gettext("No weights have been compared yet."))
-    return Agreement("good", "✓", gettext("equal"), _equality(report.engines, at_step, step))
+        words = gettext("After step %(step)s no engine was compared with engine 0.") % {"step": step}
+        return Agreement("idle", "○", gettext("not compared"), words)
+    return Agreement("good", "✓", gettext("equal"), _equality(engines, at_step, step))
 
 
 def _differing(

@@ -111,6 +111,14 @@ AGREEMENTS = {
         (engine(0, at=12), engine(1, state="starting"), engine(2, at=12)),
         "Engines 0 and 2 had equal weights after step 12; engine 1 was not compared then.",
     ),
+    "one was started again since": (
+        (engine(0, at=12), engine(1, at=15, weights=OTHER), engine(2, at=12)),
+        "Engines 0 and 2 had equal weights after step 12; engine 1 was not compared then.",
+    ),
+    "the only other one was started again since": (
+        (engine(0, at=12), engine(1, at=15, weights=OTHER)),
+        "After step 12 no engine was compared with engine 0.",
+    ),
     "none": ((engine(0), engine(1)), "No weights have been compared yet."),
     "only one": ((engine(0, at=12), engine(1)), "No weights have been compared yet."),
 }
