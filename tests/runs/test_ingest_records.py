@@ -203,7 +203,7 @@ def test_a_record_beyond_a_limit_is_told_and_the_next_ones_are_kept(attempt):
         (records.Checkpoint(0, "a", 1, "A" * 64), "64 hexadecimal digits"),
         (Status("x" * 41), "at most 40"),
         (records.Population(0, (Member(0, 1.0, engine=-1),)), "engine must lie between 0 and 2147483647, not -1"),
-        (Engines(0, 0, tuple(map(engine, range(1001)))), "1001 engines; at most 1000"),
+        (Engines(0, 0, tuple(map(engine, range(1025)))), "1025 engines; at most 1024"),
         (Engines(0, 0, (engine(1), engine(1))), "different numbers"),
         (Engines(0, -1, (engine(),)), "bytes must lie between"),
         (Engines(0, 0, (engine(2**31),)), "number must lie between"),
