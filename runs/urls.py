@@ -10,6 +10,7 @@ from runs.views.checkpoints import run_checkpoint, run_checkpoints, run_rebuild_
 from runs.views.collapse import run_collapse, run_collapse_chart
 from runs.views.compare import compare, compare_chart, compare_section
 from runs.views.costs import costs, limit_remove, limit_set
+from runs.views.engines import run_engines
 from runs.views.experiment import experiment, experiment_chart, experiment_runs
 from runs.views.experiment_edit import experiment_edit, experiment_shelve
 from runs.views.experiments import experiments
@@ -59,6 +60,7 @@ run_urls = [
     path("past/", run_past, name="run-past"),
     path("curves/", run_curves, name="run-curves"),
     path("chart/", run_chart, name="run-chart"),
+    path("engines/", run_engines, name="run-engines"),
     path("responses/", run_responses, name="run-responses"),
     path("collapse/", run_collapse, name="run-collapse"),
     path("collapse/chart/", run_collapse_chart, name="run-collapse-chart"),

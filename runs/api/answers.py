@@ -1,4 +1,4 @@
-"""Reading what the model answered, and what became of each population."""
+"""Read what the model answered, what became of each population, and the engines that shared it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,18 @@ from runs.api.paging import page
 from runs.api.problems import unknown_choice
 from runs.api.routes import router
 from runs.api.seeing import Id, Int, Uid, the_run
-from runs.api.shapes import PartialOut, PopulationOut, PopulationsOut, PromptOut, ResponseOut, ResponsesOut, Word
-from runs.models import Population, Response, Run, list_evaluated_steps
+from runs.api.shapes import (
+    EngineReportOut,
+    EngineReportsOut,
+    PartialOut,
+    PopulationOut,
+    PopulationsOut,
+    PromptOut,
+    ResponseOut,
+    ResponsesOut,
+    Word,
+)
+from runs.models import EngineReport, Population, Response, Run, list_evaluated_steps
 
 
 @router.get("/runs/{uid}/responses", response=ResponsesOut, auth=needs("read"), tags=["runs"], summary="Read responses")
@@ -61,6 +71,29 @@ def read_populations(
     items, following = page(found, cursor, limit, newest_first=False)
     shown = [PopulationOut(step=p.step, attempt=p.attempt.n, members=p.members) for p in items]
     return PopulationsOut(items=shown, next=following)
+
+
+@router.get("/runs/{uid}/engines", response=EngineReportsOut, auth=needs("read"), tags=["runs"], summary="Read engines")
+def read_engines(
+    request: ApiRequest,
+    uid: Uid,
+    step: Int | None = None,
+    cursor: Id = None,
+    limit: QueryEx[int, P(ge=1, le=1000)] = 100,
+) -> EngineReportsOut:
+    """The engines that share the population, after each step, in the order written; empty for a run without several
+    engines. A step without a report is 422 with those that the run has; while the run has not ended, the list is
+    empty."""
+    run = the_run(request.auth, uid)
+    check_selected(EngineReport.objects.filter(run=run), {"step": step}, run)
+    reports = EngineReport.objects.filter(run=run).select_related("attempt")
+    reports = reports.filter(step=step) if step is not None else reports
+    items, following = page(reports, cursor, limit, newest_first=False)
+    shown = [
+        EngineReportOut(step=r.step, attempt=r.attempt.n, epoch=r.epoch, t=r.t, bytes=r.bytes, engines=r.engines)
+        for r in items
+    ]
+    return EngineReportsOut(items=shown, next=following)
 
 
 def _partial(run: Run) -> list[PartialOut]:

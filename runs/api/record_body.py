@@ -16,7 +16,7 @@ from runs.ingest.columns import too_many_keys
 from runs.ingest.limits import MAX_KEYS
 from runs.series import AXES
 from workers.config import Problem
-from workers.records import BadLine, Line, Metric, Population, Response, unpack
+from workers.records import BadLine, Engines, Line, Metric, Population, Response, unpack
 
 MAX_BYTES = 8 * 1024 * 1024
 MAX_LINE_BYTES = 2 * 1024 * 1024
@@ -24,7 +24,7 @@ MAX_WORK = 200_000
 """Of a push of lines, in values of metrics: to read and store that many takes about half a second."""
 MAX_VALUES = 100_000
 """Of JSON in a line. A value takes 200 bytes of memory, however few it has in the body."""
-METRIC_WORK, ANSWER_WORK, MEMBER_WORK, OTHER_WORK = 10, 100, 5, 50
+METRIC_WORK, ANSWER_WORK, MEMBER_WORK, ENGINE_WORK, OTHER_WORK = 10, 100, 5, 10, 50
 """What a record costs besides its values, in values of metrics."""
 BYTES_PER_VALUE = 100
 """So many bytes of text take as much memory as a value of a metric."""
@@ -157,6 +157,8 @@ def _work(line: Line, raw: bytes) -> int:
         work = METRIC_WORK + len(record.values) + len(record.axes)
     elif isinstance(record, Population):
         work = METRIC_WORK + sum(MEMBER_WORK + len(member.parts) for member in record.members)
+    elif isinstance(record, Engines):
+        work = METRIC_WORK + ENGINE_WORK * len(record.engines)
     elif isinstance(record, Response):
         work = ANSWER_WORK + len(record.parts)
     else:

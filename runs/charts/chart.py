@@ -23,9 +23,9 @@ Cell: TypeAlias = str | float | int | Provenance | None
 MEASURED = "measured"
 """The column that says how the held-out values of a row were measured."""
 HEADS = (
-    _("band"), _("group"), _("high"), _("key"), _("letter"), _("low"), _("max"), _("mean"), _("measured"), _("min"),
-    _("overwritten"), _("relative"), _("reward"), _("run"), _("samples"), _("seed"), _("smoothed"), _("spread"),
-    _("step"), _("tokens"), _("value"),
+    _("band"), _("engines"), _("group"), _("high"), _("key"), _("letter"), _("low"), _("max"), _("mean"),
+    _("measured"), _("min"), _("overwritten"), _("relative"), _("reward"), _("run"), _("samples"), _("seed"),
+    _("smoothed"), _("spread"), _("step"), _("tokens"), _("value"),
 )  # fmt: skip
 """Columns whose names are words, not keys."""
 SIGNIFICANT = 7

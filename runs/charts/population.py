@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from django.utils.translation import gettext_noop as _
 from numpy.typing import NDArray
 
 from runs.charts import style
-from runs.charts.chart import Chart, Table, numbers
+from runs.charts.chart import Cell, Chart, Table, numbers
 from runs.charts.words import number
 
 HELP = {
@@ -26,16 +27,23 @@ HELP = {
     ),
 }
 
+ENGINES_HELP = _("The numbers say which members each engine answered for, counted from 0.")
 Members = Sequence[Mapping[str, Any]]
+MAX_SPANS = 200
+"""Longer lists of an iteration's members say only how many they are."""
+MAX_HOVER_ENGINES = 8
+"""Of more engines a hover text says only how many they are."""
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Rewards of one iteration's members; `signal` is the spread that the method learns from."""
+    """Rewards of one iteration's members; `signal` is the spread that the method learns from. `engines` has the places
+    of the members that each engine answered for, empty where there is one engine."""
 
     step: int
     rewards: NDArray[np.float64]
     signal: float
+    engines: Mapping[int, Sequence[int]]
 
 
 def population_chart(method: str, iterations: Sequence[tuple[int, Members]], total: int) -> Chart:
@@ -47,18 +55,32 @@ def population_chart(method: str, iterations: Sequence[tuple[int, Members]], tot
     return Chart(
         "population", title, _words(method, spreads, total), _figure(method, spreads, unit),
         _table(spreads),
-        help=gettext(HELP["es" if method == "es" else "grpo"]),
+        help=_help(method, spreads),
     )  # fmt: skip
+
+
+def _help(method: str, spreads: Sequence[Spread]) -> str:
+    words = gettext(HELP["es" if method == "es" else "grpo"])
+    return f"{words} {gettext(ENGINES_HELP)}" if any(s.engines for s in spreads) else words
 
 
 def _spread(method: str, step: int, members: Members) -> Spread:
     """ES learns from the spread of the members (population std), GRPO from that inside its groups (their mean std)."""
     rewards = _finite(m.get("reward") for m in members)
     inside = _finite(m.get("parts", {}).get("reward_std") for m in members)
-    signal = rewards if method == "es" else inside
+    signal, engines = rewards if method == "es" else inside, _engines(members)
     if not len(signal):
-        return Spread(step, rewards, float("nan"))
-    return Spread(step, rewards, float(signal.std() if method == "es" else signal.mean()))
+        return Spread(step, rewards, float("nan"), engines)
+    return Spread(step, rewards, float(signal.std() if method == "es" else signal.mean()), engines)
+
+
+def _engines(members: Members) -> dict[int, list[int]]:
+    """Return the places of the members in their iteration, counted from 0, by the engine that answered for them."""
+    engines: dict[int, list[int]] = {}
+    for place, member in enumerate(members):
+        if (engine := member.get("engine")) is not None:
+            engines.setdefault(engine, []).append(place)
+    return dict(sorted(engines.items()))
 
 
 def _finite(values: Iterable[Any]) -> NDArray[np.float64]:
@@ -98,14 +120,16 @@ def _dots(spreads: Sequence[Spread], token: str) -> dict[str, Any]:
 
 
 def _mean(spreads: Sequence[Spread], token: str) -> dict[str, Any]:
-    spans = [numbers([s.rewards.min(), s.rewards.max(), s.signal, len(s.rewards)]) for s in spreads]
+    spans = [
+        [*numbers([s.rewards.min(), s.rewards.max(), s.signal, len(s.rewards)]), _shares(s.engines)] for s in spreads
+    ]
     return {
         "type": "scatter", "mode": "lines", "name": gettext("mean"), "x": [s.step for s in spreads],
         "y": numbers(s.rewards.mean() for s in spreads), "customdata": spans,
         "hovertemplate": gettext("%(value)s (%(low)s to %(high)s), spread %(spread)s, n = %(n)s") % {
             "value": "%{y:.4g}", "low": "%{customdata[0]:.4g}", "high": "%{customdata[1]:.4g}",
             "spread": "%{customdata[2]:.3g}", "n": "%{customdata[3]}",
-        },
+        } + "%{customdata[4]}",
         "meta": {"colour": token, "alpha": 1}, "line": {"color": style.paint(token), "width": 2},
     }  # fmt: skip
 
@@ -134,8 +158,37 @@ def _last_words(method: str, last: Spread) -> str:
 
 def _table(spreads: Sequence[Spread]) -> Table:
     columns = ("step", "n", "mean", "min", "max", "spread")
-    rows = tuple(
+    rows: list[tuple[Cell, ...]] = [
         (s.step, len(s.rewards), float(s.rewards.mean()), float(s.rewards.min()), float(s.rewards.max()), s.signal)
         for s in spreads
+    ]
+    if not any(s.engines for s in spreads):
+        return Table(columns, tuple(rows))
+    return Table((*columns, "engines"), tuple((*row, _places(s.engines)) for row, s in zip(rows, spreads, strict=True)))
+
+
+def _shares(engines: Mapping[int, Sequence[int]]) -> str:
+    """Return how many members each engine answered for, as lines below those of a hover text."""
+    if len(engines) > MAX_HOVER_ENGINES:
+        return "<br>" + gettext("%(n)s engines") % {"n": len(engines)}
+    lines = (
+        ngettext("engine %(engine)s: %(n)s member", "engine %(engine)s: %(n)s members", len(places))
+        % {"engine": engine, "n": len(places)}
+        for engine, places in engines.items()
     )
-    return Table(columns, rows)
+    return "".join(f"<br>{line}" for line in lines)
+
+
+def _places(engines: Mapping[int, Sequence[int]]) -> str:
+    """Return which members each engine answered for, such as `0: 0-9 12; 1: 10-11`; how many if that is too long."""
+    spans = {engine: _spans(places) for engine, places in engines.items()}
+    if sum(map(len, spans.values())) > MAX_SPANS:
+        return "; ".join(f"{engine}: n = {len(places)}" for engine, places in engines.items())
+    return "; ".join(f"{engine}: {' '.join(of_engine)}" for engine, of_engine in spans.items())
+
+
+def _spans(places: Sequence[int]) -> list[str]:
+    """Join neighbours of an ascending list: 1, 2, 3, 5 becomes 1-3, 5."""
+    starts = [places[0], *(after for before, after in pairwise(places) if after != before + 1)]
+    ends = [*(before for before, after in pairwise(places) if after != before + 1), places[-1]]
+    return [str(start) if start == end else f"{start}-{end}" for start, end in zip(starts, ends, strict=True)]

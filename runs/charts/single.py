@@ -24,7 +24,15 @@ SHARE = "share of "
 TITLES = {
     "es/dead": (_("Dead iterations"), _("1 where all members scored alike: no fitness spread, so the update is zero.")),
     "es/update_norm": (_("Size of the update"), _("Euclidean norm of the change of all weights in one iteration.")),
+    "es/update_bytes_per_member": (
+        _("Bytes sent per member"),
+        _("Bytes sent to each engine for an update, divided by the members of its population."),
+    ),
     "time/step_seconds": (_("Seconds a step"), ""),
+    "time/engine_idle_seconds": (
+        _("Seconds that engines were idle"),
+        _("In one step, while members were answered: time that ready engines had no work, all engines together."),
+    ),
     "response/characters_mean": (_("Characters of an answer"), _("Mean, without the space around an answer.")),
     "response/other_language_ratio": (
         _("Answers in another language"),

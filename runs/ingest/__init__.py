@@ -1,4 +1,4 @@
-"""Records -> rows: the only writer of series, responses, populations and checkpoints. Safe to repeat."""
+"""Records -> rows: the only writer of series, responses, populations, engines and checkpoints. Safe to repeat."""
 
 from runs.ingest.at_once import may_write, push_at_once
 from runs.ingest.collapsing import measure_due

@@ -1,8 +1,9 @@
-"""Populations, responses and checkpoints -> rows."""
+"""Populations, engines, responses and checkpoints -> rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from django.db import connection
@@ -10,9 +11,9 @@ from django.db import connection
 from runs.ingest.collapsing import note_due
 from runs.ingest.prompts import prompt_ids
 from runs.ingest.texts import number, numbers, storable
-from runs.models import Attempt, Checkpoint, Population, Response
+from runs.models import Attempt, Checkpoint, EngineReport, Population, Response
 from workers import records
-from workers.records import Line, Member
+from workers.records import Engine, Line, Member
 
 SUPERSEDE = """
 UPDATE runs_response SET is_superseded = true WHERE id = ANY(ARRAY(
@@ -41,6 +42,20 @@ def keep_populations(attempt: Attempt, epoch: int, lines: Sequence[Line]) -> Non
         Population(**_which(attempt, epoch, line), members=[_member(m) for m in line.record.members])
         for line in lines
         if isinstance(line.record, records.Population)
+    )
+
+
+def keep_engines(attempt: Attempt, epoch: int, lines: Sequence[Line]) -> None:
+    """Store one row per report."""
+    EngineReport.objects.bulk_create(
+        EngineReport(
+            **_which(attempt, epoch, line),
+            t=line.t,
+            bytes=line.record.bytes,
+            engines=[_engine(engine) for engine in line.record.engines],
+        )
+        for line in lines
+        if isinstance(line.record, records.Engines)
     )
 
 
@@ -75,12 +90,17 @@ def _which(attempt: Attempt, epoch: int, line: Line) -> dict[str, Any]:
 
 
 def _member(member: Member) -> dict[str, Any]:
-    return {
+    row = {
         "seed": member.seed,
         "reward": number(member.reward),
         "parts": numbers(member.parts),
         "z": number(member.z),
     }
+    return row if member.engine is None else row | {"engine": member.engine}
+
+
+def _engine(engine: Engine) -> dict[str, Any]:
+    return asdict(engine) | {"device": storable(engine.device), "weights": storable(engine.weights)}
 
 
 def _answer(record: records.Response) -> dict[str, Any]:

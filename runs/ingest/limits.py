@@ -8,7 +8,19 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from workers.records import Alert, Checkpoint, Environment, Line, Metric, Record, Response, Status
+from workers.records import (
+    Alert,
+    Checkpoint,
+    Engine,
+    Engines,
+    Environment,
+    Line,
+    Metric,
+    Population,
+    Record,
+    Response,
+    Status,
+)
 from workers.records.categories import MOST, NAME_AT_MOST, is_name
 
 MAX_KEYS = 10_000
@@ -19,7 +31,9 @@ MAX_PHASE = 40
 MAX_PACKAGES = 5_000
 MAX_GPUS = 64
 MAX_TOLD = 300
+MAX_ENGINES = 1_024
 LEVELS = ("info", "warning", "error")
+ENGINE_STATES = ("ready", "starting", "given_up")
 BIG = 2**63
 SMALL = 2**31
 UNPRINTABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
@@ -45,6 +59,10 @@ def _of_kind(record: Record) -> Iterator[str]:
         yield from _metric(record)
     elif isinstance(record, Response):
         yield from _response(record)
+    elif isinstance(record, Population):
+        yield from _population(record)
+    elif isinstance(record, Engines):
+        yield from _engines(record)
     elif isinstance(record, Checkpoint):
         yield from _checkpoint(record)
     elif isinstance(record, Status) and len(record.phase) > MAX_PHASE:
@@ -86,6 +104,38 @@ def _response(record: Response) -> Iterator[str]:
     for name in record.categories:
         if not is_name(name):
             yield f"a category has 1 to {NAME_AT_MOST} characters that can be printed, and {name[:40]!r} has not"
+
+
+def _population(record: Population) -> Iterator[str]:
+    for member in record.members:
+        if member.engine is not None and not 0 <= member.engine < SMALL:
+            yield f"a member's engine must lie between 0 and {SMALL - 1}, not {member.engine}"[:200]
+
+
+def _engines(record: Engines) -> Iterator[str]:
+    if len(record.engines) > MAX_ENGINES:
+        yield f"an engines record has {len(record.engines)} engines; at most {MAX_ENGINES} are kept"
+    if len({engine.number for engine in record.engines}) < len(record.engines):
+        yield "the engines of a record must have different numbers"
+    if not 0 <= record.bytes < BIG:
+        yield f"bytes must lie between 0 and {BIG - 1}, not {record.bytes}"[:200]
+    for engine in record.engines:
+        yield from _engine(engine)
+
+
+def _engine(engine: Engine) -> Iterator[str]:
+    for name, most in (("number", SMALL), ("restarts", SMALL), ("members", BIG), ("tokens", BIG)):
+        if not 0 <= (value := getattr(engine, name)) < most:
+            yield f"an engine's {name} must lie between 0 and {most - 1}, not {value}"[:200]
+    if not 0 <= engine.seconds < math.inf:
+        yield f"an engine's seconds must be finite and at least 0, not {engine.seconds}"
+    if engine.compared_at is not None and not -BIG <= engine.compared_at < BIG:
+        yield "an engine's compared_at must fit 64 bits"
+    if engine.state not in ENGINE_STATES:
+        yield f"an engine's state must be one of {', '.join(ENGINE_STATES)}, not {engine.state!r}"[:200]
+    for name in ("device", "weights"):
+        if len(getattr(engine, name)) > MAX_TOLD:
+            yield f"an engine's {name} has {len(getattr(engine, name))} characters; at most {MAX_TOLD} are kept"
 
 
 def _environment(record: Environment) -> Iterator[str]:

@@ -9,7 +9,7 @@ from functools import partial
 from django.db import transaction
 
 from runs import live, series
-from runs.ingest.answers import keep_checkpoints, keep_populations, keep_responses
+from runs.ingest.answers import keep_checkpoints, keep_engines, keep_populations, keep_responses
 from runs.ingest.columns import Columns
 from runs.ingest.happenings import (
     keep_alerts,
@@ -23,10 +23,17 @@ from runs.ingest.limits import refusal
 from runs.ingest.locking import lock
 from runs.ingest.metrics import Stored, keep_points
 from runs.models import Attempt, RecordFile
-from workers.records import Alert, Broken, Checkpoint, Environment, Line, Metric, Population, Response, Status
+from workers.records import Alert, Broken, Checkpoint, Engines, Environment, Line, Metric, Population, Response, Status
 
 # What a page is told to fetch again when records of a kind came in. Points travel by themselves.
-TOLD = {Response: "responses", Population: "population", Checkpoint: "checkpoints", Status: "state", Alert: "state"}
+TOLD = {
+    Response: "responses",
+    Population: "population",
+    Engines: "engines",
+    Checkpoint: "checkpoints",
+    Status: "state",
+    Alert: "state",
+}
 
 
 class Gap(Exception):
@@ -142,6 +149,8 @@ def _keep(attempt: Attempt, file: RecordFile, lines: Sequence[Line]) -> Stored |
     kinds = {type(line.record) for line in lines}
     if Population in kinds:
         keep_populations(attempt, file.epoch, lines)
+    if Engines in kinds:
+        keep_engines(attempt, file.epoch, lines)
     if Response in kinds:
         keep_responses(attempt, file.epoch, lines)
     if Checkpoint in kinds:

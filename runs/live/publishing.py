@@ -18,7 +18,7 @@ from runs.series import Block, Points, unpack, wire
 log = logging.getLogger(__name__)
 
 CHANNEL = "esweb:run:"
-CHANGES = ("state", "responses", "population", "log", "checkpoints")
+CHANGES = ("state", "responses", "population", "engines", "log", "checkpoints")
 # Larger batches are read from the database by those who need them, instead of being copied to every process.
 MAX_CELLS = 5_000
 
@@ -46,7 +46,7 @@ def publish_points(run_uid: str, cursor: int, points: Block, data: bytes, *, pre
 
 
 def publish_changed(run_uid: str, what: str) -> None:
-    """Says what to fetch again: state, responses, population, log or checkpoints. Call it after the commit."""
+    """Says what to fetch again: state, responses, population, engines, log or checkpoints. Call it after the commit."""
     if what not in CHANGES:
         raise ValueError(f"what must be one of {', '.join(CHANGES)}, not {what!r}")
     _publish(run_uid, {"changed": what})

@@ -13,7 +13,7 @@ from runs.models.limit import Limit
 from runs.models.package_set import PackageSet
 from runs.models.preference import Preference
 from runs.models.rebuild import Rebuild
-from runs.models.response import Checkpoint, Population, Prompt, Response, Score
+from runs.models.response import Checkpoint, EngineReport, Population, Prompt, Response, Score
 from runs.models.saved_view import SavedView
 from runs.models.scoring import Scoring
 from runs.models.secret import ScorerSecret
@@ -33,6 +33,7 @@ __all__ = [
     "Cluster",
     "ClusterTest",
     "Collapse",
+    "EngineReport",
     "EvaluatedStep",
     "Experiment",
     "Hold",

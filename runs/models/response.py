@@ -1,4 +1,4 @@
-"""Define the tables of what a run wrote besides metrics: members, prompts, responses and their scores, checkpoints.
+"""Define the tables of what a run wrote besides metrics: members, engines, prompts, responses, scores, checkpoints.
 Only `runs.ingest` writes here."""
 
 from __future__ import annotations
@@ -38,9 +38,22 @@ class Recorded(models.Model):
 
 
 class Population(Recorded):
-    """The members of one iteration: a list of {seed, reward, parts, z}."""
+    """The members of one iteration: a list of {seed, reward, parts, z, engine}, the last where several engines share
+    them."""
 
     members = models.JSONField()
+
+
+class EngineReport(Recorded):
+    """The engines after one iteration: a list of `workers.records.Engine`. `bytes` were sent to each for the update.
+
+    They count from the start of their training process: a run's totals add up the last report of each epoch.
+    """
+
+    t = models.FloatField()
+    """Unix seconds at which the report was written."""
+    bytes = models.BigIntegerField()
+    engines = models.JSONField()
 
 
 class Prompt(models.Model):

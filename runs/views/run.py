@@ -19,6 +19,7 @@ from runs.views.by_hand import esweb_command, launch_command, train_command
 from runs.views.chart import chart_response
 from runs.views.checkpoints import checkpoints_context
 from runs.views.config import config_sections
+from runs.views.engines import engines_context
 from runs.views.evaluations import evaluations_context
 from runs.views.log import log_context
 from runs.views.parameters import SignedIn, UnknownChoice, axes, zoom_of
@@ -39,6 +40,7 @@ def run(request: SignedIn, uid: str) -> HttpResponse:
     watch = cursors([found])
     context = {
         "run": found, "watch": watch, **_curves_context(request, found), "population": population(found),
+        **engines_context(found),
         **_standing(request, found), **evaluations_context(found), **_past_context(found),
         **checkpoints_context(request, found),
         **responses_context(request, found), **log_context(request, found),

@@ -2,7 +2,7 @@
 // the document: `points` (detail: run, points) for charts, and `run-changed` with `run-changed:<what>` for htmx.
 // A hidden tab is cut off; whoever comes back, or was cut off, asks for what follows its last cursor.
 
-const WHATS = ["state", "responses", "population", "log", "checkpoints"];
+const WHATS = ["state", "responses", "population", "engines", "log", "checkpoints"];
 const GATHER_MS = 1000;
 const POLL_MS = 5000;
 const LONGEST_WAIT_MS = 15000;

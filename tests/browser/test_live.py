@@ -4,7 +4,7 @@ from playwright.sync_api import expect
 from runs import live
 from tests.browser.charts import look_at, wait_for_x, x_of
 from tests.browser.settling import at_rest
-from tests.runs.pages import a_bit_of_everything, evaluation, make_run, record
+from tests.runs.pages import a_bit_of_everything, evaluation, make_run, record, two_engines
 from tests.runs.recording import answer
 from tests.waiting import wait_until
 from workers.records import Member, Metric, Population
@@ -103,6 +103,9 @@ def test_every_part_of_an_open_page_follows_its_run(open_page, run):
     open_page.locator("#responses").get_by_text("<script>alert(1)</script>").wait_for()
     open_page.locator("#chart-population").scroll_into_view_if_needed()
     open_page.get_by_text("At 10: n = 2, −3 to −1").wait_for()
+    expect(open_page.locator("#engines .verdict-line")).to_contain_text("equal weights after step 5.")
+    record(run, [two_engines(10)])
+    expect(open_page.locator("#engines .verdict-line")).to_contain_text("equal weights after step 10.")
     folder = run.newest_attempt().directory
     folder.mkdir(parents=True)
     (folder / "log.txt").write_text("a line of the log\n")
@@ -115,6 +118,16 @@ def test_every_part_of_an_open_page_follows_its_run(open_page, run):
     live.publish_changed(run.uid, "state")
     expect(open_page.locator("said-aloud")).to_contain_text("is succeeded")
     expect(open_page.get_by_role("button", name="Cancel run")).to_be_hidden()
+
+
+def test_engines_appear_on_an_open_page_with_their_first_report(signed_in, address, experiment, runs_dir):
+    run = make_run(experiment, seed=1)
+    signed_in.goto(f"{address}{run.get_absolute_url()}")
+    signed_in.wait_for_selector("live-run[data-state=live]")
+    expect(signed_in.locator("#engines")).to_have_count(0)
+    record(run, [two_engines(1)])
+    expect(signed_in.get_by_role("heading", name="Engines")).to_be_visible()
+    expect(signed_in.locator("#engines tbody tr")).to_have_count(2)
 
 
 def test_an_experiments_page_follows_its_runs(signed_in, address, experiment, run):

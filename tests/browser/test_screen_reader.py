@@ -86,8 +86,8 @@ def check_outline(page):
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert [name(heading) for heading in headings if value(heading, "level") == 2] == [
-        "State", "Curves", "Population of each iteration", "Responses", "Collapse", "Attempts", "Checkpoints", "Config",
-        "Log",
+        "State", "Curves", "Population of each iteration", "Engines", "Responses", "Collapse", "Attempts",
+        "Checkpoints", "Config", "Log",
     ]  # fmt: skip
     assert all(after - before <= 1 for before, after in pairwise(levels))
 

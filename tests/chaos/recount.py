@@ -35,14 +35,16 @@ ROWS = {
     "response": "SELECT r.seq, r.step, r.split, p.name, r.sample, r.text, r.tokens, r.reward, r.parts::text, r.kl"
     " FROM runs_response r JOIN runs_prompt p ON p.id = r.prompt_id",
     "population": "SELECT seq, step, members::text FROM runs_population",
+    "engines": "SELECT seq, step, bytes, engines::text FROM runs_enginereport",
     "checkpoint": "SELECT seq, step, path, bytes, sha256 FROM runs_checkpoint",
 }
 FIELDS = {
     "response": ("split", "prompt_id", "sample", "text", "tokens", "reward", "parts", "kl"),
     "population": ("members",),
+    "engines": ("bytes", "engines"),
     "checkpoint": ("path", "bytes", "sha256"),
 }
-JSON = {"parts", "members"}
+JSON = {"parts", "members", "engines"}
 
 
 def differences(

@@ -13,10 +13,11 @@ from runs.ingest import compact
 from runs.models import Attempt, Batch, Chunk, Experiment, Response
 from tests.chaos.recount import differences, of_file
 from tests.runs.recording import make_attempt, make_run
-from workers.records import Checkpoint, Member, Metric, Population, RecordWriter, records_path
+from workers.records import Checkpoint, Engine, Engines, Member, Metric, Population, RecordWriter, records_path
 from workers.records import Response as Answer
 
 RECORDS = 9000
+READY = Engine(1, "ready", "cuda:1\0", 15, 900, 1.25, 1, "ab" * 32, 40)
 
 
 @pytest.fixture
@@ -28,7 +29,8 @@ def attempt(experiment: Experiment, runs_dir: Path) -> Attempt:
             values = {"loss": 1 / (step + 3), "lr": 0.5} | ({"odd": math.nan} if step % 7 == 0 else {})
             records.write(Metric(step // 2, values, {"tokens": step**2}))
             if step % 1000 == 0:
-                records.write(Population(step, (Member(7, 0.5, {"length": 2.0}, math.inf), Member(8, 1.0))))
+                records.write(Population(step, (Member(7, 0.5, {"length": 2.0}, math.inf, 1), Member(8, 1.0))))
+                records.write(Engines(step, 480, (Engine(0, "ready", "cuda:0", 15, 960, 1.5), READY)))
                 records.write(Answer(step, "eval", f"p{step}", 0, "twelve\0\ud800", 3, 0.25, {"exact": 1.0}, 0.125))
                 records.write(Checkpoint(step, f"checkpoints/step-{step}", 12, "ab" * 32))
     call_command("follow", "--once")
@@ -41,7 +43,7 @@ def found(attempt: Attempt) -> list[str]:
 
 
 def test_recount_agrees_in_batches_in_chunks_and_in_both(attempt: Attempt) -> None:
-    assert of_file(records_path(attempt.directory, 0)).total() == RECORDS + 3 * 9
+    assert of_file(records_path(attempt.directory, 0)).total() == RECORDS + 4 * 9
     assert found(attempt) == []
     assert Batch.objects.count() > 1
     compact(attempt.run_id)
@@ -58,4 +60,4 @@ def test_recount_names_the_kind_that_is_missing_or_doubled(attempt: Attempt) -> 
     metrics, responses = found(attempt)
     assert metrics.startswith(f"records.0.jsonl: of {RECORDS} metric records 0 are missing, ")
     assert "missing, 0 too many" not in metrics
-    assert responses.startswith("records.0.jsonl: of 9 response records 1 are missing, 0 too many: ('response', 2, 0, ")
+    assert responses.startswith("records.0.jsonl: of 9 response records 1 are missing, 0 too many: ('response', 3, 0, ")

@@ -6,7 +6,7 @@ from runs.ingest import ingest
 from runs.models import Experiment, Run
 from tests.runs.recording import answer, lines, make_attempt
 from workers.config import RunConfig, preset
-from workers.records import Alert, Checkpoint, Member, Metric, Population, Record, Status
+from workers.records import Alert, Checkpoint, Engine, Engines, Member, Metric, Population, Record, Status
 
 
 def make_run(experiment: Experiment, name: str = "es-tiny", seed: int = 0, state: str = "running") -> Run:
@@ -32,17 +32,25 @@ def evaluation(step: int, reward: float) -> Metric:
 
 
 def a_bit_of_everything(steps: tuple[int, ...] = (0, 5)) -> list[Record]:
-    """Metrics, a population, answers, a checkpoint, a status and an alert."""
+    """Metrics, a population and its engines, answers, a checkpoint, a status and an alert."""
     out: list[Record] = [Status("training", "iteration 5 of 60", 0.1)]
     for step in steps:
         out += [
             evaluation(step, -45.9 + step),
             Metric(step, {"train/reward/mean": -40.0 + step, "es/dead": 0.0, "time/step_seconds": 0.5}),
-            Population(step, (Member(0, -40.0 + step, z=1.0), Member(1, -42.0 + step, z=-1.0))),
+            Population(step, (Member(0, -40.0 + step, z=1.0, engine=0), Member(1, -42.0 + step, z=-1.0, engine=1))),
+            two_engines(step),
             answer(step, "Madrid", parts={"exact": 1.0, "contains": 1.0}, kl=0.2),
             answer(step, "<script>alert(1)</script>", sample=1, parts={"exact": 0.0, "contains": 0.0}),
         ]
     return [*out, Checkpoint(5, "checkpoints/step-000005", 1_550_000, "ab" * 32), Alert("warning", "dead iteration", 5)]
+
+
+def two_engines(step: int) -> Engines:
+    """Return the report of two engines of equal weights that have answered for one member in each step."""
+    done = {"members": step + 1, "tokens": 50 * (step + 1), "seconds": 0.25 * (step + 1), "compared_at": step}
+    said = {"state": "ready", "weights": f"{step:02x}" * 32}
+    return Engines(step, 32, (Engine(0, device="cuda:0", **said, **done), Engine(1, device="cuda:1", **said, **done)))
 
 
 def record(run: Run, records: list[Record]) -> None:

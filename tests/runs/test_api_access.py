@@ -38,6 +38,7 @@ def operations(attempt):
         ("patch", f"/api/v1/experiments/{attempt.run.experiment_id}", {"tags": ["a"]}, LAUNCH),
         ("get", f"/api/v1/runs/{uid}/attempts", None, READ),
         ("get", f"/api/v1/runs/{uid}/populations", None, READ),
+        ("get", f"/api/v1/runs/{uid}/engines", None, READ),
         ("get", f"/api/v1/attempts/{attempt.key}", None, READ),
         ("patch", f"/api/v1/runs/{uid}", {"tags": ["a"]}, LAUNCH),
         ("get", "/api/v1/experiments", None, READ),
@@ -113,6 +114,7 @@ def test_what_a_person_may_not_see_does_not_exist_for_their_token(attempt, cy):
         ("post", f"/api/v1/runs/{uid}/restore", None),
         ("get", f"/api/v1/runs/{uid}/attempts", None),
         ("get", f"/api/v1/runs/{uid}/populations", None),
+        ("get", f"/api/v1/runs/{uid}/engines", None),
         ("get", f"/api/v1/attempts/{attempt.key}", None),
         ("get", f"/api/v1/experiments/{attempt.run.experiment_id}", None),
         ("patch", f"/api/v1/experiments/{attempt.run.experiment_id}", {}),
@@ -189,6 +191,6 @@ def test_the_description_names_every_operation_and_loads_nothing_from_elsewhere(
     described = answer.json()
     assert described["openapi"].startswith("3.1")
     operations = [op for path in described["paths"].values() for op in path.values()]
-    assert len(operations) == 88
+    assert len(operations) == 89
     assert all(op["summary"] and op["description"] and op["security"] for op in operations)
     assert Client().get("/api/v1/docs").status_code in (302, 404)

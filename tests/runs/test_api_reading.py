@@ -8,7 +8,7 @@ import pytest
 from runs.ingest import ingest
 from tests.runs import pages
 from tests.runs.calling import calls, paths
-from tests.runs.recording import answer, lines, make_attempt, make_run, metrics
+from tests.runs.recording import NOON, answer, lines, make_attempt, make_run, metrics
 from workers.records import Metric, Status
 
 
@@ -141,7 +141,26 @@ def test_populations_and_attempts_are_read_as_they_were_written(api, experiment)
     rest = strict(api.get(f"/api/v1/runs/{run.uid}/populations?cursor={shown['next']}"))
     assert [(p["step"], len(p["members"])) for p in shown["items"] + rest["items"]] == [(0, 2), (5, 2)]
     assert rest["items"] == strict(api.get(f"/api/v1/runs/{run.uid}/populations?step=5"))["items"]
+    assert [member["engine"] for member in rest["items"][0]["members"]] == [0, 1]
     (one,) = strict(api.get(f"/api/v1/runs/{run.uid}/attempts"))["items"]
     whole = strict(api.get(f"/api/v1/attempts/{one['key']}"))
     assert whole == whole | one | {"run": run.uid}
     assert [(event["level"], event["why"]) for event in whole["events"]] == [("warning", "Step 5: dead iteration")]
+
+
+def test_reports_of_engines_are_read_page_by_page_and_by_step(api, experiment):
+    run = pages.make_run(experiment)
+    pages.record(run, [pages.two_engines(step) for step in (1, 2, 3)])
+    address = f"/api/v1/runs/{run.uid}/engines"
+    first = strict(api.get(f"{address}?limit=2"))
+    rest = strict(api.get(f"{address}?cursor={first['next']}"))
+    assert [report["step"] for report in first["items"] + rest["items"]] == [1, 2, 3]
+    assert rest["next"] is None
+    (report,) = strict(api.get(f"{address}?step=2"))["items"]
+    assert report == report | {"attempt": 1, "epoch": 1, "t": NOON + 1, "bytes": 32}
+    assert report["engines"][1] == {
+        "number": 1, "state": "ready", "device": "cuda:1", "members": 3, "tokens": 150, "seconds": 0.75, "restarts": 0,
+        "weights": "02" * 32, "compared_at": 2,
+    }  # fmt: skip
+    assert paths(api.get(f"{address}?step=x"))["step"]
+    assert strict(api.get(f"/api/v1/runs/{pages.make_run(experiment, seed=1).uid}/engines"))["items"] == []

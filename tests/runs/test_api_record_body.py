@@ -68,6 +68,13 @@ def population(members: int, parts: str = "") -> str:
     return json.dumps(said).replace("[]", f"[{','.join([member] * members)}]")
 
 
+def engines(number: int) -> str:
+    """A report of so many engines as a line."""
+    one = {"state": "ready", "device": "cpu", "members": 1, "tokens": 1, "seconds": 1}
+    shown = [{"number": n, **one} for n in range(number)]
+    return json.dumps({"seq": 0, "t": 1, "kind": "engines", "step": 0, "bytes": 1, "engines": shown})
+
+
 BAD: dict[str, bytes] = {
     "newlines": b"\n" * MAX_BYTES,
     "a million bad lines": b"x\n" * 1_000_000,
@@ -111,6 +118,7 @@ RECORDS: dict[str, tuple[str, int, int]] = {
     "an answer with an escape": (answer("x" * 100_000 + "\\u6f22"), 100, 4),
     "an alert": ('{"seq":0,"t":0,"kind":"alert","level":"info","message":""}', 50, 1),
     "members": (population(20_000), 100_010, 1),
+    "engines": (engines(8), 90, 1),
     "members with parts": (population(10_000, '{"a":1,"b":0}'), 70_010, 1),
 }
 """A line, what it costs in values of a metric, and the bytes of memory that one of its bytes takes."""

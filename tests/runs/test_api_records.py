@@ -75,7 +75,7 @@ def test_lines_that_are_no_records_are_named_and_none_is_kept(api, attempt):
 
 def test_an_unknown_kind_names_the_valid_ones(api, attempt):
     refused = push(api, attempt, json.dumps({"seq": 0, "t": 1, "kind": "histogram"}).encode())
-    assert "must be one of metric, population, response, checkpoint, status, alert" in paths(refused)["line 1"]
+    assert "must be one of metric, population, engines, response, checkpoint, status, alert" in paths(refused)["line 1"]
 
 
 @pytest.mark.parametrize("encoding", ["identity", "gzip"])

@@ -42,6 +42,7 @@ SELECTED = {
     "responses?step=7": "step must be one of 0, 5, not '7'.",
     "responses?split=test": "split must be one of eval, not 'test'.",
     "populations?step=7": "step must be one of 0, 5, not '7'.",
+    "engines?step=7": "step must be one of 0, 5, not '7'.",
 }
 
 

@@ -44,3 +44,33 @@ def test_a_grpo_step_is_dead_where_its_groups_have_no_spread_inside():
     alike = [{"seed": i, "reward": r, "parts": {"reward_std": 0.0}} for i, r in enumerate((1, 3))]
     chart = population_chart("grpo", [(1, alike), (2, groups)], total=2)
     assert chart.summary == "At 2: n = 2, 1 to 3, spread inside groups 1. 1 of 2 dead."
+
+
+def test_the_engines_of_the_members_are_in_the_hover_text_and_in_the_table():
+    shared = [{"seed": i, "reward": float(i), "engine": engine} for i, engine in enumerate((1, 0, 0, 1, 0))]
+    chart = population_chart("es", [(1, members(1, 3)), (2, shared)], total=2)
+    go.Figure(chart.figure)
+    mean = chart.figure["data"][2]
+    assert mean["hovertemplate"].endswith("%{customdata[4]}")
+    assert [spans[4] for spans in mean["customdata"]] == ["", "<br>engine 0: 3 members<br>engine 1: 2 members"]
+    assert chart.table.columns[-1] == "engines"
+    assert chart.help.endswith("which members each engine answered for, counted from 0.")
+    assert [row[-1] for row in chart.table.rows] == ["", "0: 1-2 4; 1: 0 3"]
+    assert chart.table.csv().splitlines()[2].endswith(",0: 1-2 4; 1: 0 3")
+
+
+def test_members_in_too_many_pieces_are_counted_for_each_engine():
+    shared = [{"seed": i, "reward": float(i), "engine": i % 2} for i in range(1001)]
+    chart = population_chart("es", [(1, shared)], total=1)
+    assert chart.table.rows[0][-1] == "0: n = 501; 1: n = 500"
+
+
+def test_many_engines_are_counted_in_the_hover_text():
+    shared = [{"seed": i, "reward": float(i), "engine": i} for i in range(9)]
+    chart = population_chart("es", [(1, shared)], total=1)
+    assert chart.figure["data"][2]["customdata"][0][4] == "<br>9 engines"
+
+
+def test_a_population_of_one_engine_has_no_column_of_engines():
+    chart = population_chart("es", [(1, members(1, 3))], total=1)
+    assert chart.table.columns == ("step", "n", "mean", "min", "max", "spread")

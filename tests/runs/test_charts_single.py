@@ -33,6 +33,14 @@ def test_known_keys_share_charts_and_unknown_ones_get_their_own():
     assert found["reward"].keys == ("reward/mean", "sample/reward/mean")
 
 
+def test_what_engines_do_is_measured_in_training_and_in_time():
+    keys = ("es/update_bytes_per_member", "time/engine_idle_seconds")
+    found = {s.title: s.charts for s in sections(run("es-tiny"), [curve(run("es-tiny"), key, [1, 2]) for key in keys])}
+    titles = {section: [chart.title for chart in charts] for section, charts in found.items()}
+    assert titles == {"Training": ["Bytes sent per member"], "Time": ["Seconds that engines were idle"]}
+    assert all(chart.help for charts in found.values() for chart in charts)
+
+
 def test_sections_without_curves_are_left_out():
     one = run("es-tiny")
     assert [s.slug for s in sections(one, [curve(one, "es/dead", [0, 0])])] == ["training"]

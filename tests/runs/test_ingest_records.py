@@ -6,11 +6,12 @@ import pytest
 
 from runs import series
 from runs.ingest import ingest, refusal
+from runs.ingest.forgetting import forget
 from runs.ingest.prompts import prompt_ids
-from runs.models import AttemptEvent, Checkpoint, Population, Prompt, Response, Series
+from runs.models import AttemptEvent, Checkpoint, EngineReport, Population, Prompt, Response, Series
 from tests.runs.recording import NOON, answer, lines, make_attempt, make_run
 from workers import records
-from workers.records import Alert, Line, Member, Metric, Status
+from workers.records import Alert, Engine, Engines, Line, Member, Metric, Status
 
 HOSTILE = "\x00<script>alert('x')</script>\ud800 ' ; DROP TABLE runs_run; --"
 SHOWN = "\ufffd<script>alert('x')</script>\ufffd ' ; DROP TABLE runs_run; --"
@@ -19,6 +20,12 @@ SHOWN = "\ufffd<script>alert('x')</script>\ufffd ' ; DROP TABLE runs_run; --"
 @pytest.fixture
 def attempt(experiment):
     return make_attempt(make_run(experiment))
+
+
+def engine(number=0, **fields):
+    """A ready engine that has answered nothing yet."""
+    said = {"state": "ready", "device": "cpu", "members": 0, "tokens": 0, "seconds": 0.0}
+    return Engine(number, **(said | fields))
 
 
 def keep(attempt, *written, epoch=0):
@@ -31,6 +38,32 @@ def test_members_of_a_population_are_kept_with_numbers_json_cannot_hold(attempt)
     assert (row.run, row.attempt, row.step) == (attempt.run, attempt, 3)
     assert row.members[0] == {"seed": 7, "reward": -1.5, "parts": {"exact": 0.0}, "z": 0.2}
     assert row.members[1] == {"seed": 8, "reward": "NaN", "parts": {}, "z": None}
+
+
+def test_members_are_kept_with_the_engines_that_answered_for_them(attempt):
+    keep(attempt, records.Population(3, (Member(7, -1.5, engine=0), Member(8, -2.0, engine=12))))
+    assert [member["engine"] for member in Population.objects.get().members] == [0, 12]
+
+
+def test_a_report_of_engines_is_kept_once_with_its_time(attempt):
+    report = Engines(3, 480, (Engine(0, "ready", "cuda:0", 15, 960, 1.5, 1, "ab" * 32, 3), engine(1, device=HOSTILE)))
+    assert [keep(attempt, report), keep(attempt, report)] == [1, 0]
+    row = EngineReport.objects.get()
+    assert (row.run, row.attempt, row.epoch, row.seq, row.step) == (attempt.run, attempt, 0, 0, 3)
+    assert (row.t, row.bytes, len(row.engines)) == (NOON, 480, 2)
+    assert row.engines[0] == {
+        "number": 0, "state": "ready", "device": "cuda:0", "members": 15, "tokens": 960, "seconds": 1.5, "restarts": 1,
+        "weights": "ab" * 32, "compared_at": 3,
+    }  # fmt: skip
+    assert (row.engines[1]["device"], row.engines[1]["weights"], row.engines[1]["compared_at"]) == (SHOWN, "", None)
+
+
+def test_reports_of_engines_go_and_come_again_with_their_attempt(attempt):
+    keep(attempt, Engines(3, 480, (engine(), engine(1))))
+    forget(attempt.run)
+    assert not EngineReport.objects.exists()
+    keep(make_attempt(attempt.run), Engines(3, 480, (engine(), engine(1))))
+    assert EngineReport.objects.count() == 1
 
 
 def test_an_answer_is_kept_with_its_prompt(attempt):
@@ -169,6 +202,16 @@ def test_a_record_beyond_a_limit_is_told_and_the_next_ones_are_kept(attempt):
         (records.Checkpoint(0, "a", -1, "a" * 64), "bytes must lie between"),
         (records.Checkpoint(0, "a", 1, "A" * 64), "64 hexadecimal digits"),
         (Status("x" * 41), "at most 40"),
+        (records.Population(0, (Member(0, 1.0, engine=-1),)), "engine must lie between 0 and 2147483647, not -1"),
+        (Engines(0, 0, tuple(map(engine, range(1025)))), "1025 engines; at most 1024"),
+        (Engines(0, 0, (engine(1), engine(1))), "different numbers"),
+        (Engines(0, -1, (engine(),)), "bytes must lie between"),
+        (Engines(0, 0, (engine(2**31),)), "number must lie between"),
+        (Engines(0, 0, (engine(members=-1),)), "members must lie between"),
+        (Engines(0, 0, (engine(seconds=math.nan),)), "seconds must be finite"),
+        (Engines(0, 0, (engine(compared_at=2**63),)), "compared_at must fit 64 bits"),
+        (Engines(0, 0, (engine(state="asleep"),)), "ready, starting, given_up, not 'asleep'"),
+        (Engines(0, 0, (engine(weights="a" * 301),)), "weights has 301 characters; at most 300"),
         (Alert("fatal", "x"), "info, warning, error"),
     ],
 )
@@ -181,5 +224,6 @@ def test_a_time_that_is_no_time_is_refused():
 
 
 def test_an_ordinary_record_is_not_refused():
-    for record in (Metric(0, {"reward/mean": math.nan}), answer(), Status("training"), Alert("info", "x")):
+    ours = (Metric(0, {"reward/mean": math.nan}), answer(), Status("training"), Engines(0, 0, (engine(),)))
+    for record in (*ours, Alert("info", "x")):
         assert refusal(Line(0, NOON, record)) is None

@@ -23,7 +23,7 @@ def test_records_are_kept_while_redis_is_away_and_the_log_says_so(experiment, se
 
 
 def test_only_what_pages_know_can_change():
-    with pytest.raises(ValueError, match="one of state, responses, population, log, checkpoints"):
+    with pytest.raises(ValueError, match="one of state, responses, population, engines, log, checkpoints"):
         live.publish_changed("run", "weather")
 
 

@@ -1,4 +1,4 @@
-"""Define the JSON of what a run wrote: curves, populations, responses, checkpoints."""
+"""Define the JSON of what a run wrote: curves, populations, engines, responses, checkpoints."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ class SeriesOut(Schema):
 
 
 class PopulationOut(Schema):
-    """The members of one step. For ES each is a perturbation, with the seed of its noise and its z-scored fitness; for
-    GRPO each is an answer of a group."""
+    """The members of one step. For ES each is a perturbation, with the seed of its noise, its z-scored fitness, and the
+    number of the engine that answered for it where several share them; for GRPO each is an answer of a group."""
 
     step: int
     attempt: int
@@ -78,6 +78,42 @@ class PopulationsOut(Schema):
     """Populations in the order written. Where `next` is not null there are more: send it back as `cursor`."""
 
     items: list[PopulationOut]
+    next: int | None = None
+
+
+class EngineOut(Schema):
+    """Describe an engine after a step. Engine 0 is the training process. `state`: ready, starting or given_up;
+    `members`, `tokens` and `seconds` count its answers and the time that they took since the training process started,
+    `restarts` counts how often the engine was started again. `weights` is the hash of its weights after step
+    `compared_at`, which is null before the first comparison."""
+
+    number: int
+    state: str
+    device: str
+    members: int
+    tokens: int
+    seconds: float
+    restarts: int
+    weights: str
+    compared_at: int | None
+
+
+class EngineReportOut(Schema):
+    """The engines after one step. Counts begin anew in each epoch of an attempt. `t` is the Unix time of the report,
+    and `bytes` were sent to each engine for the step's update."""
+
+    step: int
+    attempt: int
+    epoch: int
+    t: float
+    bytes: int
+    engines: list[EngineOut]
+
+
+class EngineReportsOut(Schema):
+    """Reports in the order written. Where `next` is not null there are more: send it back as `cursor`."""
+
+    items: list[EngineReportOut]
     next: int | None = None
 
 
