@@ -89,7 +89,7 @@ def start_group(context: Context, backend: DecoderBackEnd, state: State) -> Engi
     for doubt in _doubts(context, plan, count):
         context.alert("warning", doubt)
     config = {key: value for key, value in context.config.to_json().items() if key in ("method", "seed", "es", "model")}
-    config["model"] |= {"path": str(loaded.path), "device": loaded.device.type}
+    config["model"] |= {"path": str(loaded.path.resolve()), "device": loaded.device.type}
     setup = EngineSetup(config, plan, state.origin.scales, context.directory, threads)
     start = partial(_start_process, devices)
     return EngineGroup(backend, plan, devices, setup, count, start)

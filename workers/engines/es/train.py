@@ -166,9 +166,11 @@ class _Training:
         advance(context, state, done)
         state.lineage = self.replay_log.update(state, update)
         self.engines.log(step, state.lineage)
-        if self._saves_after(step) or step % es.hash_every == 0:
-            self.engines.compare(step)
-        report(context, state, done, self.engines)
+        try:
+            if self._saves_after(step) or step % es.hash_every == 0:
+                self.engines.compare(step)
+        finally:
+            report(context, state, done, self.engines)
 
     def _answers(
         self, seeds: Sequence[int], asked: Sequence[Example], scoring: Scoring, *, with_centre: bool

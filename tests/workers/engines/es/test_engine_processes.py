@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 from tests.waiting import PATIENCE_SECONDS, wait_until
-from tests.workers.trainings import run_json, start, train, weights
+from tests.workers.trainings import ENVIRONMENT, records, run_json, start, train, weights
 from workers.client.processes import tree
+from workers.records import Engines
 
 ES = {"engines": 2, "rows": 16, "population": 6, "checkpoint_every": 0}
 
@@ -49,6 +51,23 @@ def test_sigterm_to_all_processes_saves_a_checkpoint_from_which_one_engine_goes_
         ended = train(config, directory)
         assert ended.returncode == 0, ended.stderr
     assert weights(out, epoch=1)[step + 2] == weights(straight)[step + 2]
+
+
+def test_engines_of_a_run_in_its_own_folder_answer_and_resume(tmp_path: Path) -> None:
+    """A launched run trains with `--out .`, and names its checkpoint and its model relative to that."""
+    out, es = tmp_path / "out", ES | {"population": 8, "hash_every": 1}
+    for iterations in (3, 5):
+        config = run_json(tmp_path, "es-micro", es=es | {"iterations": iterations}, evaluation={"every": 0})
+        out.mkdir(exist_ok=True)
+        command = [sys.executable, "-m", "workers.train", str(config), "--out", "."]
+        ended = subprocess.run(
+            command, cwd=out, env=ENVIRONMENT, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+        )
+        assert ended.returncode == 0, ended.stderr
+    for epoch in (0, 1):
+        last = records(out, Engines, epoch)[-1]
+        assert [engine.state for engine in last.engines] == ["ready", "ready"]
+        assert all(engine.members > 0 and engine.restarts == 0 for engine in last.engines)
 
 
 def test_engines_end_when_the_training_process_is_killed(tmp_path: Path) -> None:

@@ -106,7 +106,10 @@ def test_one_flipped_bit_ends_the_run_at_the_next_comparison(
     monkeypatch.setattr(process, "PROGRAM", "tests.workers.engines.es.flipping_engine")
     with pytest.raises(EnginesDiffer, match=r"differ after step 4: engine 0 has \w{8}, engine 1 has \w{8}"):
         run(micro, tmp_path, engines=2, iterations=9, **IN_PAIRS | {"hash_every": 2})
-    assert [metric.step for metric in records_of(tmp_path, Metric) if "es/update_norm" in metric.values] == [1, 2, 3]
+    assert [metric.step for metric in records_of(tmp_path, Metric) if "es/update_norm" in metric.values] == [1, 2, 3, 4]
+    last = records_of(tmp_path, Engines)[-1]
+    assert {engine.compared_at for engine in last.engines} == {4}
+    assert len({engine.weights for engine in last.engines}) == 2
     assert not list(tmp_path.glob("checkpoints/*")), "no checkpoint may hold weights that the engines do not share"
 
 

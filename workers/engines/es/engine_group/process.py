@@ -61,7 +61,8 @@ class EngineSetup:
         """Encode the setup with the weights to reach: those of `lineage`, from this checkpoint or the base model."""
         plan = asdict(self.plan)
         data = {"config": self.config, "plan": plan, "scales": self.scales, "threads": self.threads}
-        folders = {"directory": str(self.directory), "checkpoint": str(checkpoint) if checkpoint else None}
+        # Absolute: the engine's working directory is another.
+        folders = {"directory": str(self.directory.resolve()), "checkpoint": checkpoint and str(checkpoint.resolve())}
         return pack_json({**data, **folders, "lineage": lineage})
 
 
