@@ -30,7 +30,7 @@ from workers.engines.es.lineage import NoiseKind, Origin
 from workers.engines.es.member_memory import MemberMemory
 from workers.engines.es.noise import Noise
 from workers.engines.es.perturbation import Perturbation, directions, scales_of
-from workers.engines.es.replay_log import ReplayLog
+from workers.engines.es.replay_log import FILE, ReplayLog
 from workers.engines.es.seeds import member_seeds, prompt_subset
 from workers.engines.es.state import State
 from workers.engines.es.trained import trained
@@ -60,7 +60,7 @@ class Run:
         with ReplayLog(directory, NoiseKind(es.noise, es.rank)) as log:
             log.start(state, loaded.path)
         config = {"method": "es", "seed": 0, "es": encode(es), "model": {"path": str(loaded.path), "device": "cpu"}}
-        setup = EngineSetup(config, plan, scales, directory, threads=1)
+        setup = EngineSetup(config, plan, scales, state.lineage, directory / FILE, threads=1)
         backend = make_backend(loaded, what, es, scales, plan)
         self.engines = EngineGroup(backend, plan, ["cpu"], setup, engines, lambda number: EngineProcess({}))
         self.engines.begin(0, state.lineage, None)

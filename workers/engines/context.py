@@ -66,6 +66,7 @@ class Context:
 
     def wait(self, seconds: float, why: str) -> None:
         """Waits for another program, and says why; the first time in a row to a person. Raises Interrupted."""
+        self.stop.check()
         if not self._is_waiting:
             with self.stop.waits():
                 self.alert("warning", f"waiting: {why}")

@@ -59,10 +59,11 @@ class RecordWriter:
 
     def close(self) -> None:
         """Flushes to disk and closes; safe to call twice."""
-        if self._fd >= 0:
-            os.fsync(self._fd)
-            os.close(self._fd)
-            self._fd = -1
+        with self._lock:
+            if self._fd >= 0:
+                os.fsync(self._fd)
+                os.close(self._fd)
+                self._fd = -1
 
     def __enter__(self) -> RecordWriter:
         return self

@@ -20,6 +20,7 @@ from workers.engines.es.member_memory import MemberMemory
 from workers.engines.es.noise import Noise
 from workers.engines.es.perturbation import Perturbation, scales_of
 from workers.engines.es.replay_history import stored_rows
+from workers.engines.es.replay_log import FILE
 from workers.engines.es.state import State
 from workers.engines.es.trained import Trained
 from workers.engines.resuming import NotResumable
@@ -39,14 +40,18 @@ def begin_state(context: Context, what: Trained, es: EsConfig) -> State:
     origin = Origin(base, dtype, context.config.seed, lora, scales)
     if context.resume is None:
         state = State.first(origin)
-        state.rows = stored_rows(context.directory)
     else:
         state = State.load(context.resume)
         _refuse_another_origin(context.resume, state.origin, origin)
         what.load(context.resume)
-    # 0 before the first start, and in checkpoints that are older than the number.
-    state.rows = state.rows or _choose_rows(context, what, es, state)
+    state.rows = state.rows or _stored_rows(context, es, origin) or _choose_rows(context, what, es, state)
     return state
+
+
+def _stored_rows(context: Context, es: EsConfig, origin: Origin) -> int:
+    """Return the rows of earlier attempts, which left no checkpoint that says them; 0 if es.rows asks for fewer now."""
+    rows = stored_rows(context.directory, origin)
+    return 0 if es.rows and es.rows < rows else rows
 
 
 def _refuse_another_origin(checkpoint: Path, saved: Origin, ours: Origin) -> None:
@@ -82,7 +87,10 @@ def _count_prompts(context: Context, es: EsConfig) -> int:
 def start_group(context: Context, backend: DecoderBackEnd, state: State) -> EngineGroup:
     """Return the engines that share the run's members: one per GPU if the config names no number."""
     es, loaded = context.config.es_section(), context.loaded
-    devices = [f"cuda:{i}" for i in range(torch.cuda.device_count())] if loaded.device.type == "cuda" else ["cpu"]
+    devices = ["cpu"]
+    if loaded.device.type == "cuda":
+        visible = torch.cuda.device_count()
+        devices = [f"cuda:{i}" for i in range(min(visible, context.config.compute.gpus or visible))]
     count, plan = es.engines or len(devices), plan_of(context, state)
     threads = max(1, context.config.compute.cores // count)
     torch.set_num_threads(threads)
@@ -90,7 +98,8 @@ def start_group(context: Context, backend: DecoderBackEnd, state: State) -> Engi
         context.alert("warning", doubt)
     config = {key: value for key, value in context.config.to_json().items() if key in ("method", "seed", "es", "model")}
     config["model"] |= {"path": str(loaded.path.resolve()), "device": loaded.device.type}
-    setup = EngineSetup(config, plan, state.origin.scales, context.directory, threads)
+    log = context.directory / FILE
+    setup = EngineSetup(config, plan, state.origin.scales, state.origin.lineage(), log, threads)
     start = partial(_start_process, devices)
     return EngineGroup(backend, plan, devices, setup, count, start)
 

@@ -6,7 +6,7 @@ device nor the version of torch matters. Where the run itself saved that step, t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal, cast
@@ -54,31 +54,10 @@ def rebuild(
     what = _trained(loaded, trail)
     if folder is not None:
         what.load(folder)
-    apply_updates(trail.written[held:], what, trail.origin.scales, progress)
-    what.write(what.master.__getitem__)
+    _replay(trail.written[held:], what, trail.origin.scales, progress)
     # Only where nothing else was ever made of that number is it sure which weights the record speaks of.
     recorded = _recorded(attempts, step) if len(history.steps.get(step, [0])) == 1 else set()
     return _save(out, loaded, what, _state(trail), recorded)
-
-
-def apply_updates(
-    written: Sequence[Written],
-    what: Trained,
-    scales: Mapping[str, float],
-    progress: Progress = lambda done, of: None,
-) -> None:
-    """Apply updates to the master, in order. Raise CannotReplay if this code makes other noise than wrote them."""
-    for line in written:
-        if (found := line.start.noise.version) != NOISE_VERSION:
-            raise CannotReplay(
-                f"step {line.update.step} was made with noise version {found}; this code makes version "
-                f"{NOISE_VERSION}, other noise for the same seeds"
-            )
-    for done, line in enumerate(written):
-        progress(done, len(written) + 1)
-        # σ scales the members, not the update: what it was is not needed.
-        Perturbation(line.start.noise.noise(), 1.0, scales).step(line.update.directions, what.master)
-    progress(len(written), len(written) + 1)
 
 
 def _refuse_gap(trail: Trail, *, has_checkpoint: bool) -> None:
@@ -108,6 +87,22 @@ def _trained(loaded: Loaded, trail: Trail) -> Trained:
     lora = trail.origin.lora
     knobs = None if lora is None else LoraConfig(**lora | {"targets": tuple(lora["targets"])})
     return trained(loaded, knobs, trail.origin.seed)
+
+
+def _replay(written: Sequence[Written], what: Trained, scales: dict[str, float], progress: Progress) -> None:
+    """Applies the updates in order. Raises CannotReplay where this code makes other noise than wrote them."""
+    for line in written:
+        if (found := line.start.noise.version) != NOISE_VERSION:
+            raise CannotReplay(
+                f"step {line.update.step} was made with noise version {found}; this code makes version "
+                f"{NOISE_VERSION}, other noise for the same seeds"
+            )
+    for done, line in enumerate(written):
+        progress(done, len(written) + 1)
+        # σ scales the members, not the update: what it was is not needed.
+        Perturbation(line.start.noise.noise(), 1.0, scales).step(line.update.directions, what.master)
+    progress(len(written), len(written) + 1)
+    what.write(what.master.__getitem__)
 
 
 def _state(trail: Trail) -> State:

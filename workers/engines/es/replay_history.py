@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import mmap
+import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from workers.engines.constraint import multiplier_of
 from workers.engines.es.lineage import NoiseKind, Origin, next_lineage
 from workers.engines.es.replay_log import FILE, VERSION, Start, Update
 
-ATTEMPT = re.compile(r".+-a(\d+)")
+ATTEMPT = re.compile(r"(.+)-a(\d+)")
 
 
 class CannotReplay(ValueError):
@@ -76,17 +78,6 @@ class History:
             lineage = written[-1].update.parent
         return Trail(start.origin, Path(start.base_path), lineage, written[::-1])
 
-    def updates_between(self, begin: str, end: str) -> list[Written]:
-        """Return the updates from one lineage to another, oldest first. Raise CannotReplay if the log has a gap."""
-        written: list[Written] = []
-        lineage = end
-        while lineage != begin:
-            if lineage not in self.updates:
-                raise CannotReplay(f"the replay log has a gap: no line here made the weights of lineage {lineage}")
-            written.append(self.updates[lineage])
-            lineage = written[-1].update.parent
-        return written[::-1]
-
     def _range(self) -> str:
         """`the steps 0 to 4, 6 to 20`."""
         steps = [0, *sorted(self.steps)]
@@ -100,19 +91,51 @@ def attempts_of(root: Path) -> list[Path]:
     if (root / FILE).exists() or any(root.glob("records.*.jsonl")):
         return [root]
     numbered = ((ATTEMPT.fullmatch(folder.name), folder) for folder in root.glob("*-a*") if folder.is_dir())
-    found = [folder for _, folder in sorted((int(match[1]), folder) for match, folder in numbered if match)]
+    found = [folder for _, folder in sorted((int(match[2]), folder) for match, folder in numbered if match)]
     if not found:
         raise CannotReplay(f"{root} holds neither the attempts of a run (folders …-a1, …-a2) nor a {FILE}")
     return found
 
 
-def stored_rows(directory: Path) -> int:
-    """Return the rows of a batch in a run whose newest attempt has this directory; 0 if no attempt has stored them."""
+def stored_rows(directory: Path, origin: Origin) -> int:
+    """Return the rows of a batch that the attempts of a run have stored so far; 0 if none has.
+
+    `directory` is that of the newest attempt. The others lie beside it, and began with the same weights.
+    """
+    directory, begins = directory.resolve(), json.loads(json.dumps(asdict(origin)))
     name = ATTEMPT.fullmatch(directory.name)
-    run = directory.name.removesuffix(f"-a{name[1]}") if name else ""
-    attempts = [d for d in attempts_of(directory.parent) if d.name.startswith(f"{run}-a")] if name else [directory]
-    lines = (line for attempt in attempts for line in _lines(attempt / FILE) if "start" in line)
-    return next((rows for line in lines if isinstance(rows := line.get("rows"), int) and rows > 0), 0)
+    beside = ((ATTEMPT.fullmatch(folder.name), folder) for folder in directory.parent.iterdir()) if name else ()
+    attempts = [folder for match, folder in beside if name and match and match[1] == name[1]] or [directory]
+    logs = [log for log in (attempt / FILE for attempt in attempts) if log.is_file() and os.access(log, os.R_OK)]
+    starts = (line for log in logs for line in _lines(log) if line.get("origin") == begins)
+    return next((rows for line in starts if isinstance(rows := line.get("rows"), int) and rows > 0), 0)
+
+
+def updates_between(log: Path, noise: NoiseKind, begin: str, end: str) -> list[Update]:
+    """Return the updates from one lineage to another, oldest first. Raise CannotReplay if the log has a gap.
+
+    The log is read from its end, and no further than needed.
+    """
+    updates: list[Update] = []
+    lines = _lines_backwards(log)
+    while end != begin:
+        found = (update for line in lines if (update := _update(line, noise)) and update.lineage == end)
+        update = next(found, None)
+        if update is None:
+            raise CannotReplay(f"{log} has a gap: no line in it made the weights of lineage {end}")
+        updates.append(update)
+        end = update.parent
+    return updates[::-1]
+
+
+def _lines_backwards(log: Path) -> Iterator[dict[str, Any]]:
+    with log.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        end = len(data)
+        while end > 0:
+            start = data.rfind(b"\n", 0, end) + 1
+            if (line := _parsed(data[start:end])) is not None:
+                yield line
+            end = start - 1
 
 
 def history_of(attempts: Sequence[Path]) -> History:
@@ -134,12 +157,16 @@ def _lines(log: Path) -> Iterator[dict[str, Any]]:
     if not log.exists():
         return
     for raw in log.read_bytes().split(b"\n"):
-        try:
-            line = json.loads(raw)
-        except ValueError:
-            continue
-        if isinstance(line, dict):
+        if (line := _parsed(raw)) is not None:
             yield line
+
+
+def _parsed(raw: bytes) -> dict[str, Any] | None:
+    try:
+        line = json.loads(raw)
+    except ValueError:
+        return None
+    return line if isinstance(line, dict) else None
 
 
 def _start(line: dict[str, Any], log: Path) -> Start:

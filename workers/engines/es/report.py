@@ -84,8 +84,6 @@ def report(context: Context, state: State, done: Iteration, engines: EngineGroup
     context.records.write(Population(done.step, _members(done, has_engines=bool(reports))))
     if reports:
         context.records.write(Engines(done.step, engines.update_bytes, reports))
-    for message in engines.alerts():
-        context.alert("warning", message, done.step)
     context.log(done.step, values["train/reward/mean"], done.seconds)
     context.status("training", f"iteration {done.step}", done.step / context.config.steps)
 

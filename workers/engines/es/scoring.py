@@ -1,6 +1,6 @@
 """Scores answers in a thread, while more of them are being written.
 
-Answers that have come in since the last call are scored in one call, over several members: a scorer is asked in large
+Answers that have come in since the last call are scored together, over several members: a scorer is asked in large
 batches, and equal answers of several members are scored once.
 """
 
@@ -14,7 +14,9 @@ from workers.models.decoder import Completion
 from workers.tasks import Example, Known, RewardFailed, Score, Task, score_key, score_new
 
 Pair = tuple[Example, str]
-PAIRS_PER_CALL = 4096
+PAIRS_PER_CALL = 256
+"""A scorer has a time limit for each call, and what was scored before a call that fails is kept."""
+JOIN_SECONDS = 1.0
 
 
 class Scoring:
@@ -31,7 +33,9 @@ class Scoring:
         self._ended: SimpleQueue[BaseException | None] = SimpleQueue()
         self._known: Known = {}
         self._failures: dict[tuple[str, str, str], RewardFailed] = {}
-        threading.Thread(target=self._run, name="scoring", daemon=True).start()
+        self._is_over = False
+        self._thread = threading.Thread(target=self._run, name="scoring", daemon=True)
+        self._thread.start()
 
     def add(self, answers: Sequence[Sequence[Completion]]) -> None:
         """Score the answers [member][prompt] of a batch in turn. Raise what has ended the scoring so far."""
@@ -43,8 +47,10 @@ class Scoring:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Let the thread end with the call that it is in."""
+        """Let the thread end with the call that it is in, at the latest."""
+        self._is_over = True
         self._waiting.put(None)
+        self._thread.join(JOIN_SECONDS)
 
     def finish(self) -> None:
         """Wait until all are scored. Raise RewardFailed, and whatever else ended the scoring."""
@@ -66,14 +72,22 @@ class Scoring:
     def _run(self) -> None:
         try:
             while (pairs := self._next_pairs()) is not None:
-                for failure in score_new(self._task, pairs, self._known):
-                    if not self._keeps_going:
-                        raise failure
-                    self._failures[failure.key] = failure
+                for start in range(0, len(pairs), PAIRS_PER_CALL):
+                    if self._is_over:
+                        return
+                    self._score(pairs[start : start + PAIRS_PER_CALL])
         except BaseException as error:
             self._ended.put(error)
         else:
             self._ended.put(None)
+
+    def _score(self, pairs: Sequence[Pair]) -> None:
+        """Score pairs, but for those that have failed before."""
+        asked = [pair for pair in pairs if score_key(*pair) not in self._failures]
+        for failure in score_new(self._task, asked, self._known):
+            if not self._keeps_going:
+                raise failure
+            self._failures[failure.key] = failure
 
     def _next_pairs(self) -> list[Pair] | None:
         """Wait for answers. Return all that have come, up to a limit; None at the end."""

@@ -54,6 +54,8 @@ FALLBACK = (
     "the native decoder does not know this architecture ({reason}), so transformers answers, one member after another, "
     "which takes several times as long. Set es.backend to transformers if that is what you want."
 )
+STOP_SECONDS = 5.0
+"""For comparing weights before a checkpoint that a scheduler waits for."""
 RESUMED = (
     "goes on from iteration {step} exactly: the weights are those of the checkpoint, and the members and prompts of an "
     "iteration depend on the run's seed and its number alone. On the same machine with the same number of cores the "
@@ -81,6 +83,8 @@ def train(context: Context) -> None:
             # Nothing is wrong with the run: it goes on from here once there is a scorer.
             training.give_up()
             raise
+        finally:
+            training.alert()
 
 
 @dataclass
@@ -122,10 +126,21 @@ class _Training:
                 self.save()
 
     def give_up(self) -> None:
-        """Saves the last whole iteration. What was cut short may have left a member in the model."""
-        self.engines.close()
+        """Saves the last whole iteration. Raises EnginesDiffer."""
+        # What was cut short may have left a member in the model.
         self.backend.restore_centre()
+        self.engines.abandon()
+        if unequal := self.engines.compare(self.state.step, patience=STOP_SECONDS):
+            numbers = ", ".join(map(str, unequal))
+            message = f"saved without a comparison with the weights of engine {numbers}, which had no time to stop"
+            self.context.alert("warning", message, self.state.step)
+        self.engines.close()
         self.save()
+
+    def alert(self) -> None:
+        """Passes on what the engines have to say."""
+        for message in self.engines.alerts():
+            self.context.alert("warning", message, self.state.step)
 
     def save(self) -> None:
         """A checkpoint of the state. The log is on disk before it."""
@@ -168,9 +183,11 @@ class _Training:
         self.engines.log(step, state.lineage)
         try:
             if self._saves_after(step) or step % es.hash_every == 0:
-                self.engines.compare(step)
+                with context.stop.cuts():
+                    self.engines.compare(step)
         finally:
             report(context, state, done, self.engines)
+        self.alert()
 
     def _answers(
         self, seeds: Sequence[int], asked: Sequence[Example], scoring: Scoring, *, with_centre: bool

@@ -55,17 +55,19 @@ def inject(monkeypatch: pytest.MonkeyPatch, faults: Faults) -> None:
     monkeypatch.setattr("workers.engines.es.beginning.EngineProcess", Faulty)
     monkeypatch.setattr(remote, "LEAST_LIMIT_SECONDS", 2.0)
     monkeypatch.setattr(remote, "FAILURES_IN_A_ROW", 1000)
+    monkeypatch.setattr(remote, "RESTART_PAUSE_SECONDS", 0.0)
     monkeypatch.setattr(process, "START_SECONDS", 20.0)
     monkeypatch.setattr(group, "START_WAIT_SECONDS", 60.0)
     wait_for_restarts(monkeypatch)
 
 
-def wait_for_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
+def wait_for_restarts(monkeypatch: pytest.MonkeyPatch, from_step: int = 0) -> None:
     """Let every iteration wait until no engine is starting, so that a short run meets engines that have come back."""
     answer = EngineGroup.answer
 
     def patient(self: EngineGroup, *args: Any, **kwargs: Any) -> Iterator[Any]:
-        wait_until(lambda: all(engine.state != "starting" for engine in self._remotes), "the engines to come back")
+        if self.logged[0] >= from_step:
+            wait_until(lambda: all(engine.state != "starting" for engine in self._remotes), "the engines to come back")
         yield from answer(self, *args, **kwargs)
 
     monkeypatch.setattr(EngineGroup, "answer", patient)

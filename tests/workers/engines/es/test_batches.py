@@ -15,7 +15,6 @@ from workers.engines.context import latest_checkpoint
 from workers.engines.es import batches
 from workers.engines.es.batches import Batch, BatchPlan, choose_rows
 from workers.engines.es.member_memory import MemberMemory
-from workers.engines.es.replay_history import stored_rows
 from workers.engines.es.state import FILE, State
 from workers.models import Loaded
 
@@ -57,14 +56,34 @@ def test_every_attempt_keeps_the_number_of_the_first(
 ) -> None:
     first, second, third = (tmp_path / f"esweb-x-a{n}" for n in (1, 2, 3))
     run(micro, first, iterations=1)
-    chosen = stored_rows(first)
+    (chosen,) = rows_of(first)
     assert chosen == 6 * 4
     monkeypatch.setitem(batches.ROWS, "cpu", 8)
     run(micro, second, iterations=1)
     run(micro, third, resume=latest_checkpoint(second), iterations=2)
     assert rows_of(first) == rows_of(second) == rows_of(third) == [chosen]
-    run(micro, tmp_path / "esweb-y-a1", iterations=1)
-    assert rows_of(tmp_path / "esweb-y-a1") == [8], "another run chooses for itself"
+    for another in ("esweb-y-a1", "esweb-a2", "esweb-x-a4-a1"):
+        run(micro, tmp_path / another, iterations=1)
+        assert rows_of(tmp_path / another) == [8], "another run chooses for itself"
+
+
+def test_a_launched_attempt_finds_the_number_though_its_folder_is_named_relatively(
+    micro: Loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(micro, tmp_path / "esweb-x-a1", iterations=1)
+    second = tmp_path / "esweb-x-a2"
+    second.mkdir()
+    monkeypatch.chdir(second)
+    monkeypatch.setitem(batches.ROWS, "cpu", 8)
+    run(micro, Path(), iterations=1)
+    assert rows_of(second) == [24]
+
+
+def test_before_the_first_checkpoint_fewer_rows_may_be_asked_for(micro: Loaded, tmp_path: Path) -> None:
+    """Otherwise a run whose first batch does not fit could never be helped."""
+    run(micro, tmp_path / "esweb-x-a1", iterations=1)
+    run(micro, tmp_path / "esweb-x-a2", iterations=1, rows=12)
+    assert rows_of(tmp_path / "esweb-x-a2") == [12]
 
 
 def test_a_checkpoint_from_before_the_number_was_stored_can_be_gone_on_from(micro: Loaded, tmp_path: Path) -> None:

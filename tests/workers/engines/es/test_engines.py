@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 
-from tests.workers.engines.es.engine_faults import FREEZE, KILL, Faults, inject
+from tests.workers.engines.es.engine_faults import FREEZE, KILL, Faults, inject, wait_for_restarts
 from tests.workers.engines.es.population import digest
-from tests.workers.engines.es.runs import learning, records_of, run
-from workers.engines.es.engine_group import EnginesDiffer, process
+from tests.workers.engines.es.runs import Conciseness, learning, records_of, run
+from workers.engines.es.engine_group import EnginesDiffer, group, process, remote
 from workers.engines.es.engine_group.group import describe_difference
+from workers.engines.stopping import Stop
 from workers.models import Loaded
 from workers.records import Alert, Engines, Metric, Population
+from workers.tasks import Example, Score
 
 IN_PAIRS: dict[str, Any] = {"rows": 8, "hash_every": 1}
 """Two members with four prompts each in a batch: three batches an iteration."""
@@ -73,7 +75,7 @@ def test_a_run_goes_on_with_another_number_of_engines(micro: Loaded, tmp_path: P
 
 @pytest.mark.parametrize(
     "plan",
-    [{0: KILL, 9: FREEZE}, {6: KILL, 12: KILL}, {3: FREEZE, 15: KILL}],
+    [{1: KILL, 9: FREEZE}, {6: KILL, 14: KILL}, {5: FREEZE, 16: KILL}],
     ids=["at the start", "twice", "as it answers"],
 )
 def test_an_engine_that_dies_or_hangs_is_started_again_and_catches_up(
@@ -94,8 +96,11 @@ def test_an_engine_that_never_starts_is_given_up_and_the_run_ends_well(
     micro: Loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process, "PROGRAM", "tests.no_such_program")
+    monkeypatch.setattr(remote, "RESTART_PAUSE_SECONDS", 0.01)
+    wait_for_restarts(monkeypatch)
     with_two = digest(run(micro, tmp_path / "two", engines=2, **IN_PAIRS))
     assert with_two == digest(run(micro, tmp_path / "one", **IN_PAIRS))
+    assert records_of(tmp_path / "two", Engines)[-1].engines[1].state == "given_up"
     *_, given_up = records_of(tmp_path / "two", Alert)
     assert given_up.message.startswith("engine 1 ended with exit code 1; it is given up after 4 failures in a row")
 
@@ -111,6 +116,63 @@ def test_one_flipped_bit_ends_the_run_at_the_next_comparison(
     assert {engine.compared_at for engine in last.engines} == {4}
     assert len({engine.weights for engine in last.engines}) == 2
     assert not list(tmp_path.glob("checkpoints/*")), "no checkpoint may hold weights that the engines do not share"
+
+
+class StopsIn(Conciseness):
+    """A task that asks the run to stop as it scores the fifth iteration's answers."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__()
+        self.stop, self._log = Stop(), directory / "replay.jsonl"
+
+    def score(self, example: Example, completion: str) -> Score:
+        if self._log.exists() and b'"step":4,' in self._log.read_bytes():
+            self.stop.set()
+        return super().score(example, completion)
+
+
+def test_a_run_that_is_stopped_compares_before_it_saves(
+    micro: Loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "PROGRAM", "tests.workers.engines.es.flipping_engine")
+    task = StopsIn(tmp_path)
+    with pytest.raises(EnginesDiffer, match="differ after step 4"):
+        run(micro, tmp_path, task, task.stop, engines=2, iterations=9, **IN_PAIRS | {"hash_every": 1000})
+    assert not list(tmp_path.glob("checkpoints/*"))
+
+
+def test_an_engine_that_starts_late_catches_up_while_the_run_goes_on(
+    micro: Loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group, "START_WAIT_SECONDS", 0.0)
+    wait_for_restarts(monkeypatch, from_step=20)
+    late = digest(run(micro, tmp_path / "late", engines=2, iterations=23, **IN_PAIRS))
+    assert late == digest(run(micro, tmp_path / "one", iterations=23, **IN_PAIRS))
+    last = records_of(tmp_path / "late", Engines)[-1].engines[1]
+    assert (last.state, last.restarts, last.compared_at) == ("ready", 0, 23)
+    assert 0 < last.members < 23 * 6
+
+
+def test_an_error_beside_the_engines_ends_the_run(
+    micro: Loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks(*_: object) -> str:
+        raise MemoryError("no room for a hash")
+
+    monkeypatch.setattr(process.EngineProcess, "weights_hash", breaks)
+    with pytest.raises(MemoryError, match="no room for a hash"):
+        run(micro, tmp_path, engines=2, **IN_PAIRS)
+
+
+@pytest.mark.parametrize(
+    ("sends", "why"), [("half", "its message did not end for 1 s"), ("nonsense", "sent no message: ")]
+)
+def test_an_engine_that_does_not_end_its_message_is_lost(monkeypatch: pytest.MonkeyPatch, sends: str, why: str) -> None:
+    monkeypatch.setattr(process, "PROGRAM", "tests.workers.engines.es.broken_engine")
+    monkeypatch.setattr(process, "STUCK_SECONDS", 1)
+    engine = process.EngineProcess({"BROKEN_ENGINE_SENDS": sends})
+    with pytest.raises(process.EngineLost, match=why):
+        engine.catch_up("x")
 
 
 def test_the_one_that_differs_from_the_others_is_named() -> None:

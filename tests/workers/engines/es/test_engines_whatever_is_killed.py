@@ -19,8 +19,8 @@ from tests.workers.engines.es.runs import run
 from workers.config import ModelConfig
 from workers.models import Loaded, load
 
-SEED, ROUNDS = soaking.seed(38), 1
-FAULTS, MESSAGES = 3, 12
+SEED, ROUNDS = soaking.seed(131), 1
+FAULTS, MESSAGES = 3, 16
 """Faults in a run, and the messages among which they are drawn. Even a run whose engine answers nothing has as many."""
 SOAK_FAULTS, SOAK_MESSAGES = 40, 300
 IN_PAIRS: dict[str, Any] = {"rows": 8, "hash_every": 2, "checkpoint_every": 3, "iterations": 5}

@@ -14,7 +14,7 @@ from queue import Empty, SimpleQueue
 from workers.engines.es.backend import PopulationBackEnd
 from workers.engines.es.batches import Batch, BatchPlan
 from workers.engines.es.engine_group.process import EngineProcess, EngineSetup
-from workers.engines.es.engine_group.remote import Answered, Compare, Iteration, RemoteEngine, Update
+from workers.engines.es.engine_group.remote import REMEMBERED, Answered, Compare, Iteration, Pace, RemoteEngine, Update
 from workers.engines.es.engine_group.wire import HEADER_BYTES, Ids, pack_directions
 from workers.records import Engine
 
@@ -45,7 +45,7 @@ class EngineGroup:
     ) -> None:
         self.logged = (0, "")
         self.checkpoint: Path | None = None
-        self.slowest_seconds = 0.0
+        self.pace = Pace()
         self.update_bytes = 0
         self._backend = backend
         self._members = self._tokens = 0
@@ -56,6 +56,7 @@ class EngineGroup:
         self._alerts: SimpleQueue[str] = SimpleQueue()
         self._error: BaseException | None = None
         self._iteration: Iteration | None = None
+        self._ready: list[int] = []
         self._began = 0.0
         self._remotes = [
             RemoteEngine(number, setup, self, lambda number=number: start_process(number))  # type: ignore[misc]
@@ -66,7 +67,7 @@ class EngineGroup:
         """Start the other engines, with the weights that engine 0 holds now."""
         self.logged, self.checkpoint = (step, lineage), checkpoint
         if self._remotes:
-            self._hashes[step] = self._backend.weights_hash()
+            self._note_hash(step)
         for engine in self._remotes:
             engine.start()
 
@@ -91,6 +92,7 @@ class EngineGroup:
         The centre's answers are a batch without seeds.
         """
         self._began = time.perf_counter()
+        self._ready = [0, *(engine.number for engine in self._remotes if engine.state == "ready")]
         batches = [*self._plan.cut(seeds), *([Batch(len(seeds), ())] if with_centre else [])]
         iteration = self._iteration = Iteration(self.logged[0], prompts, deque(batches))
         own, left = iteration.take(), len(batches)
@@ -110,34 +112,48 @@ class EngineGroup:
         body = pack_directions(directions)
         self.update_bytes = HEADER_BYTES + KIND_BYTES + len(body)
         self._post(Update(step, body))
-        return self._backend.update(directions)
+        began = time.perf_counter()
+        norm = self._backend.update(directions)
+        self.pace.add(time.perf_counter() - began)
+        return norm
 
     def log(self, step: int, lineage: str) -> None:
         """Note that the update of this step is in the replay log: an engine that starts now catches up with it."""
         self.logged = step, lineage
 
-    def compare(self, step: int) -> None:
-        """Compare the hashes of all engines that are ready. Raise EnginesDiffer."""
+    def compare(self, step: int, patience: float = float("inf")) -> list[int]:
+        """Compare the hashes of all engines that are ready. Raise EnginesDiffer.
+
+        Return the numbers of engines that have not hashed their weights for so many seconds.
+        """
         if not self._remotes:
-            return
+            return []
         replies: SimpleQueue[int] = SimpleQueue()
         waiting = {engine.number: engine for engine in self._remotes if engine.state == "ready"}
         self._post(Compare(step, replies))
-        self._hashes[step] = self._backend.weights_hash()
+        self._note_hash(step)
+        until = time.monotonic() + patience
         # One that is lost meanwhile is compared when it has caught up.
         while waiting := {number: engine for number, engine in waiting.items() if engine.state == "ready"}:
+            if time.monotonic() > until:
+                break
             try:
                 waiting.pop(replies.get(timeout=REPLY_SECONDS), None)
             except Empty:
-                continue
+                self._check()
         self._check()
+        return sorted(waiting)
+
+    def abandon(self) -> None:
+        """Give up the iteration: engines finish the batch that they are at, and take no other."""
+        if self._iteration is not None:
+            self._iteration.waiting.clear()
 
     def idle_seconds(self) -> float:
-        """Return the seconds without work since the iteration began, over all engines that are ready."""
+        """Return the seconds without work since the iteration began, over all engines that were ready then."""
         busy = self._iteration.busy_seconds if self._iteration else {}
-        numbers = [0, *(engine.number for engine in self._remotes if engine.state == "ready")]
         passed = time.perf_counter() - self._began
-        return sum(max(0.0, passed - busy.get(number, 0.0)) for number in numbers)
+        return sum(max(0.0, passed - busy.get(number, 0.0)) for number in self._ready)
 
     def report(self) -> tuple[Engine, ...]:
         """Return how the engines are doing; nothing if there is only one."""
@@ -186,10 +202,10 @@ class EngineGroup:
         backend, prompts = self._backend, iteration.prompts
         answers = backend.answer(batch.seeds, prompts) if batch.seeds else [backend.answer_centre(prompts)]
         seconds = time.perf_counter() - began
-        self._members += len(answers)
+        self._members += len(batch.seeds)
         self._tokens += sum(len(answer.tokens) for of_member in answers for answer in of_member)
         self._seconds += seconds
-        self.slowest_seconds = max(self.slowest_seconds, seconds)
+        self.pace.add(seconds)
         iteration.busy_seconds[0] = iteration.busy_seconds.get(0, 0.0) + seconds
         return Answered(batch, answers, 0)
 
@@ -210,6 +226,12 @@ class EngineGroup:
             hashes = {number: at[1] for number, at in compared if at is not None and at[0] == step}
             if set(hashes.values()) - {own}:
                 raise EnginesDiffer(describe_difference({0: own, **hashes}, step))
+
+    def _note_hash(self, step: int) -> None:
+        """Remember the hash of engine 0's weights, for engines that have theirs of this step soon."""
+        self._hashes[step] = self._backend.weights_hash()
+        if len(self._hashes) > REMEMBERED:
+            del self._hashes[min(self._hashes)]
 
 
 def describe_difference(hashes: Mapping[int, str], step: int) -> str:

@@ -9,7 +9,6 @@ import socket
 import struct
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
@@ -33,9 +32,11 @@ PROGRAM = "workers.engines.es.engine_group.program"
 PROJECT = Path(__file__).parents[4]
 START_SECONDS = 1800.0
 """For loading the model and catching up. The others answer meanwhile."""
-SEND_SECONDS = 60
-"""After which an engine that takes no message counts as hanging."""
+STUCK_SECONDS = 60
+"""After which an engine that is in the middle of a message, sent or received, counts as hanging."""
 POLL_SECONDS = 0.5
+KILL_SECONDS = 5.0
+"""A process that waits for a disk or a driver may take longer to be gone. It is not waited for."""
 
 
 class EngineLost(Exception):
@@ -49,21 +50,20 @@ class EngineRefused(RuntimeError):
 @dataclass(frozen=True)
 class EngineSetup:
     """All that an engine needs beside the base model and the log: the run's seed with its sections model and es, the
-    plan of the batches, the scales of the noise, the folder of the log, and the number of torch's threads."""
+    plan of the batches, the scales of the noise, the base model's lineage, the file of the log, and torch's threads."""
 
     config: Mapping[str, Any]
     plan: BatchPlan
     scales: Mapping[str, float]
-    directory: Path
+    origin: str
+    log: Path
     threads: int
 
-    def start_message(self, checkpoint: Path | None, lineage: str) -> bytes:
-        """Encode the setup with the weights to reach: those of `lineage`, from this checkpoint or the base model."""
-        plan = asdict(self.plan)
-        data = {"config": self.config, "plan": plan, "scales": self.scales, "threads": self.threads}
+    def start_message(self, checkpoint: Path | None) -> bytes:
+        """Encode the setup, with the checkpoint to start from if it is not the base model."""
         # Absolute: the engine's working directory is another.
-        folders = {"directory": str(self.directory.resolve()), "checkpoint": checkpoint and str(checkpoint.resolve())}
-        return pack_json({**data, **folders, "lineage": lineage})
+        paths = {"log": str(self.log.resolve()), "checkpoint": checkpoint and str(checkpoint.resolve())}
+        return pack_json({**asdict(self), **paths})
 
 
 class EngineProcess:
@@ -72,7 +72,8 @@ class EngineProcess:
     def __init__(self, environment: Mapping[str, str]) -> None:
         ours, theirs = socket.socketpair()
         with theirs:
-            ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", SEND_SECONDS, 0))
+            for option in (socket.SO_SNDTIMEO, socket.SO_RCVTIMEO):
+                ours.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", STUCK_SECONDS, 0))
             self._process = subprocess.Popen(
                 [sys.executable, "-m", PROGRAM, str(theirs.fileno())],
                 cwd=PROJECT, env={**os.environ, **environment}, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()],
@@ -83,10 +84,15 @@ class EngineProcess:
     def pid(self) -> int:
         return self._process.pid
 
-    def start(self, setup: EngineSetup, checkpoint: Path | None, lineage: str) -> str:
-        """Wait until the engine holds the weights of `lineage`. Return their hash. Raise EngineRefused."""
-        self._send(Kind.START, setup.start_message(checkpoint, lineage))
-        return self._receive(Kind.READY, lambda: START_SECONDS).decode()
+    def start(self, setup: EngineSetup, checkpoint: Path | None) -> None:
+        """Wait until the engine holds the weights of the checkpoint, or the base model's. Raise EngineRefused."""
+        self._send(Kind.START, setup.start_message(checkpoint))
+        self._receive(Kind.READY, lambda: START_SECONDS)
+
+    def catch_up(self, lineage: str) -> str:
+        """Wait until the engine has applied the updates in the log up to `lineage`. Return the weights' hash."""
+        self._send(Kind.CATCH_UP, lineage.encode())
+        return self._receive(Kind.HASH, lambda: START_SECONDS).decode()
 
     def send_prompts(self, prompts: Ids) -> None:
         """Set the prompts of the answers that follow."""
@@ -98,7 +104,11 @@ class EngineProcess:
         `limit` is asked again and again for the seconds after which the engine counts as hanging.
         """
         self._send(Kind.ANSWER, pack_seeds(seeds))
-        return unpack_answers(self._receive(Kind.ANSWERS, limit))
+        body = self._receive(Kind.ANSWERS, limit)
+        try:
+            return unpack_answers(body)
+        except (ValueError, struct.error) as error:
+            raise self._lost(f"sent answers that cannot be read: {error}") from error
 
     def send_update(self, body: bytes) -> None:
         """Send an update as `pack_directions` made it. It is answered by nothing."""
@@ -110,10 +120,11 @@ class EngineProcess:
         return self._receive(Kind.HASH, limit).decode()
 
     def kill(self) -> None:
-        """End the process and collect its exit code. Safe to call again."""
+        """End the process. Safe to call again."""
         self._process.kill()
-        self._process.wait()
         self._connection.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(KILL_SECONDS)
 
     def end_now(self) -> None:
         """Kill the process from another thread than the one that uses it, which then finds it lost."""
@@ -123,26 +134,43 @@ class EngineProcess:
         try:
             send(self._connection, kind, body)
         except BlockingIOError:
-            raise self._lost(f"took no message for {SEND_SECONDS} s") from None
+            raise self._lost(f"hangs: it took no message for {STUCK_SECONDS} s") from None
         except OSError:
-            raise self._lost(self._how_it_ended()) from None
+            raise self._gone() from None
 
     def _receive(self, wanted: Kind, limit: Callable[[], float]) -> bytes:
-        began = time.monotonic()
+        # Counted in pieces: if the whole job stood still, one piece at most counts.
+        waited = 0.0
         try:
-            while not self._connection.poll(min(POLL_SECONDS, limit())):
-                if (waited := time.monotonic() - began) > limit():
+            while not self._connection.poll(POLL_SECONDS):
+                if (waited := waited + POLL_SECONDS) > limit():
                     raise self._lost(f"hangs: no answer for {waited:.0f} s")
             kind, body = receive(self._connection)
+        except BlockingIOError:
+            raise self._lost(f"hangs: its message did not end for {STUCK_SECONDS} s") from None
         except (EOFError, OSError):
-            raise self._lost(self._how_it_ended()) from None
+            raise self._gone() from None
+        except ValueError as error:
+            raise self._lost(f"sent no message: {error}") from None
         if kind is Kind.ERROR:
-            error = json.loads(body)
-            lost = self._lost(error["message"])
-            raise EngineRefused(error["message"]) if error["is_final"] else lost
+            raise self._failed(body)
         if kind is not wanted:
             raise self._lost(f"sent {kind.name} instead of {wanted.name}")
         return body
+
+    def _failed(self, body: bytes) -> EngineLost | EngineRefused:
+        error = json.loads(body)
+        lost = self._lost(error["message"])
+        return EngineRefused(error["message"]) if error["is_final"] else lost
+
+    def _gone(self) -> EngineLost | EngineRefused:
+        """Return why the process ended: its own words, if it left any."""
+        with contextlib.suppress(EOFError, OSError, ValueError):
+            while self._connection.poll():
+                kind, body = receive(self._connection)
+                if kind is Kind.ERROR:
+                    return self._failed(body)
+        return self._lost(self._how_it_ended())
 
     def _lost(self, why: str) -> EngineLost:
         self.kill()

@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 import torch
 
 from workers import models
-from workers.config import ConfigError, RunConfig
+from workers.config import ConfigError, EsConfig, RunConfig
 from workers.engines.es.backend import DecoderBackEnd, make_backend
 from workers.engines.es.batches import BatchPlan
 from workers.engines.es.engine_group.wire import (
@@ -38,12 +38,14 @@ from workers.engines.es.engine_group.wire import (
     unpack_ids,
     unpack_seeds,
 )
-from workers.engines.es.rebuild import apply_updates
-from workers.engines.es.replay_history import history_of
+from workers.engines.es.lineage import NoiseKind
+from workers.engines.es.replay_history import updates_between
 from workers.engines.es.state import State
 from workers.engines.es.trained import trained
 
 FAILED = 1
+FIRST_TO_GO = b"500"
+"""For the kernel, where memory runs out: a lost engine is replaced, and a lost training process is not."""
 Message = tuple[Kind, bytes]
 
 
@@ -51,6 +53,8 @@ def main(descriptor: int) -> int:
     """Serve the connection until it is closed. Return the exit code."""
     for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
+    if (out_of_memory := Path("/proc/self/oom_score_adj")).exists():
+        out_of_memory.write_bytes(FIRST_TO_GO)
     connection, inbox = Connection(descriptor), SimpleQueue[Message]()
     threading.Thread(target=_listen, args=(connection, inbox), daemon=True).start()
     try:
@@ -76,12 +80,19 @@ def _listen(connection: Connection, inbox: SimpleQueue[Message]) -> None:
 @torch.no_grad()
 def _serve(connection: Connection, inbox: SimpleQueue[Message]) -> NoReturn:
     _, body = inbox.get()
-    backend = _load(json.loads(body))
-    send(connection, Kind.READY, backend.weights_hash().encode())
+    start = json.loads(body)
+    config = RunConfig.from_json(start["config"])
+    backend, lineage = _load(config, start)
+    send(connection, Kind.READY)
     prompts: Ids = []
     while True:
         kind, body = inbox.get()
-        if kind is Kind.PROMPTS:
+        if kind is Kind.CATCH_UP:
+            end = body.decode()
+            _catch_up(backend, config.es_section(), Path(start["log"]), lineage, end)
+            lineage = end
+            send(connection, Kind.HASH, backend.weights_hash().encode())
+        elif kind is Kind.PROMPTS:
             prompts = unpack_ids(body)
         elif kind is Kind.ANSWER:
             send(connection, Kind.ANSWERS, _answer(backend, unpack_seeds(body), prompts))
@@ -91,29 +102,24 @@ def _serve(connection: Connection, inbox: SimpleQueue[Message]) -> NoReturn:
             send(connection, Kind.HASH, backend.weights_hash().encode())
 
 
-def _load(start: Mapping[str, Any]) -> DecoderBackEnd:
-    """Return a back end with the weights that the start message names. Raise ConfigError, CannotReplay."""
+def _load(config: RunConfig, start: Mapping[str, Any]) -> tuple[DecoderBackEnd, str]:
+    """Return a back end with the weights of the checkpoint or the base model, and their lineage. Raise ConfigError."""
     models.keep_freed_memory()
     torch.set_num_threads(start["threads"])
-    config = RunConfig.from_json(start["config"])
-    loaded = models.load(config.model, needs_transformers=config.needs_transformers)
-    es = config.es_section()
+    loaded, es = models.load(config.model, needs_transformers=config.needs_transformers), config.es_section()
     what = trained(loaded, es.lora, config.seed)
     backend = make_backend(loaded, what, es, start["scales"], BatchPlan(**start["plan"]))
-    checkpoint = Path(start["checkpoint"]) if start["checkpoint"] else None
-    _catch_up(backend, checkpoint, Path(start["directory"]), start["lineage"])
-    return backend
+    if start["checkpoint"] is None:
+        return backend, start["origin"]
+    checkpoint = Path(start["checkpoint"])
+    backend.load(checkpoint)
+    return backend, State.load(checkpoint).lineage
 
 
-def _catch_up(backend: DecoderBackEnd, checkpoint: Path | None, directory: Path, lineage: str) -> None:
-    """Bring the back end to the weights of `lineage`, by the updates in the attempt's replay log."""
-    history = history_of([directory])
-    begin = history.starts[-1].origin.lineage()
-    if checkpoint is not None:
-        begin = State.load(checkpoint).lineage
-        backend.load(checkpoint)
-    apply_updates(history.updates_between(begin, lineage), backend.trained, backend.perturbation.scales)
-    backend.restore_centre()
+def _catch_up(backend: DecoderBackEnd, es: EsConfig, log: Path, begin: str, end: str) -> None:
+    """Apply the updates of the attempt's replay log from one lineage to another. Raise CannotReplay."""
+    for update in updates_between(log, NoiseKind(es.noise, es.rank), begin, end):
+        backend.update(update.directions)
 
 
 def _answer(backend: DecoderBackEnd, seeds: list[int], prompts: Ids) -> bytes:

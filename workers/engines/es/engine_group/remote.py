@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
+from statistics import median
 from typing import Protocol
 
 from workers.engines.es.batches import Batch
@@ -21,8 +22,10 @@ from workers.models.decoder import Completion
 
 FAILURES_IN_A_ROW = 3
 """Losses without a batch answered in between, after which an engine is given up."""
-SLOWEST_TIMES, LEAST_LIMIT_SECONDS = 20.0, 60.0
-"""An engine hangs if it takes so many times as long as the slowest batch of the run, and at least so long."""
+TIMES_AS_LONG, LEAST_LIMIT_SECONDS = 20.0, 60.0
+"""An engine hangs if it takes so many times as long as usual, and at least so long."""
+REMEMBERED = 16
+RESTART_PAUSE_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,25 @@ class Answered:
     batch: Batch
     answers: list[list[Completion]]
     engine: int
+
+
+class Pace:
+    """How long batches and updates take lately, on any engine."""
+
+    def __init__(self) -> None:
+        self._seconds: deque[float] = deque(maxlen=REMEMBERED)
+
+    def add(self, seconds: float) -> None:
+        """Remember the seconds that a batch or an update took."""
+        self._seconds.append(seconds)
+
+    def limit(self) -> float:
+        """Return the seconds after which an engine hangs. As long as nothing is known there is no limit.
+
+        A median: a job that was suspended for an hour has one batch that took an hour.
+        """
+        seconds = list(self._seconds)
+        return max(LEAST_LIMIT_SECONDS, TIMES_AS_LONG * median(seconds)) if seconds else float("inf")
 
 
 @dataclass
@@ -86,8 +108,7 @@ class Surroundings(Protocol):
     """The last step whose update is in the replay log, and its lineage."""
     checkpoint: Path | None
     """The newest checkpoint on the way to it."""
-    slowest_seconds: float
-    """Of all batches so far."""
+    pace: Pace
 
     def offer(self, iteration: Iteration) -> None:
         """Ask every engine for answers: a batch has come back."""
@@ -118,14 +139,15 @@ class RemoteEngine(threading.Thread):
         self._step = -1
         self._prompts: Ids | None = None
         self._failures = 0
-        self._is_closed = False
+        self._closed = threading.Event()
 
     def run(self) -> None:
         """Do all commands, until None comes."""
         try:
             self._serve()
         except BaseException as error:
-            if not self._is_closed:
+            self.state = "given_up"
+            if not self._closed.is_set():
                 self._surroundings.fail(error)
         finally:
             if self._process is not None:
@@ -133,7 +155,7 @@ class RemoteEngine(threading.Thread):
 
     def close(self) -> None:
         """End the process and the thread, whatever they are doing."""
-        self._is_closed = True
+        self._closed.set()
         self.commands.put(None)
         if (process := self._process) is not None:
             process.end_now()
@@ -152,22 +174,33 @@ class RemoteEngine(threading.Thread):
     def _start(self, why: str) -> None:
         """Start the process, or start it again, until it holds the present weights; or give it up."""
         is_new = self._process is None
-        while not self._is_closed:
+        while not self._closed.is_set():
             self.state = "starting"
             if not is_new and not self._may_restart(why):
                 return
+            is_new = False
             try:
                 process = self._process = self._start_process()
-                if self._is_closed:
-                    return
-                # In this order: a checkpoint is never ahead of the log that is read after it.
-                checkpoint = self._surroundings.checkpoint
-                step, lineage = self._surroundings.logged
-                weights = process.start(self._setup, checkpoint, lineage)
-                self.compared, self._step, self._prompts, self.state = (step, weights), step, None, "ready"
+            except OSError as error:
+                why = f"could not be started: {error}"
+                continue
+            if self._closed.is_set():
+                return
+            try:
+                process.start(self._setup, self._surroundings.checkpoint)
+                self._catch_up(process)
+                self.state = "ready"
                 return
             except EngineLost as lost:
-                why, is_new = str(lost), False
+                why = str(lost)
+
+    def _catch_up(self, process: EngineProcess) -> None:
+        """Bring the engine to the present weights, which move on while it does."""
+        self._step, self._prompts = -1, None
+        while self._step < self._surroundings.logged[0]:
+            step, lineage = self._surroundings.logged
+            self.compared = step, process.catch_up(lineage)
+            self._step = step
 
     def _may_restart(self, why: str) -> bool:
         self._failures += 1
@@ -180,20 +213,21 @@ class RemoteEngine(threading.Thread):
             return False
         self.restarts += 1
         self._surroundings.alert(f"engine {self.number} {why}; it is started again and catches up from the replay log")
-        return True
+        return not self._closed.wait(RESTART_PAUSE_SECONDS * (self._failures - 1))
 
     def _do(self, command: Command) -> None:
-        if self._is_closed or self._process is None:
+        if self._closed.is_set() or self._process is None or command.step < self._step:
+            # It has caught up with a later step: this one is over.
             return
+        needed = command.step - 1 if isinstance(command, Update) else command.step
+        if needed > self._step:
+            raise RuntimeError(f"engine {self.number} has the weights of step {self._step}, not of step {needed}")
         if isinstance(command, Update):
             if command.step > self._step:
                 self._process.send_update(command.body)
                 self._step = command.step
-        elif command.step != self._step:
-            # It has caught up with a later step: this one is over.
-            return
         elif isinstance(command, Compare):
-            self.compared = command.step, self._process.weights_hash(self._limit)
+            self.compared = command.step, self._process.weights_hash(self._surroundings.pace.limit)
             command.replies.put(self.number)
         else:
             self._answer(self._process, command)
@@ -204,22 +238,17 @@ class RemoteEngine(threading.Thread):
                 if self._prompts is not iteration.prompts:
                     process.send_prompts(iteration.prompts)
                     self._prompts = iteration.prompts
-                answers, seconds = process.answer(batch.seeds, self._limit)
+                answers, seconds = process.answer(batch.seeds, self._surroundings.pace.limit)
             except BaseException:
                 iteration.waiting.append(batch)
                 self._surroundings.offer(iteration)
                 raise
             self._failures = 0
-            self._count(answers, seconds)
+            self._count(batch, answers, seconds)
             iteration.finish(Answered(batch, answers, self.number), seconds)
 
-    def _count(self, answers: Sequence[Sequence[Completion]], seconds: float) -> None:
-        self.members += len(answers)
+    def _count(self, batch: Batch, answers: Sequence[Sequence[Completion]], seconds: float) -> None:
+        self.members += len(batch.seeds)
         self.tokens += sum(len(answer.tokens) for of_member in answers for answer in of_member)
         self.seconds += seconds
-        self._surroundings.slowest_seconds = max(self._surroundings.slowest_seconds, seconds)
-
-    def _limit(self) -> float:
-        """Return the seconds after which the engine hangs. Until a batch was answered anywhere there is no limit."""
-        slowest = self._surroundings.slowest_seconds
-        return max(LEAST_LIMIT_SECONDS, SLOWEST_TIMES * slowest) if slowest else float("inf")
+        self._surroundings.pace.add(seconds)

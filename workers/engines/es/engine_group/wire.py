@@ -29,6 +29,7 @@ class Kind(Enum):
     """Kinds of messages. An engine sends READY, ANSWERS, HASH and ERROR; the training process the others and HASH."""
 
     START = b"S"
+    CATCH_UP = b"C"
     READY = b"R"
     PROMPTS = b"P"
     ANSWER = b"A"
