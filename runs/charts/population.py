@@ -146,7 +146,7 @@ def _words(method: str, spreads: Sequence[Spread], total: int) -> str:
 
 
 def _last_words(method: str, last: Spread) -> str:
-    """How far the members of the last iteration lie apart."""
+    """Say how far the members of the last iteration are apart."""
     said = {
         "step": last.step, "n": len(last.rewards), "spread": number(last.signal),
         "low": number(float(last.rewards.min())), "high": number(float(last.rewards.max())),

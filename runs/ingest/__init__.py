@@ -7,15 +7,15 @@ from runs.ingest.compacting import compact, loose_runs
 from runs.ingest.draining import close_files
 from runs.ingest.limits import refusal
 from runs.ingest.metrics import skip_batch_ids
-from runs.ingest.once import Gap, Kept, OffsetMoved, ingest, push
+from runs.ingest.once import Gap, OffsetMoved, PushResult, ingest, push
 from runs.ingest.prompts import teach
 
 __all__ = [
     "BadColumns",
     "Columns",
     "Gap",
-    "Kept",
     "OffsetMoved",
+    "PushResult",
     "as_columns",
     "close_files",
     "compact",

@@ -17,7 +17,7 @@ from runs import live, series
 from runs.access import WRITER, writer
 from runs.ingest.columns import Columns
 from runs.ingest.metrics import SUMMARISE, summary
-from runs.ingest.once import Kept
+from runs.ingest.once import PushResult
 
 # A statement of its own: what follows must see what was committed while this one waited.
 LOCK = f"""
@@ -66,7 +66,7 @@ SELECT (SELECT next_seq FROM known), (SELECT id FROM batch), writer.uid, (SELECT
 """  # noqa: S608
 
 
-def push_at_once(token: str, key: str, epoch: int, columns: Columns) -> Kept | None:
+def push_at_once(token: str, key: str, epoch: int, columns: Columns) -> PushResult | None:
     """Keeps the records as `push` does, and tells pages after the commit; None where it is not for this way to judge.
 
     Raises psycopg.Error where the database does not answer, and PoolTimeout where it has no connection to spare.
@@ -82,8 +82,8 @@ def push_at_once(token: str, key: str, epoch: int, columns: Columns) -> Kept | N
     known, batch, uid, previous = row
     if batch is not None:
         live.publish_points(uid, batch, columns.points, data, previous=previous)
-        return Kept(len(columns), columns.next_seq)
-    return Kept(0, known) if known is not None and known >= columns.next_seq else None
+        return PushResult(len(columns), columns.next_seq)
+    return PushResult(0, known) if known is not None and known >= columns.next_seq else None
 
 
 def may_write(token: str, key: str) -> bool | None:

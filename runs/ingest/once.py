@@ -57,14 +57,14 @@ class OffsetMoved(Exception):
 
 
 @dataclass(frozen=True)
-class Kept:
+class PushResult:
     """A push brought so many new records; the next record must have the seq `next_seq`."""
 
     new: int
     next_seq: int
 
 
-def push(attempt: Attempt, epoch: int, pushed: Sequence[Line] | Columns) -> Kept:
+def push(attempt: Attempt, epoch: int, pushed: Sequence[Line] | Columns) -> PushResult:
     """Keeps what is not in the database yet of records that came over HTTP. Raises Gap where it leaves some out."""
     return _keep_columns(attempt, epoch, pushed) if isinstance(pushed, Columns) else _keep_lines(attempt, epoch, pushed)
 
@@ -94,7 +94,7 @@ def _keep_lines(
     offset: int | None = None,
     since: int | None = None,
     broken: Sequence[Broken] = (),
-) -> Kept:
+) -> PushResult:
     with transaction.atomic():
         lock(attempt.run_id, durable=offset is None or not all(isinstance(line.record, Metric) for line in lines))
         file, _ = RecordFile.objects.get_or_create(attempt=attempt, epoch=epoch)
@@ -107,10 +107,10 @@ def _keep_lines(
         stored = _keep(attempt, file, kept)
         _advance(file, fresh, offset)
         transaction.on_commit(partial(_tell, attempt.run.uid, stored, _kinds(kept, warned=len(fresh) > len(kept))))
-    return Kept(len(kept), file.next_seq)
+    return PushResult(len(kept), file.next_seq)
 
 
-def _keep_columns(attempt: Attempt, epoch: int, columns: Columns) -> Kept:
+def _keep_columns(attempt: Attempt, epoch: int, columns: Columns) -> PushResult:
     with transaction.atomic():
         lock(attempt.run_id, durable=True)
         file, _ = RecordFile.objects.get_or_create(attempt=attempt, epoch=epoch)
@@ -122,7 +122,7 @@ def _keep_columns(attempt: Attempt, epoch: int, columns: Columns) -> Kept:
             file.next_seq = fresh.next_seq
             file.save(update_fields=["next_seq"])
             transaction.on_commit(partial(_tell, attempt.run.uid, stored, []))
-    return Kept(len(fresh), file.next_seq)
+    return PushResult(len(fresh), file.next_seq)
 
 
 def _fresh(lines: Sequence[Line], next_seq: int) -> list[Line]:

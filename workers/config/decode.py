@@ -28,7 +28,7 @@ JSON_NAMES = {
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """What is wrong at one place of a config, in a sentence for the person who wrote it."""
+    """A mistake at one place of a config, in a sentence for the person who wrote it."""
 
     path: str
     message: str

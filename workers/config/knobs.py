@@ -43,7 +43,7 @@ class Bounds:
 
 @dataclasses.dataclass(frozen=True)
 class Shape:
-    """What a text must look like: a pattern for all of it, and the words for people."""
+    """The form of a text: a pattern for all of it, and the words for people."""
 
     pattern: str
     words: str

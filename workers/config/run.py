@@ -53,7 +53,7 @@ class EvaluationConfig:
 
 @dataclass(frozen=True)
 class ComputeConfig:
-    """Where it runs and what it may use."""
+    """The cluster that a run is sent to, and what it may use there."""
 
     cluster: str = "local"
     """Name of a cluster; local is this machine."""
@@ -73,7 +73,7 @@ class ComputeConfig:
 
 @dataclass(frozen=True)
 class TrackingConfig:
-    """How records come back. Files are always written; pushing them is an accelerator."""
+    """The way in which records come back. Files are always written; pushing them is an accelerator."""
 
     push_url: Annotated[str, Resource("by_hand")] = ""
     """Base URL of an esweb server that takes the records over HTTP; empty means that it reads the files."""

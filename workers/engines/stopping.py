@@ -12,8 +12,8 @@ class Interrupted(BaseException):
 
 
 class Stop:
-    """Whether the run was asked to stop. Signals arrive in the main thread, and only work there is cut short; another
-    thread notices a request when it calls `check`.
+    """A request to stop the run, made or not. Signals arrive in the main thread, and only work there is cut short;
+    another thread notices a request when it calls `check`.
 
     Plain attributes and no threading.Event: its lock would wait for itself where a second signal comes during a first.
     """

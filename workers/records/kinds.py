@@ -108,7 +108,7 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class Status:
-    """What the run is doing: a phase (loading, training, evaluating, saving, done, failed), a sentence, a share."""
+    """The run's present work: a phase (loading, training, evaluating, saving, done, failed), a sentence, a share."""
 
     kind: ClassVar[str] = "status"
     phase: str
@@ -137,7 +137,7 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Environment:
-    """What the run runs on, said at each start: the node, its parts, and what is installed there.
+    """The machine that the run uses, recorded at each start: the node, its parts, and what is installed there.
 
     `cores` counts those that this process may use; `packages` maps distributions to versions; `driver` and `cuda` (the
     newest version that the driver can do) are NVIDIA's; `code` is the fingerprint of the package `workers`. What is

@@ -22,7 +22,7 @@ COPIES_BYTES_CPU = 12 * 1024**2
 
 @dataclass(frozen=True)
 class MemberMemory:
-    """What members take of a device's memory, for choosing the size of a batch and for refusing one.
+    """The memory that members take on a device, for choosing the size of a batch and for refusing one.
 
     `shape` is None if transformers decodes, which answers one member after another.
     """

@@ -67,7 +67,7 @@ class History:
         lineages.append(update.lineage)
 
     def trail(self, step: int) -> Trail:
-        """What led to the latest weights of a step; step 0 is the base model. Raises CannotReplay for no such step."""
+        """Return what led to the latest weights of a step; 0 is the base model. Raise CannotReplay for others."""
         if step != 0 and step not in self.steps:
             raise CannotReplay(f"step {step} is not in the run's replay log, which holds {self._range()}")
         lineage = self.steps[step][-1] if step else self.starts[-1].origin.lineage()

@@ -1,4 +1,4 @@
-"""What an iteration was like -> records."""
+"""Reports an iteration: answers, fitness and update -> records."""
 
 from __future__ import annotations
 

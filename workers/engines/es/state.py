@@ -19,7 +19,7 @@ FILE = "es-state.json"
 
 @dataclass
 class State:
-    """What the run began with and the lineage of its weights; updates made; tokens generated, answers scored and
+    """The origin of a run and the lineage of its weights; updates made; tokens generated, answers scored and
     GPU-seconds spent in training; is the last iteration dead; the λ of a task with a cost; rows of a batch."""
 
     origin: Origin
@@ -40,7 +40,7 @@ class State:
 
     @property
     def axes(self) -> dict[str, float]:
-        """How far the run has come, for the x axes of its curves."""
+        """Return how far the run has come, for the x axes of its curves."""
         return {"tokens": float(self.tokens), "samples": float(self.samples), "gpu_seconds": self.gpu_seconds}
 
     def save(self, folder: Path) -> None:

@@ -6,7 +6,7 @@ import itertools
 import os
 import random
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -34,10 +34,10 @@ class Faults:
             self.sent.append((number, message))
 
 
-def random_faults(seed: int, count: int, messages: int) -> Faults:
-    """Return so many kills and freezes among the first messages."""
+def random_faults(seed: int, count: int, messages: int, signals: Sequence[signal.Signals] = (KILL, FREEZE)) -> Faults:
+    """Return so many signals among the first messages."""
     draw = random.Random(seed)
-    return Faults({number: draw.choice((KILL, FREEZE)) for number in draw.sample(range(messages), count)})
+    return Faults({number: draw.choice(signals) for number in draw.sample(range(messages), count)})
 
 
 def inject(monkeypatch: pytest.MonkeyPatch, faults: Faults) -> None:
@@ -56,7 +56,7 @@ def inject(monkeypatch: pytest.MonkeyPatch, faults: Faults) -> None:
     monkeypatch.setattr(remote, "LEAST_LIMIT_SECONDS", 2.0)
     monkeypatch.setattr(remote, "FAILURES_IN_A_ROW", 1000)
     monkeypatch.setattr(remote, "RESTART_PAUSE_SECONDS", 0.0)
-    monkeypatch.setattr(process, "START_SECONDS", 20.0)
+    monkeypatch.setattr(process, "START_SECONDS", 15.0)
     monkeypatch.setattr(group, "START_WAIT_SECONDS", 60.0)
     wait_for_restarts(monkeypatch)
 

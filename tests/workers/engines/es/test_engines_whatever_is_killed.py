@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests import soaking
-from tests.workers.engines.es.engine_faults import inject, random_faults
+from tests.workers.engines.es.engine_faults import FREEZE, KILL, inject, random_faults
 from tests.workers.engines.es.population import digest
 from tests.workers.engines.es.runs import run
 from workers.config import ModelConfig
@@ -23,6 +23,7 @@ SEED, ROUNDS = soaking.seed(131), 1
 FAULTS, MESSAGES = 3, 16
 """Faults in a run, and the messages among which they are drawn. Even a run whose engine answers nothing has as many."""
 SOAK_FAULTS, SOAK_MESSAGES = 40, 300
+"""Most of them kills: to notice that an engine hangs takes far longer than that it is dead."""
 IN_PAIRS: dict[str, Any] = {"rows": 8, "hash_every": 2, "checkpoint_every": 3, "iterations": 5}
 KINDS: tuple[dict[str, Any], ...] = (
     {"noise": "low_rank"},
@@ -61,8 +62,10 @@ def test_whatever_happens_to_engines_the_bits_are_those_of_one(
         reference = draw.choice(straight)
         engines = draw.choice((2, 3)) if is_soak else 2
         options = IN_PAIRS | draw.choice(KINDS) | ({"iterations": 15} if is_soak else {})
-        amounts = (SOAK_FAULTS, SOAK_MESSAGES) if is_soak else (FAULTS, MESSAGES)
-        faults = random_faults(draw.randrange(2**32), *amounts)
+        seed = draw.randrange(2**32)
+        faults = random_faults(seed, FAULTS, MESSAGES)
+        if is_soak:
+            faults = random_faults(seed, SOAK_FAULTS, SOAK_MESSAGES, (KILL, KILL, KILL, FREEZE))
         directory = tmp_path / f"round-{number}"
         with monkeypatch.context() as patch:
             inject(patch, faults)

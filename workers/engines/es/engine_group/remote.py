@@ -38,7 +38,7 @@ class Answered:
 
 
 class Pace:
-    """How long batches and updates take lately, on any engine."""
+    """The seconds that batches and updates have taken lately, on any engine."""
 
     def __init__(self) -> None:
         self._seconds: deque[float] = deque(maxlen=REMEMBERED)
