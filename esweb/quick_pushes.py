@@ -29,7 +29,7 @@ from runs.access.tokens import digest
 from runs.api.problems import Invalid
 from runs.api.record_body import inflate, read_columns, read_lines
 from runs.api.records import COLUMNAR
-from runs.ingest import BadColumns, Columns, Kept
+from runs.ingest import BadColumns, Columns, PushResult
 
 log = logging.getLogger(__name__)
 
@@ -100,13 +100,13 @@ class QuickPushes:
         if messages[-1]["type"] == "http.request":
             body = b"".join(message["body"] for message in messages)
             done = await asyncio.get_running_loop().run_in_executor(self._threads, taken, push, body)
-            if isinstance(done, Kept):
+            if isinstance(done, PushResult):
                 await self._answer(done, send)
                 return
             hand(scope, done)
         await self.site(scope, _again(messages, receive), send)
 
-    async def _answer(self, kept: Kept, send: Send) -> None:
+    async def _answer(self, kept: PushResult, send: Send) -> None:
         body = b'{"kept": %d, "next_seq": %d}' % (kept.new, kept.next_seq)
         headers = [*(self._headers or []), (b"content-length", b"%d" % len(body))]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
@@ -169,7 +169,7 @@ def _may_write(push: Push) -> bool | Handed:
         return False
 
 
-def taken(push: Push, body: bytes) -> Kept | Handed:
+def taken(push: Push, body: bytes) -> PushResult | Handed:
     """Counts a push and keeps its records: what was kept, or how far it came."""
     if limits.of_push(push.authorization).wait_seconds():
         return Handed()
@@ -181,7 +181,7 @@ def taken(push: Push, body: bytes) -> Kept | Handed:
         return Handed(is_counted=True, full=str(full))
 
 
-def _kept(push: Push, body: bytes) -> Kept | None:
+def _kept(push: Push, body: bytes) -> PushResult | None:
     try:
         columns = _columns(push, inflate(body) if push.is_gzip else body)
         return None if columns is None else ingest.push_at_once(push.token, push.key, push.epoch, columns)

@@ -12,7 +12,7 @@ from django.db import connection
 from django.utils import timezone
 
 from runs import access, ingest, series
-from runs.ingest import Columns, Gap, Kept, as_columns, push, push_at_once
+from runs.ingest import Columns, Gap, PushResult, as_columns, push, push_at_once
 from runs.models import ApiToken, Attempt, Batch, Experiment, RecordFile, Run, Series
 from tests.runs.recording import lines, make_attempt, make_run, metrics
 from workers.records import Metric, Status
@@ -69,16 +69,16 @@ def test_it_leaves_the_rows_that_the_long_way_leaves(experiment: Experiment, ada
                 if run is long
                 else push_at_once(token, attempts[n].key, epoch, said)
             )  # fmt: skip
-            assert kept == Kept(len(some), some[-1].seq + 1)
+            assert kept == PushResult(len(some), some[-1].seq + 1)
     assert rows(quick) == rows(long)
     assert series.newest(quick.pk) == Batch.objects.filter(run=quick).latest("id").pk
 
 
 def test_what_is_known_counts_once(attempt: Attempt, token: str) -> None:
-    assert push_at_once(token, attempt.key, 0, columns(5)) == Kept(5, 5)
+    assert push_at_once(token, attempt.key, 0, columns(5)) == PushResult(5, 5)
     before = rows(attempt.run)
-    assert push_at_once(token, attempt.key, 0, columns(5)) == Kept(0, 5)
-    assert push_at_once(token, attempt.key, 0, columns(2, first=1)) == Kept(0, 5)
+    assert push_at_once(token, attempt.key, 0, columns(5)) == PushResult(0, 5)
+    assert push_at_once(token, attempt.key, 0, columns(2, first=1)) == PushResult(0, 5)
     assert rows(attempt.run) == before
 
 
