@@ -31,7 +31,8 @@ class EnginesDiffer(RuntimeError):
 class EngineGroup:
     """The engines of one attempt. `answer`, `update`, `log` and `compare` follow one another in each iteration.
 
-    `start_process` makes the process of the engine of a number; tests replace it. Raise EngineRefused from any method.
+    `start_process` makes the process of the engine of a number. Any method may raise what ended the thread of another
+    engine, such as EngineRefused.
     """
 
     def __init__(
@@ -244,7 +245,7 @@ def describe_difference(hashes: Mapping[int, str], step: int) -> str:
         who = f"{', '.join(f'engine {number} has {weights[:8]}' for number, weights in sorted(hashes.items()))}"
     return (
         f"the engines' weights differ after step {step}: {who}. Memory or a device is at fault. Resume the run from "
-        "its last checkpoint, before which they were equal"
+        "its last checkpoint, which was saved while they were equal"
     )
 
 

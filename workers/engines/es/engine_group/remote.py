@@ -161,7 +161,7 @@ class RemoteEngine(threading.Thread):
             process.end_now()
 
     def _serve(self) -> None:
-        self._start("is started")
+        self._start()
         while (command := self.commands.get()) is not None and self.state != "given_up":
             done = False
             while not done and self.state != "given_up":
@@ -171,14 +171,12 @@ class RemoteEngine(threading.Thread):
                 except EngineLost as lost:
                     self._start(str(lost))
 
-    def _start(self, why: str) -> None:
-        """Start the process, or start it again, until it holds the present weights; or give it up."""
-        is_new = self._process is None
+    def _start(self, why: str = "") -> None:
+        """Start the process until it holds the present weights, or give it up. `why` says how the last one was lost."""
         while not self._closed.is_set():
             self.state = "starting"
-            if not is_new and not self._may_restart(why):
+            if why and not self._may_restart(why):
                 return
-            is_new = False
             try:
                 process = self._process = self._start_process()
             except OSError as error:
