@@ -92,6 +92,7 @@ def start_group(context: Context, backend: DecoderBackEnd, state: State) -> Engi
         visible = torch.cuda.device_count()
         devices = [f"cuda:{i}" for i in range(min(visible, context.config.compute.gpus or visible))]
     count, plan = es.engines or len(devices), plan_of(context, state)
+    print(f"batches of {plan.members} of {es.population} members, {plan.rows} rows; engines: {count}", flush=True)
     threads = max(1, context.config.compute.cores // count)
     torch.set_num_threads(threads)
     for doubt in _doubts(context, plan, count):
