@@ -48,7 +48,7 @@ def test_a_wrong_form_comes_back_as_it_was_with_its_problems(signed_in, address,
     page.goto(f"{address}{experiment.get_absolute_url()}launch/?preset=es-tiny")
     page.locator("[name='es.sigma']").fill("tiny")
     page.get_by_text("More of Evolution Strategies").click()
-    page.locator("[name='es.rows']").fill("0")
+    page.locator("[name='es.rows']").fill("-1")
     page.get_by_role("button", name="Launch").click()
     page.get_by_text("Nothing was launched.").wait_for()
     expect(page.locator("[name='es.sigma']")).to_have_value("tiny")
