@@ -34,5 +34,7 @@ def test_the_asgi_server_sends_a_file_without_a_warning() -> None:
     assert (answer.status_code, answer.streaming) == (200, False)
 
 
+@pytest.mark.django_db
 def test_nothing_outside_is_sent(client: Client) -> None:
+    """The site answers an address that is no file's, and may ask its database for that."""
     assert client.get("/static/../manage.py").status_code in {302, 404}
