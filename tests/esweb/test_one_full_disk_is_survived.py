@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator
 from contextlib import closing
@@ -48,8 +49,10 @@ def test_a_site_and_its_run_go_on_once_their_disk_has_room(house: House) -> None
             run = site.post("/runs", json=body).raise_for_status().json()["uid"]
             directory = wait_until(lambda: next(house.data.glob("runs/*/*-a1"), None), "the attempt's directory")
             wait_until(lambda: [*directory.glob("checkpoints/step-*")], "the first checkpoint")
-            fill_until_the_run_has_ended(disk, directory)
-            fill_until_postgres_cannot_start(disk, house)
+            # Connected while there is room: on a full disk a new connection may fail before it writes anything.
+            with closing(Writer(house)) as writer:
+                fill_until_the_run_has_ended(disk, directory)
+                fill_until_postgres_cannot_start(disk, house, writer)
             disk.make_room()
             wait_until(lambda: is_in(site, run, "failed"), "the run to fail", details=house.console.read_text)
             site.post(f"/runs/{run}/resume").raise_for_status()
@@ -85,16 +88,30 @@ def fill_until_the_run_has_ended(disk: SmallDisk, directory: Path) -> None:
     assert wait_until(ended, "exit.json on the full disk")["code"] == DISK_FULL
 
 
-def fill_until_postgres_cannot_start(disk: SmallDisk, house: House) -> None:
+class Writer:
+    """Writes to PostgreSQL's log of changes, by one connection for as long as it lasts."""
+
+    def __init__(self, house: House) -> None:
+        self._url = database_url(house.data)
+        self._sql = psycopg.connect(self._url, autocommit=True)
+
+    def write(self) -> None:
+        """Write 4 MB. Raise OperationalError if PostgreSQL cannot."""
+        if self._sql.closed:
+            self._sql = psycopg.connect(self._url, autocommit=True)
+        self._sql.execute(WRITE_AHEAD)
+
+    def close(self) -> None:
+        self._sql.close()
+
+
+def fill_until_postgres_cannot_start(disk: SmallDisk, house: House, writer: Writer) -> None:
     """Write until PostgreSQL has ended and cannot start for want of space."""
 
     def cannot_start() -> bool:
         disk.fill()
-        try:
-            with psycopg.connect(database_url(house.data), autocommit=True) as sql:
-                sql.execute(WRITE_AHEAD)
-        except psycopg.OperationalError:
-            pass
+        with contextlib.suppress(psycopg.OperationalError):
+            writer.write()
         return "is full. Trying again in 2 s" in house.console.read_text()
 
     wait_until(cannot_start, "PostgreSQL to be tried again and again", details=house.console.read_text)
