@@ -124,10 +124,10 @@ class Forward:
         x = self._weights.embed(prompts.tokens.repeat(even.members), even)
         *layers, deepest = self._shape.layers
         for index, layer in enumerate(layers):
-            qkv = self._weights.linear(layer.qkv, self._normed(layer.norm_in, x, even), even)
+            qkv = self._weights.linear(layer.qkv, self._normed(layer.norm_attention, x, even), even)
             q, k, v = (t.view(even.members, len(prompts.tokens), *t.shape[1:]) for t in self._heads(qkv, cos, sin))
             x = self._onward(layer, x, _attend_to_prompts(q, keep(index, k, v), prompts), even)
-        kv = self._weights.linear(deepest.kv, self._normed(deepest.norm_in, x, even), even)
+        kv = self._weights.linear(deepest.kv, self._normed(deepest.norm_attention, x, even), even)
         _, k, v = (t.view(even.members, len(prompts.tokens), *t.shape[1:]) for t in self._heads(kv, cos, sin))
         keep(len(layers), k, v)
 
@@ -138,7 +138,7 @@ class Forward:
         placement = rows.placement
         x = self._weights.embed(tokens, placement)
         for index, layer in enumerate(self._shape.layers):
-            qkv = self._weights.linear(layer.qkv, self._normed(layer.norm_in, x, placement), placement)
+            qkv = self._weights.linear(layer.qkv, self._normed(layer.norm_attention, x, placement), placement)
             q, k, v = self._heads(qkv, cos, sin)
             keys, values = (rows.cache(f"{kind}{index}", column + 1) for kind in "kv")
             keys[column], values[column] = k, v
@@ -154,7 +154,7 @@ class Forward:
         return x
 
     def _mlp(self, layer: Layer, x: Tensor, rows: Placement) -> Tensor:
-        gate, up = self._weights.linear(layer.gate_up, self._normed(layer.norm_post, x, rows), rows).chunk(2, dim=-1)
+        gate, up = self._weights.linear(layer.gate_up, self._normed(layer.norm_mlp, x, rows), rows).chunk(2, dim=-1)
         return self._weights.linear(layer.down, functional.silu(gate).mul_(up), rows)
 
     def _normed(self, name: str, x: Tensor, rows: Placement) -> Tensor:

@@ -7,7 +7,7 @@ Canonical means Hugging Face's: `model.layers.0.self_attn.q_proj.weight`, a tied
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 MODEL_TYPES = ("qwen2", "llama")
 # The other kinds (dynamic, longrope) turn positions by an angle that depends on the length reached so far.
@@ -35,14 +35,26 @@ class Map:
 
 @dataclass(frozen=True)
 class Layer:
-    """Names inside one decoder layer."""
+    """Names inside one decoder layer, and the tokens that it attends to.
 
-    norm_in: str
+    `q_norm`, `k_norm`: RMSNorms over the elements of each head (Qwen3, Gemma 3). `norm_attended`, `norm_mlp_out`:
+    RMSNorms of what attention and MLP add to the residual stream (Gemma). None where the architecture has none.
+    """
+
+    norm_attention: str
     qkv: Map
     out: Map
-    norm_post: str
+    norm_mlp: str
     gate_up: Map
     down: Map
+    q_norm: str | None = None
+    k_norm: str | None = None
+    norm_attended: str | None = None
+    norm_mlp_out: str | None = None
+    window: int | None = None
+    """Each token attends to this many tokens, itself included; None: to all before it."""
+    rotary: str = "full_attention"
+    """The layer type that the rotary module is called with, where it has a table for each."""
 
     @property
     def kv(self) -> Map:
@@ -62,6 +74,16 @@ class Shape:
     embed: str
     norm: str
     head: Map
+    attention_scale: float
+    """Factor of the scores before the softmax."""
+    activation: Literal["silu", "gelu_tanh"] = "silu"
+    has_offset_norms: bool = False
+    """Whether RMSNorms multiply by 1 + weight, in float32 and before the cast, as Gemma's do."""
+    embed_scale: float = 1.0
+    """Factor of the embedding, rounded to the precision of the activations."""
+    attention_softcap: float | None = None
+    """c: scores become c · tanh(score / c) (Gemma 2)."""
+    logit_softcap: float | None = None
 
     @property
     def maps(self) -> tuple[Map, ...]:
@@ -82,6 +104,7 @@ def shape_of(model: Any) -> Shape:
         kv_heads=config.num_key_value_heads,
         head_dim=head_dim(config),
         eps=config.rms_norm_eps,
+        attention_scale=head_dim(config) ** -0.5,
         embed="model.embed_tokens.weight",
         norm="model.norm.weight",
         head=Map(("model.embed_tokens" if tied else "lm_head",)),
@@ -108,10 +131,10 @@ def why_unknown(config: Any) -> str | None:
 def _layer(at: str) -> Layer:
     attention, mlp = f"{at}.self_attn", f"{at}.mlp"
     return Layer(
-        norm_in=f"{at}.input_layernorm.weight",
+        norm_attention=f"{at}.input_layernorm.weight",
         qkv=Map((f"{attention}.q_proj", f"{attention}.k_proj", f"{attention}.v_proj")),
         out=Map((f"{attention}.o_proj",)),
-        norm_post=f"{at}.post_attention_layernorm.weight",
+        norm_mlp=f"{at}.post_attention_layernorm.weight",
         gate_up=Map((f"{mlp}.gate_proj", f"{mlp}.up_proj")),
         down=Map((f"{mlp}.down_proj",)),
     )
