@@ -1,0 +1,1 @@
+"""The decoder on a GPU: captured steps over slots that are refilled."""
