@@ -18,6 +18,8 @@ CONTEXT_BYTES = 768 * 1024**2
 """CUDA's context, kernels and libraries, outside torch's allocator."""
 GRAPH_BYTES = 96 * 1024**2
 """Workspace of matrix products in the captured graphs of one set of weights."""
+MEMBERS_SHARE = 0.1
+"""Of a card's memory, for what members differ in. A larger population is cut into batches."""
 LANES = 3
 """Sets of weights that answer at once with full noise: three were measured to fill an H200, a fourth to add little."""
 ROWS, READ_ROWS = 2048, 2048
@@ -97,7 +99,8 @@ class ModelSizes:
 class MemoryPlan:
     """Bytes on one card by part, and what was chosen so that they fit.
 
-    `members` answer in one batch, at most `rows` answers of `columns` tokens at once in each of `lanes` sets of weights.
+    `members` answer in one batch. Each of `lanes` sets of weights writes up to `rows` answers at once, each in `columns`
+    tokens with its prompt.
     """
 
     members: int
@@ -177,6 +180,12 @@ def plan_memory(
     )
 
 
+def members_at_once(model: ModelSizes, es: EsConfig, card: int) -> int:
+    """Return how many members may answer in one batch; at least 1."""
+    a_member = _factors(model, es, 1)
+    return max(1, int(MEMBERS_SHARE * card) // a_member) if a_member else es.population
+
+
 def _plan(
     model: ModelSizes, es: EsConfig, is_low_rank: bool, members: int, lanes: int, rows: int, columns: int, card: int,
     evaluates: bool,
@@ -187,10 +196,6 @@ def _plan(
     if es.lora is not None:
         # The base beside the merged weights that the model holds.
         trained, copies = es.lora.rank * model.factor_elements, weights
-    rank = _rank(es)
-    factors = members * (rank * model.factor_elements + model.vector_elements) * number if is_low_rank else 0
-    # While they are drawn, the factors are float32 numbers and the random bits that these are made of.
-    factors += members * rank * model.factor_elements * 8 if is_low_rank else 0
     slots = rows + 1 + (members if is_low_rank else 1)
     read = read_rows * _activations(model)
     answered = rows * (model.vocabulary * number + max(0, _activations(model) if rows > read_rows else 0))
@@ -205,7 +210,7 @@ def _plan(
         working=weights,
         reference=weights if evaluates else 0,
         copies=copies,
-        factors=factors,
+        factors=_factors(model, es, members),
         cache=lanes * slots * columns * model.layers * 2 * model.kv_heads * model.head_dim * number,
         workspace=lanes * (read + answered + GRAPH_BYTES),
         evaluation=EVALUATION_BYTES if evaluates else 0,
@@ -223,8 +228,14 @@ def _row_bytes(model: ModelSizes, es: EsConfig, columns: int, is_low_rank: bool)
     return cache + model.vocabulary * model.number_bytes
 
 
-def _rank(es: EsConfig) -> int:
-    return es.lora.rank if es.lora is not None else es.rank
+def _factors(model: ModelSizes, es: EsConfig, members: int) -> int:
+    """Return the bytes of what members differ in; 0 where each has weights of its own."""
+    if es.lora is None and es.noise != "low_rank":
+        return 0
+    rank = es.lora.rank if es.lora is not None else es.rank
+    # While they are drawn, the factors are float32 numbers, and the random bits that these are made of.
+    drawn = 8 * rank * model.factor_elements
+    return members * (drawn + (rank * model.factor_elements + model.vector_elements) * model.number_bytes)
 
 
 def _rounded(rows: int) -> int:

@@ -52,24 +52,24 @@ class Decoder:
 
     def greedy(self, prompts: Sequence[Prompt], max_new_tokens: int) -> list[Completion]:
         """The likeliest answer, token by token, to each prompt."""
-        ids = self._tokens(prompts)
+        ids = self.tokens(prompts)
         if self.shape is None:
-            return self._completions(generate(self.model, ids, max_new_tokens, self.ends, self.rows))
-        return self._completions(self._answers(self._plain(self.shape), ids, max_new_tokens, greedy)[0])
+            return self.completions(generate(self.model, ids, max_new_tokens, self.ends, self.rows))
+        return self.completions(self._answers(self._plain(self.shape), ids, max_new_tokens, greedy)[0])
 
     def sample(self, prompts: Sequence[Prompt], max_new_tokens: int, temperature: float, seed: int) -> list[Completion]:
         """Answers drawn at `temperature`; the draws depend on the seed and the prompt's place alone."""
-        ids = self._tokens(prompts)
+        ids = self.tokens(prompts)
         if self.shape is None:
             drawn = generate(self.model, ids, max_new_tokens, self.ends, self.rows, temperature, seed)
-            return self._completions(drawn)
+            return self.completions(drawn)
         choose = sampler(len(ids), max_new_tokens, temperature, seed, self.ends.device)
-        return self._completions(self._answers(self._plain(self.shape), ids, max_new_tokens, choose)[0])
+        return self.completions(self._answers(self._plain(self.shape), ids, max_new_tokens, choose)[0])
 
     def population(self, weights: Weights, prompts: Sequence[Prompt], max_new_tokens: int) -> list[list[Completion]]:
         """Greedy answers [member][prompt] of a population of this model's shape. Raises UnknownShape."""
-        answers = self._answers(weights, self._tokens(prompts), max_new_tokens, greedy)
-        return [self._completions(of_member) for of_member in answers]
+        answers = self._answers(weights, self.tokens(prompts), max_new_tokens, greedy)
+        return [self.completions(of_member) for of_member in answers]
 
     def known_shape(self) -> Shape:
         """The model's shape. Raises UnknownShape where only transformers can decode it."""
@@ -90,7 +90,8 @@ class Decoder:
                 so_far.extend(more)
         return answers
 
-    def _tokens(self, prompts: Sequence[Prompt]) -> list[list[int]]:
+    def tokens(self, prompts: Sequence[Prompt]) -> list[list[int]]:
+        """Return the token ids of each prompt. Raise ValueError for one without any."""
         texts = [prompt for prompt in prompts if isinstance(prompt, str)]
         of_text = iter(self.tokenizer(texts, add_special_tokens=False)["input_ids"] if texts else ())
         ids = [next(of_text) if isinstance(prompt, str) else list(prompt) for prompt in prompts]
@@ -99,8 +100,8 @@ class Decoder:
                 raise ValueError(f"a prompt must have at least one token, {prompt!r} has none")
         return ids
 
-    def _completions(self, answers: Sequence[list[int]]) -> list[Completion]:
-        """Members of a population often agree, so that equal answers are turned into text once."""
+    def completions(self, answers: Sequence[list[int]]) -> list[Completion]:
+        """Return the answers of these tokens and their texts. Equal ones, which a population has, are decoded once."""
         ends = set(self.ends.tolist())
         distinct = list({tuple(tokens) for tokens in answers})
         texts = self.tokenizer.batch_decode(distinct, skip_special_tokens=True) if distinct else []

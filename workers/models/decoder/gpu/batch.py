@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,7 @@ import torch
 
 from workers.models.decoder.gpu.captured import CapturedStep, size_for
 from workers.models.decoder.gpu.step import ENDED, LIMIT, MEMBER, NUMBER, POSITION, SLOT, TOKEN
+from workers.models.decoder.gpu.weights import JoinedWeights
 
 STEPS_A_LOOK = 8
 """Steps between two looks at which answers have ended, each of which waits for the GPU."""
@@ -54,6 +56,18 @@ class ContinuousBatch:
         if captured.step.sizes.slots < slots_for(self._rows, members):
             raise ValueError(f"{self._rows} rows of {members} members need {slots_for(self._rows, members)} slots")
 
+    @contextmanager
+    def in_stream(self) -> Iterator[None]:
+        """Queue what the block does behind what was queued before, here and by the caller."""
+        self._captured.wait_for_caller()
+        with torch.cuda.stream(self._captured.stream):
+            yield
+
+    @property
+    def weights(self) -> JoinedWeights:
+        """Return the weights that answer."""
+        return self._step.weights
+
     def answers(self, queue: Sequence[Query], beginning: int = 0) -> Iterator[list[Answer]]:
         """Yield answers as they end. All prompts have their first `beginning` tokens in common.
 
@@ -61,8 +75,7 @@ class ContinuousBatch:
         """
         if any(len(query.ids) <= beginning for query in queue):
             raise ValueError("every prompt must have tokens of its own behind the common beginning")
-        self._captured.wait_for_caller()
-        with torch.cuda.stream(self._captured.stream):
+        with self.in_stream():
             self._read_beginnings(queue, beginning)
         waiting, free = deque(enumerate(queue)), list(range(self._rows))
         places: dict[int, int] = {}

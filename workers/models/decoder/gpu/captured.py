@@ -22,7 +22,7 @@ class CapturedStep:
     def __init__(self, step: Step) -> None:
         self.step = step
         self.on_gpu = step.cache.is_cuda
-        self.stream = torch.cuda.Stream(step.cache.device) if self.on_gpu else None
+        self.stream = torch.cuda.Stream(step.cache.device) if self.on_gpu else None  # type: ignore[no-untyped-call]
         self.answer_sizes = sizes_up_to(step.sizes.rows)
         self.read_sizes = sizes_up_to(step.sizes.read_rows)
         self._answers = {rows: self._record(step.answer, rows) for rows in self.answer_sizes}

@@ -1,8 +1,9 @@
 """Triton kernels of one step of a decoder: all that is done between its matrix products.
 
-A row is one token of one answer: a step's state holds the rows' tokens, positions, slots of the cache and members. Members differ from one base by vectors of their own and by low-rank products
-W + Aₘ Bₘᵀ. The base product is left to cuBLAS. The kernel before it also computes the row's `dots`, x · Bₘ in float32,
-and the kernel behind it adds dots · Aₘ. So no copy of the weights is made, and no product gets wider.
+A row is one token of one answer: a step's state holds the rows' tokens, positions, slots of the cache and members.
+Members differ from one base by vectors of their own and by low-rank products, W + Aₘ Bₘᵀ. The base product is left to
+cuBLAS. The kernel before it also computes the row's `dots`, x · Bₘ in float32, and the kernel behind it adds
+dots · Aₘ. So no copy of the weights is made, and no product gets wider.
 
 The numbers are computed in float32, and rounded where transformers rounds them.
 """
@@ -211,7 +212,10 @@ def activate(  # type: ignore[no-untyped-def]
     if rank > 0:
         for k in range(rank):
             own = a + (member * rank + k) * 2 * width + columns
-            of_gate, of_up = tl.load(gate_up_dots + row * 2 * rank + k), tl.load(gate_up_dots + (row * 2 + 1) * rank + k)
+            of_gate, of_up = (
+                tl.load(gate_up_dots + row * 2 * rank + k),
+                tl.load(gate_up_dots + (row * 2 + 1) * rank + k),
+            )
             gate += of_gate * tl.load(own, mask=inside, other=0.0).to(tl.float32)
             up += of_up * tl.load(own + width, mask=inside, other=0.0).to(tl.float32)
     if biased:
@@ -304,5 +308,9 @@ def copy_beginnings(  # type: ignore[no-untyped-def]
     size = columns.to(tl.int64) * head_dim
     for start in range(0, count * head_dim, block):
         at = start + tl.arange(0, block)
-        some = tl.load(cache + ((layer * slot_count + source) * kv_heads + kv_head) * size + at, mask=at < count * head_dim)
-        tl.store(cache + ((layer * slot_count + target) * kv_heads + kv_head) * size + at, some, mask=at < count * head_dim)
+        some = tl.load(
+            cache + ((layer * slot_count + source) * kv_heads + kv_head) * size + at, mask=at < count * head_dim
+        )
+        tl.store(
+            cache + ((layer * slot_count + target) * kv_heads + kv_head) * size + at, some, mask=at < count * head_dim
+        )

@@ -59,11 +59,11 @@ class Step:
         self._hidden, self._vocabulary = table.shape[1], len(weights.matrices[shape.head])
         self._inner = weights.matrices[shape.layers[0].down].shape[1]
         self._pieces = triton.cdiv(self._inner, PIECE)
-        most, whole, numbers = max(sizes.rows, sizes.read_rows), table.new_empty, dict(device=table.device)
+        most, whole, device = max(sizes.rows, sizes.read_rows), table.new_empty, table.device
         queries, qkv = shape.heads * shape.head_dim, (shape.heads + 2 * shape.kv_heads) * shape.head_dim
-        self.state = torch.zeros(7, sizes.rows, dtype=torch.int32, **numbers)
-        self.read_state = torch.zeros(4, sizes.read_rows, dtype=torch.int32, **numbers)
-        self.answers = torch.zeros(sizes.slots, sizes.max_new, dtype=torch.int32, **numbers)
+        self.state = torch.zeros(7, sizes.rows, dtype=torch.int32, device=device)
+        self.read_state = torch.zeros(4, sizes.read_rows, dtype=torch.int32, device=device)
+        self.answers = torch.zeros(sizes.slots, sizes.max_new, dtype=torch.int32, device=device)
         planes = (len(shape.layers), 2, sizes.slots, shape.kv_heads, sizes.columns, shape.head_dim)
         self.cache = table.new_zeros(planes)
         self._x, self._normed, self._y = (whole(most, self._hidden) for _ in range(3))
@@ -72,11 +72,11 @@ class Step:
         self._logits = whole(sizes.rows, self._vocabulary)
         ranks = [term.rank for term in members.maps.values()] if members else [1]
         floats = torch.float32
-        self._dots = torch.empty(most, 3 * max(ranks), dtype=floats, **numbers)
+        self._dots = torch.empty(most, 3 * max(ranks), dtype=floats, device=device)
         parts = max(shape.kv_heads, self._pieces) * max(ranks)
-        self._out_dots = torch.empty(most, parts, dtype=floats, **numbers)
-        self._values = torch.empty(sizes.rows, SPANS, dtype=floats, **numbers)
-        self._places = torch.empty(sizes.rows, SPANS, dtype=torch.int32, **numbers)
+        self._out_dots = torch.empty(most, parts, dtype=floats, device=device)
+        self._values = torch.empty(sizes.rows, SPANS, dtype=floats, device=device)
+        self._places = torch.empty(sizes.rows, SPANS, dtype=torch.int32, device=device)
 
     def read(self, rows: int) -> None:
         """Read the first `rows` tokens of `read_state`."""

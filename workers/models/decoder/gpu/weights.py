@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -16,33 +16,42 @@ from workers.models.decoder.weights import side_by_side
 class JoinedWeights:
     """A model's parameters, with the parts of each map side by side in one tensor.
 
-    `parameters`: name -> tensor; those of maps with several parts are slices of the joined tensor, so that what is
-    written into them is what steps read. `matrices`: map -> [out, in]. `biases`: map -> [out], where it has any.
+    The given tensors of maps with several parts become slices of the joined tensor, so that what is written into them
+    is what steps read. `matrices`: map -> [out, in]. `biases`: map -> [out], where it has any.
     """
 
     def __init__(self, parameters: Mapping[str, Tensor], shape: Shape) -> None:
-        self.parameters = dict(parameters)
+        self.parameters = parameters
         self.matrices: dict[Map, Tensor] = {}
         self.biases: dict[Map, Tensor] = {}
         for over in maps_of(shape):
-            self._join(over)
+            weights = [parameters[name].detach() for name in over.weights]
+            sizes = [len(weight) for weight in weights]
+            biases = [_detached(parameters.get(name)) for name in over.biases]
+            if len(weights) == 1:
+                matrix, bias = weights[0], biases[0]
+            else:
+                matrix, bias = torch.cat(weights), side_by_side(biases, sizes)
+                self._cut(over.weights, matrix, sizes)
+                self._cut(over.biases, bias, sizes)
+            self.matrices[over] = matrix
+            if bias is not None:
+                self.biases[over] = bias
 
     @classmethod
     def empty_like(cls, other: JoinedWeights, shape: Shape) -> JoinedWeights:
         """Return weights of the same shape whose values are still to be written."""
-        return cls({name: torch.empty_like(tensor) for name, tensor in other.parameters.items()}, shape)
+        return cls({name: torch.empty_like(tensor.detach()) for name, tensor in other.parameters.items()}, shape)
 
-    def _join(self, over: Map) -> None:
-        weights = [self.parameters[name] for name in over.weights]
-        sizes = [len(weight) for weight in weights]
-        self.matrices[over] = weights[0] if len(weights) == 1 else torch.cat(weights)
-        bias = side_by_side([self.parameters.get(name) for name in over.biases], sizes)
-        if bias is not None:
-            self.biases[over] = bias
-        for names, joined in ((over.weights, self.matrices[over]), (over.biases, bias)):
-            for name, part in zip(names, joined.split(sizes) if joined is not None else (), strict=False):
-                if name in self.parameters:
-                    self.parameters[name] = part
+    def _cut(self, names: Sequence[str], joined: Tensor | None, sizes: list[int]) -> None:
+        """Let the named parameters be slices of the joined tensor. What held them before is freed."""
+        for name, part in zip(names, joined.split(sizes) if joined is not None else (), strict=False):
+            if name in self.parameters:
+                self.parameters[name].data = part
+
+
+def _detached(tensor: Tensor | None) -> Tensor | None:
+    return None if tensor is None else tensor.detach()
 
 
 @dataclass(frozen=True)
@@ -90,7 +99,10 @@ class MemberTerms:
             self.maps[embed] = Term(a, table.new_zeros(members, 1, rank, table.shape[1]))
 
     def load(self, factors: Mapping[str, Factors], vectors: Mapping[str, Tensor]) -> None:
-        """Take the differences of some members. factors: name -> (A [m, out, r], B [m, in, r]); vectors: [m, n]."""
+        """Take the differences of some members. factors: name -> (A [m, out, r], B [m, in, r]); vectors: [m, n].
+
+        Matrices without factors are the model's own.
+        """
         for over, term in self.maps.items():
             start = 0
             for part, name in enumerate(over.weights):
@@ -99,6 +111,8 @@ class MemberTerms:
                     a, b = factors[name]
                     term.a[: len(a), :, start : start + size] = a.transpose(1, 2)
                     term.b[: len(b), part] = b.transpose(1, 2)
+                else:
+                    term.a[:, :, start : start + size] = 0
                 start += size
         for over, biases in self.biases.items():
             start = 0
