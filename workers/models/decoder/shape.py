@@ -65,6 +65,11 @@ class Layer:
         return Map(self.qkv.parts[1:])
 
     @property
+    def maps(self) -> tuple[Map, ...]:
+        """Every linear map in this layer."""
+        return (self.qkv, self.out, self.gate_up, self.down)
+
+    @property
     def norms(self) -> tuple[str, ...]:
         """The weights of every RMSNorm in this layer."""
         names = (self.norm_attention, self.q_norm, self.k_norm, self.norm_attended, self.norm_mlp, self.norm_mlp_out)
@@ -97,8 +102,7 @@ class Shape:
     @property
     def maps(self) -> tuple[Map, ...]:
         """Every linear map that the forward pass asks for."""
-        inner = (m for layer in self.layers for m in (layer.qkv, layer.out, layer.gate_up, layer.down))
-        return (*inner, self.layers[-1].kv, self.head)
+        return (*(m for layer in self.layers for m in layer.maps), self.layers[-1].kv, self.head)
 
     @property
     def norms(self) -> tuple[str, ...]:
@@ -152,6 +156,8 @@ def why_unknown(config: Any) -> str | None:
         return f"model type {config.model_type} is none of {', '.join(MODEL_TYPES)}"
     if _activation(config) not in ACTIVATIONS:
         return f"activation {_activation(config)} is none of {', '.join(ACTIVATIONS)}"
+    if getattr(config, "quantization_config", None) is not None:
+        return "its weights are quantised"
     return _unknown_attention(config) or _unknown_rotary(config)
 
 

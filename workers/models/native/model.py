@@ -74,24 +74,30 @@ class NativeModel(nn.Module):
 def load_native(folder: Path, dtype: torch.dtype) -> NativeModel | None:
     """Load a checkpoint folder onto the CPU; return None where only transformers can load it.
 
-    Such a checkpoint has another architecture, or tensors that are quantised or named in another way. Raises
+    Such a checkpoint has another architecture, or tensors that are quantised or named in another way. Raise
     ValueError for a type of model that transformers does not know either.
     """
     config = AutoConfig.from_pretrained(folder)
-    if why_unknown(config) is not None or getattr(config, "quantization_config", None) is not None:
+    if why_unknown(config) is not None:
         return None
     tensors: dict[str, Tensor] = {}
     for file in sorted(folder.glob("*.safetensors")):
         tensors |= load_file(file)
     config.dtype = dtype
+    cast = {name: tensor.to(dtype) for name, tensor in tensors.items()}
+    return build_native(config, _generation_config(folder, config), cast)
+
+
+def build_native(config: Any, generation_config: GenerationConfig, tensors: Mapping[str, Tensor]) -> NativeModel | None:
+    """Return a model that holds these tensors, by canonical name and uncopied; None if the config describes others."""
     biased = frozenset(name.removesuffix(".bias") for name in tensors if name.endswith(".bias"))
-    generation_config, rotary = _generation_config(folder, config), RotaryEmbedding(config)
+    rotary = RotaryEmbedding(config)
     with torch.device("meta"):
         model = NativeModel(config, generation_config, rotary, biased)
     if _shapes(dict(model.named_parameters())) != _shapes(tensors):
         return None
-    # Not strict, since a tied head is not in the file.
-    model.load_state_dict({name: tensor.to(dtype) for name, tensor in tensors.items()}, strict=False, assign=True)
+    # Not strict, since a tied head is not among them.
+    model.load_state_dict(dict(tensors), strict=False, assign=True)
     model.tie()
     return model
 
