@@ -9,19 +9,12 @@ import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from tests.workers.models.shapes import generated, llama, prompts, qwen2
+from tests.workers.models.shapes import KNOWN, Make, gemma3, generated, logits, mistral, prompts, qwen2
 from workers.models import Loaded
-from workers.models.decoder import Decoder
+from workers.models.decoder import Decoder, why_unknown
 
-LLAMA3_ROPE = {
-    "rope_type": "llama3",
-    "rope_theta": 5e5,
-    "factor": 8.0,
-    "low_freq_factor": 1.0,
-    "high_freq_factor": 4.0,
-    "original_max_position_embeddings": 32,
-}
-ODD_HEADS = {"head_dim": 12, "num_key_value_heads": 1, "attention_bias": True, "mlp_bias": True}
+EACH = pytest.mark.parametrize("make", KNOWN.values(), ids=KNOWN.keys())
+LONG_BEGINNING = "<|im_start|>system\nBe brief, name one river and say nothing else.<|im_end|>\n"
 
 
 def test_greedy_answers_equal_those_of_transformers(micro: Loaded, micro_of_transformers: Loaded) -> None:
@@ -30,21 +23,23 @@ def test_greedy_answers_equal_those_of_transformers(micro: Loaded, micro_of_tran
     assert [a.tokens for a in answers] == generated(micro_of_transformers.model, micro.tokenizer, texts, 40)
 
 
-@pytest.mark.parametrize(
-    ("make", "changes"),
-    [
-        (qwen2, {}),
-        (qwen2, {"tie_word_embeddings": False}),
-        (llama, {}),
-        (llama, {"tie_word_embeddings": True, "rope_parameters": LLAMA3_ROPE}),
-        (llama, ODD_HEADS),
-    ],
-    ids=["tied qwen2", "untied qwen2", "llama", "llama3 rope", "llama with biases"],
-)
-def test_each_known_shape_answers_as_in_transformers(micro: Loaded, make: Any, changes: dict[str, Any]) -> None:
-    model, texts = make(micro.tokenizer, **changes), prompts(20)
+@EACH
+@pytest.mark.parametrize("beginning", ["", LONG_BEGINNING], ids=["short prompts", "a long shared beginning"])
+def test_each_known_shape_answers_as_in_transformers(micro: Loaded, make: Make, beginning: str) -> None:
+    model, texts = make(micro.tokenizer), [beginning + text for text in prompts(20)]
     answers = Decoder(model, micro.tokenizer).greedy(texts, 20)
     assert [a.tokens for a in answers] == generated(model, micro.tokenizer, texts, 20)
+    assert len({token for a in answers for token in a.tokens}) > 10, "the answers say too little to be compared"
+
+
+@EACH
+def test_last_logits_equal_those_of_transformers(micro: Loaded, make: Make) -> None:
+    model, texts = make(micro.tokenizer), [LONG_BEGINNING + text for text in prompts(20)]
+    expected = torch.stack([logits(model, micro.tokenizer, text) for text in texts])
+    # Several batches, to see that each row is its own prompt's.
+    measured = Decoder(model, micro.tokenizer, rows=8).last_logits(texts)
+    # Their standard deviation is 0.3 to 2: 1e-4 is rounding, and any feature left out is 1e-2 at least.
+    torch.testing.assert_close(measured, expected, atol=1e-4, rtol=0)
 
 
 def test_the_order_and_number_of_rows_do_not_matter(micro: Loaded) -> None:
@@ -135,6 +130,32 @@ def test_a_prompt_without_tokens_is_refused_and_none_is_fine(micro: Loaded) -> N
         decoder.greedy([""], 5)
 
 
-def test_a_window_of_attention_is_not_decoded_as_if_it_were_whole(micro: Loaded) -> None:
-    window = {"use_sliding_window": True, "sliding_window": 4, "max_window_layers": 0}
-    assert Decoder(qwen2(micro.tokenizer, **window), micro.tokenizer).shape is None
+@EACH
+def test_last_logits_in_bfloat16_differ_by_its_rounding_alone(micro: Loaded, make: Make) -> None:
+    model, texts = make(micro.tokenizer).to(torch.bfloat16), prompts(20)
+    expected = torch.stack([logits(model, micro.tokenizer, text) for text in texts]).float()
+    measured = Decoder(model, micro.tokenizer).last_logits(texts)
+    assert measured.dtype == torch.bfloat16
+    # Two or three layers of roundings by up to 2^-8 each.
+    assert float((measured.float() - expected).norm() / expected.norm()) < 0.03
+
+
+@pytest.mark.parametrize(
+    ("make", "changes", "reason"),
+    [
+        (qwen2, {"hidden_act": "gelu"}, "activation gelu is none of silu, gelu_pytorch_tanh"),
+        (gemma3, {"use_bidirectional_attention": True}, "tokens attend to those after them"),
+        (mistral, {"layer_types": ["full_attention", "sliding_attention"]}, "same attention in all layers"),
+        (qwen2, {"rope_parameters": {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}}, "rope type dynamic"),
+        (
+            gemma3,
+            {"rope_parameters": {"full_attention": {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}}},
+            "rope type dynamic",
+        ),
+    ],
+    ids=["activation", "bidirectional", "mixed mistral", "rope", "rope of one layer type"],
+)
+def test_why_unknown_names_what_is_not_known(micro: Loaded, make: Make, changes: dict[str, Any], reason: str) -> None:
+    model = make(micro.tokenizer, **changes)
+    assert reason in (why_unknown(model.config) or "")
+    assert Decoder(model, micro.tokenizer).shape is None

@@ -10,12 +10,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.workers.models.shapes import llama, prompts, qwen2
+from tests.workers.models.shapes import KNOWN, prompts, qwen2
 from workers.models import Loaded
 from workers.models.decoder import Decoder, LowRank, Stacked
 
 MEMBERS, RANK, SIGMA = 5, 3, 0.1
-SHAPES = pytest.mark.parametrize("make", [qwen2, llama], ids=["qwen2", "llama"])
+SHAPES = pytest.mark.parametrize("make", KNOWN.values(), ids=KNOWN.keys())
 
 
 def with_weights(model: Any, weights: Mapping[str, Tensor]) -> Any:
@@ -68,7 +68,8 @@ def test_stacked_members_take_no_more_memory_than_estimated(micro: Loaded, make:
     parts = [*stacked._parameters.values(), *(part for pair in stacked._matrices.values() for part in pair)]
     held = {part.untyped_storage().data_ptr(): part.untyped_storage().nbytes() for part in parts if part is not None}
     # While the last matrix is joined its parts are there as well, at most a layer's gate and up.
-    joined = max(sum(of_model[name] for name in over.weights) for over in shape.maps if len(over.parts) > 1)
+    fused = [(*over.weights, *over.biases) for over in shape.maps if len(over.parts) > 1]
+    joined = max(sum(of_model.get(name, 0) for name in names) for names in fused)
     estimated = Stacked.bytes_of(of_model, shape)
     assert sum(held.values()) <= MEMBERS * estimated <= sum(held.values()) + MEMBERS * joined
     assert sum(of_model.values()) < estimated

@@ -14,26 +14,13 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel, PreTrainedModel
 
 from tests.workers.attempts import ENV
-from tests.workers.models.shapes import llama, qwen2
-from tests.workers.models.test_decoder import LLAMA3_ROPE, ODD_HEADS
+from tests.workers.models.shapes import KNOWN, Make, qwen2
 from workers.config import ModelConfig
 from workers.models import Loaded, load, save
 from workers.models.native import NativeModel, load_native
 from workers.models.save import weights_sha256
 
-YARN = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0, "original_max_position_embeddings": 16}
-LINEAR = {"rope_type": "linear", "rope_theta": 1e4, "factor": 4.0}
-KNOWN = pytest.mark.parametrize(
-    ("make", "changes"),
-    [
-        (qwen2, {}),
-        (qwen2, {"tie_word_embeddings": False, "rope_parameters": YARN}),
-        (llama, {"rope_parameters": LINEAR}),
-        (llama, {"tie_word_embeddings": True, "rope_parameters": LLAMA3_ROPE}),
-        (llama, ODD_HEADS),
-    ],
-    ids=["tied qwen2", "untied qwen2 with yarn", "llama, linear rope", "tied llama, llama3 rope", "llama with biases"],
-)
+EACH = pytest.mark.parametrize("make", KNOWN.values(), ids=KNOWN.keys())
 LOAD_MICRO = """
 import sys
 from workers.config import ModelConfig
@@ -57,12 +44,10 @@ def load_own(folder: Path, dtype: torch.dtype = torch.float32) -> NativeModel:
     return model
 
 
-@KNOWN
+@EACH
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
-def test_logits_equal_those_of_transformers(
-    micro: Loaded, tmp_path: Path, make: Any, changes: dict[str, Any], dtype: torch.dtype
-) -> None:
-    folder = write_checkpoint(make(micro.tokenizer, **changes), micro.tokenizer, tmp_path / "m")
+def test_logits_equal_those_of_transformers(micro: Loaded, tmp_path: Path, make: Make, dtype: torch.dtype) -> None:
+    folder = write_checkpoint(make(micro.tokenizer), micro.tokenizer, tmp_path / "m")
     theirs: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).eval()
     ours, ids = load_own(folder, dtype), torch.arange(3 * 25).view(3, 25) % 500
 
@@ -72,21 +57,17 @@ def test_logits_equal_those_of_transformers(
         assert torch.equal(ours(input_ids=ids, logits_to_keep=4).logits, every[:, -4:])
 
 
-@KNOWN
-def test_parameters_have_the_names_and_the_order_of_transformers(
-    micro: Loaded, tmp_path: Path, make: Any, changes: dict[str, Any]
-) -> None:
-    model = make(micro.tokenizer, **changes)
+@EACH
+def test_parameters_have_the_names_and_the_order_of_transformers(micro: Loaded, tmp_path: Path, make: Make) -> None:
+    model = make(micro.tokenizer)
     ours = load_own(write_checkpoint(model, micro.tokenizer, tmp_path / "m"))
     assert [name for name, _ in ours.named_parameters()] == [name for name, _ in model.named_parameters()]
     assert all(torch.equal(p, dict(model.named_parameters())[name]) for name, p in ours.named_parameters())
 
 
-@KNOWN
-def test_it_saves_the_files_that_transformers_saves(
-    micro: Loaded, tmp_path: Path, make: Any, changes: dict[str, Any]
-) -> None:
-    first = write_checkpoint(make(micro.tokenizer, **changes), micro.tokenizer, tmp_path / "first")
+@EACH
+def test_it_saves_the_files_that_transformers_saves(micro: Loaded, tmp_path: Path, make: Make) -> None:
+    first = write_checkpoint(make(micro.tokenizer), micro.tokenizer, tmp_path / "first")
     for dtype in (torch.float32, torch.bfloat16):
         ours, theirs = (tmp_path / f"{who}-{dtype}" for who in ("ours", "theirs"))
         write_checkpoint(load_own(first, dtype), micro.tokenizer, ours)

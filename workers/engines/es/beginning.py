@@ -1,4 +1,4 @@
-"""How a training begins: the state of a fresh run or of a checkpoint, the size of its batches, and its engines."""
+"""How a training begins: its decoder is checked, its state is a fresh run's or a checkpoint's, its engines start."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from workers.config import EsConfig, encode
+from workers.config import ConfigError, EsConfig, Problem, encode
 from workers.engines.context import Context
 from workers.engines.es.backend import DecoderBackEnd
 from workers.engines.es.batches import BatchPlan, choose_rows
@@ -26,9 +26,27 @@ from workers.engines.es.replay_log import FILE
 from workers.engines.es.state import State
 from workers.engines.es.trained import Trained
 from workers.engines.resuming import NotResumable
+from workers.models.decoder import Decoder, why_unknown
+from workers.models.logits_check import LogitsDiffer, check_once
 from workers.models.save import weights_sha256
 
+DIFFERS = (
+    "is native, and in a comparison of its first layers with the model's class in transformers {reason}. Set it to "
+    "transformers, which answers one member after another"
+)
 VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+
+def check_decoder(context: Context, es: EsConfig) -> None:
+    """Compare the native decoder with transformers. Raise ConfigError if their logits differ by more than rounding."""
+    loaded = context.loaded
+    if es.backend != "native" or why_unknown(loaded.model.config) is not None:
+        return
+    try:
+        difference = check_once("decoder", loaded.model, lambda small: Decoder(small, loaded.tokenizer).last_logits)
+    except LogitsDiffer as error:
+        raise ConfigError([Problem("es.backend", DIFFERS.format(reason=error))]) from error
+    print(f"largest difference of the decoder's logits from transformers': {difference.largest:.1e}", flush=True)
 
 
 def begin_state(context: Context, what: Trained, es: EsConfig) -> State:

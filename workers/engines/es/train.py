@@ -33,7 +33,7 @@ from workers.config import EsConfig
 from workers.engines.constraint import Constraint
 from workers.engines.context import Context, Stopped
 from workers.engines.es.backend import DecoderBackEnd, make_backend
-from workers.engines.es.beginning import begin_state, plan_of, start_group
+from workers.engines.es.beginning import begin_state, check_decoder, plan_of, start_group
 from workers.engines.es.engine_group import EngineGroup
 from workers.engines.es.fitness import Fitness, drops_members, judge
 from workers.engines.es.lineage import NoiseKind
@@ -67,6 +67,7 @@ RESUMED = (
 def train(context: Context) -> None:
     """Trains to the last iteration. Raises Stopped and ScorerFailed after a checkpoint, and RewardFailed."""
     es = context.config.es_section()
+    check_decoder(context, es)
     what = trained(context.loaded, es.lora, context.config.seed)
     state = begin_state(context, what, es)
     noise = NoiseKind(es.noise, es.rank)

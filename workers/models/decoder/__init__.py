@@ -1,8 +1,11 @@
-"""A KV-cached decoder for Qwen2- and Llama-shaped models: one model, or a whole population in one batch."""
+"""A KV-cached decoder: one model, or a whole population in one batch.
+
+It knows Qwen2, Qwen3, Llama, Mistral, Gemma 2 and the text models of Gemma 3; `why_unknown` says what it does not know.
+"""
 
 from workers.models.decoder.decoder import Completion, Decoder, Prompt
 from workers.models.decoder.population import LowRank, Stacked
-from workers.models.decoder.shape import Map, Shape, UnknownShape, shape_of, why_unknown
+from workers.models.decoder.shape import Map, Shape, UnknownShape, read_shape, shape_of, why_unknown
 from workers.models.decoder.weights import Plain, Weights
 
 __all__ = [
@@ -16,6 +19,7 @@ __all__ = [
     "Stacked",
     "UnknownShape",
     "Weights",
+    "read_shape",
     "shape_of",
     "why_unknown",
 ]

@@ -71,6 +71,18 @@ class Decoder:
         answers = self._answers(weights, self.tokens(prompts), max_new_tokens, greedy)
         return [self.completions(of_member) for of_member in answers]
 
+    def last_logits(self, prompts: Sequence[Prompt]) -> Tensor:
+        """Return the logits [prompts, vocabulary] after each prompt's last token. Raises UnknownShape."""
+        ids = self._tokens(prompts)
+        logits: dict[int, Tensor] = {}
+
+        def keep(batch: Tensor, places: Tensor, number: int) -> Tensor:
+            logits.update(zip(places.tolist(), batch.clone().unbind(), strict=True))
+            return greedy(batch, places, number)
+
+        self._answers(self._plain(self.known_shape()), ids, 1, keep)
+        return torch.stack([logits[place] for place in range(len(ids))])
+
     def known_shape(self) -> Shape:
         """The model's shape. Raises UnknownShape where only transformers can decode it."""
         return shape_of(self.model) if self.shape is None else self.shape

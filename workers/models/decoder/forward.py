@@ -1,4 +1,4 @@
-"""The forward pass of a Qwen2- or Llama-shaped decoder, for one model or a population (see `weights.py`).
+"""The forward pass of a decoder, for one model or a population (see `weights.py`).
 
 Prompts are read packed, end to end without padding; their keys and values go into the cache flush right, so that all
 answers write their next token into the same column. What all prompts begin with (a chat template's first tokens, a
@@ -8,21 +8,29 @@ the deepest layer has its keys and values. No autograd, no dropout, no output of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from workers.models.decoder.attention import Attention, capped
 from workers.models.decoder.rows import Even, Placement, Rows
 from workers.models.decoder.shape import Layer, Shape
 from workers.models.decoder.weights import Weights
 
 KeysValues = tuple[Tensor, Tensor]
+Rotations = dict[str, tuple[Tensor, Tensor]]
+"""Layer type -> (cos, signed sin) [R, 1, hd] of each row's position, to be multiplied with [R, heads, hd]."""
 Keep = Callable[[int, Tensor, Tensor], Sequence[KeysValues]]
 """(layer, keys, values [M, tokens, kv, hd]) -> of each group what its prompts look at, [M, p, kv, T, hd]."""
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "silu": functional.silu,
+    "gelu_tanh": partial(functional.gelu, approximate="tanh"),
+}
 
 
 @dataclass(frozen=True)
@@ -60,19 +68,30 @@ def _groups(lengths: list[int], first: int) -> list[tuple[int, int, int, int]]:
 
 
 class Rotary:
-    """Cosines and sines of positions 0 … count−1, as the model's own rotary module gives them."""
+    """Cosines and sines of positions 0 … count−1, as the model's own rotary module gives them.
 
-    def __init__(self, module: Any, count: int, dtype: torch.dtype, device: torch.device) -> None:
-        positions = torch.arange(count, device=device).unsqueeze(0)
-        cos, sin = module(torch.zeros(1, dtype=dtype, device=device), positions)
-        half = cos.shape[-1] // 2
-        self._cos = cos[0]
-        # The minus of rotate_half stands in the table, so that a turn is two products of swapped halves.
-        self._sin = torch.cat((-sin[0, :, :half], sin[0, :, half:]), dim=-1)
+    `kinds` are the layer types; a module that has `layer_types` itself is asked for a table of each.
+    """
 
-    def at(self, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """(cos, signed sin) [R, 1, hd] of positions [R], to be multiplied with [R, heads, hd]."""
-        return self._cos[positions].unsqueeze(1), self._sin[positions].unsqueeze(1)
+    def __init__(
+        self, module: Any, kinds: Collection[str], count: int, dtype: torch.dtype, device: torch.device
+    ) -> None:
+        like, positions = torch.zeros(1, dtype=dtype, device=device), torch.arange(count, device=device).unsqueeze(0)
+        has_several = hasattr(module, "layer_types")
+        self._tables = {
+            kind: _signed(*module(like, positions, *((kind,) if has_several else ()))) for kind in sorted(kinds)
+        }
+
+    def at(self, positions: Tensor) -> Rotations:
+        """Return the rotations of positions [R]."""
+        tables = self._tables.items()
+        return {kind: (cos[positions].unsqueeze(1), sin[positions].unsqueeze(1)) for kind, (cos, sin) in tables}
+
+
+def _signed(cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
+    """[1, count, hd] -> [count, hd], the minus of rotate_half in the table, so that a turn is two products."""
+    half = cos.shape[-1] // 2
+    return cos[0], torch.cat((-sin[0, :, :half], sin[0, :, half:]), dim=-1)
 
 
 def rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -91,6 +110,10 @@ class Forward:
         self._shape = shape
         self._weights = weights
         self._rotary = rotary
+        self._activate = ACTIVATIONS[shape.activation]
+        self._attentions = [
+            Attention(shape.attention_scale, shape.attention_softcap, layer.window) for layer in shape.layers
+        ]
         self._beginnings: dict[int, KeysValues] = {}
 
     def read_beginning(self, tokens: Sequence[int], device: torch.device) -> None:
@@ -120,53 +143,75 @@ class Forward:
 
     def _read(self, prompts: Prompts, keep: Keep) -> None:
         even = Even(self._weights.members)
-        cos, sin = (t.repeat(even.members, 1, 1) for t in self._rotary.at(prompts.positions))
-        x = self._weights.embed(prompts.tokens.repeat(even.members), even)
+        rotations = self._rotary.at(prompts.positions.repeat(even.members))
+        x = self._embedded(prompts.tokens.repeat(even.members), even)
         *layers, deepest = self._shape.layers
         for index, layer in enumerate(layers):
             qkv = self._weights.linear(layer.qkv, self._normed(layer.norm_attention, x, even), even)
-            q, k, v = (t.view(even.members, len(prompts.tokens), *t.shape[1:]) for t in self._heads(qkv, cos, sin))
-            x = self._onward(layer, x, _attend_to_prompts(q, keep(index, k, v), prompts), even)
+            heads = self._heads(layer, qkv, rotations, even)
+            q, k, v = (t.view(even.members, len(prompts.tokens), *t.shape[1:]) for t in heads)
+            x = self._onward(layer, x, _attend(self._attentions[index], q, keep(index, k, v), prompts), even)
         kv = self._weights.linear(deepest.kv, self._normed(deepest.norm_attention, x, even), even)
-        _, k, v = (t.view(even.members, len(prompts.tokens), *t.shape[1:]) for t in self._heads(kv, cos, sin))
+        heads = self._heads(deepest, kv, rotations, even)
+        _, k, v = (t.view(even.members, len(prompts.tokens), *t.shape[1:]) for t in heads)
         keep(len(layers), k, v)
 
     def write(self, tokens: Tensor, positions: Tensor, rows: Rows, column: int) -> Tensor:
         """Takes each answer's newest token [R] into `column`; gives the logits after it, [R, vocabulary]."""
-        cos, sin = self._rotary.at(positions)
+        rotations = self._rotary.at(positions)
         mask = rows["mask"][..., : column + 1] if "mask" in rows else None
         placement = rows.placement
-        x = self._weights.embed(tokens, placement)
+        x = self._embedded(tokens, placement)
         for index, layer in enumerate(self._shape.layers):
             qkv = self._weights.linear(layer.qkv, self._normed(layer.norm_attention, x, placement), placement)
-            q, k, v = self._heads(qkv, cos, sin)
+            q, k, v = self._heads(layer, qkv, rotations, placement)
             keys, values = (rows.cache(f"{kind}{index}", column + 1) for kind in "kv")
             keys[column], values[column] = k, v
             grouped = q.reshape(len(q), self._shape.kv_heads, -1, q.shape[-1])
-            attended = _attend_to_cache(grouped, keys, values, mask)
+            attended = self._attentions[index].to_cache(grouped, keys, values, mask)
             x = self._onward(layer, x, attended.flatten(1), placement)
-        return self._weights.linear(self._shape.head, self._normed(self._shape.norm, x, placement), placement)
+        logits = self._weights.linear(self._shape.head, self._normed(self._shape.norm, x, placement), placement)
+        return capped(logits, self._shape.logit_softcap)
+
+    def _embedded(self, tokens: Tensor, rows: Placement) -> Tensor:
+        x = self._weights.embed(tokens, rows)
+        # A tensor, because a plain number would be multiplied unrounded.
+        return x if self._shape.embed_scale == 1.0 else x.mul_(torch.tensor(self._shape.embed_scale, dtype=x.dtype))
 
     def _onward(self, layer: Layer, x: Tensor, attended: Tensor, rows: Placement) -> Tensor:
         """The rest of a layer, behind its attention."""
-        x = x + self._weights.linear(layer.out, attended, rows)
-        x += self._mlp(layer, x, rows)
+        x = x + self._added(layer.norm_attended, self._weights.linear(layer.out, attended, rows), rows)
+        x += self._added(layer.norm_mlp_out, self._mlp(layer, x, rows), rows)
         return x
 
     def _mlp(self, layer: Layer, x: Tensor, rows: Placement) -> Tensor:
         gate, up = self._weights.linear(layer.gate_up, self._normed(layer.norm_mlp, x, rows), rows).chunk(2, dim=-1)
-        return self._weights.linear(layer.down, functional.silu(gate).mul_(up), rows)
+        return self._weights.linear(layer.down, self._activate(gate).mul_(up), rows)
+
+    def _added(self, norm: str | None, x: Tensor, rows: Placement) -> Tensor:
+        return x if norm is None else self._normed(norm, x, rows)
 
     def _normed(self, name: str, x: Tensor, rows: Placement) -> Tensor:
-        return self._weights.scaled(functional.rms_norm(x, x.shape[-1:], eps=self._shape.eps), name, rows)
+        """RMSNorm over the last dimension of [R, d] or [R, heads, hd]."""
+        wide = x.float() if self._shape.has_offset_norms else x
+        normed = self._weights.scaled(functional.rms_norm(wide, x.shape[-1:], eps=self._shape.eps), name, rows)
+        return normed.to(x.dtype) if self._shape.has_offset_norms else normed
 
-    def _heads(self, projected: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _heads(
+        self, layer: Layer, projected: Tensor, rotations: Rotations, rows: Placement
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """[R, (h + 2 kv)·hd] -> turned q [R, h, hd], turned k and plain v [R, kv, hd]; without q where it has none."""
         split = projected.view(len(projected), -1, self._shape.head_dim)
         values_from = split.shape[1] - self._shape.kv_heads
         keys_from = values_from - self._shape.kv_heads
-        turned = rotated(split[:, :values_from], cos, sin)
+        turned = rotated(self._normed_heads(layer, split[:, :values_from], keys_from, rows), *rotations[layer.rotary])
         return turned[:, :keys_from], turned[:, keys_from:], split[:, values_from:]
+
+    def _normed_heads(self, layer: Layer, qk: Tensor, keys_from: int, rows: Placement) -> Tensor:
+        if layer.q_norm is None or layer.k_norm is None:
+            return qk
+        k = self._normed(layer.k_norm, qk[:, keys_from:], rows)
+        return torch.cat((self._normed(layer.q_norm, qk[:, :keys_from], rows), k), dim=1) if keys_from else k
 
 
 def _by_prompt(x: Tensor, count: int) -> Tensor:
@@ -187,31 +232,9 @@ def _put(begun: Tensor | None, own: Tensor, cache: Tensor) -> Tensor:
     return columns[..., start:, :]
 
 
-def _attend_to_prompts(q: Tensor, kept: Sequence[KeysValues], prompts: Prompts) -> Tensor:
-    """Causal attention inside prompts: q [M, tokens, heads, hd] -> [M · tokens, heads · hd]."""
+def _attend(attention: Attention, q: Tensor, kept: Sequence[KeysValues], prompts: Prompts) -> Tensor:
+    """Attention inside prompts: q [M, tokens, heads, hd] -> [M · tokens, heads · hd]."""
     outs = []
     for (_, count, start, length), (k, v) in zip(prompts.groups, kept, strict=True):
-        outs.append(_attend_to_prompt(_by_prompt(q[:, start : start + count * length], count), k, v))
+        outs.append(attention.to_prompt(_by_prompt(q[:, start : start + count * length], count), k, v))
     return torch.cat(outs, dim=1).flatten(0, 1)
-
-
-def _attend_to_prompt(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """The last L tokens of each prompt look back: q [M, p, heads, L, hd] to k, v [M, p, kv, T, hd]
-    -> [M, p·L, heads·hd]."""
-    members, length, before = len(q), q.shape[3], k.shape[3] - q.shape[3]
-    q, k, v = (t.flatten(0, 1) for t in (q, k, v))
-    mask = torch.ones(length, before + length, dtype=torch.bool, device=q.device).tril(before) if before else None
-    out = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=not before, enable_gqa=True)
-    return out.transpose(1, 2).reshape(members, -1, out.shape[1] * out.shape[3])
-
-
-def _attend_to_cache(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
-    """Attention of one new token to all before it: q [R, kv, h/kv, hd] to k, v [T, R, kv, hd], mask [R, 1, T]."""
-    if q.is_cuda or q.dtype != torch.float32:
-        k, v, wide = k.permute(1, 2, 0, 3), v.permute(1, 2, 0, 3), None if mask is None else mask.unsqueeze(1)
-        return functional.scaled_dot_product_attention(q, k, v, attn_mask=wide)
-    # Two small batched products: on a CPU faster than its fused kernel, which is made for long queries.
-    first = q.new_zeros(1, 1, 1) if mask is None else mask.repeat_interleave(q.shape[1], dim=0)
-    keys, values = k.flatten(1, 2).permute(1, 2, 0), v.flatten(1, 2).transpose(0, 1)
-    scores = torch.baddbmm(first, q.flatten(0, 1), keys, alpha=q.shape[-1] ** -0.5, beta=0 if mask is None else 1)
-    return torch.bmm(scores.softmax(dim=-1), values).view(q.shape)

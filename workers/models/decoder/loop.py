@@ -76,7 +76,8 @@ class _Batch:
         self._max_new, self._ends, self._device = max_new, ends, ends.device
         self._members = weights.members
         probe = weights.embed(ends[:1].repeat(self._members), Even(self._members))
-        table = Rotary(rotary, self._width + max_new, probe.dtype, self._device)
+        kinds = {layer.rotary for layer in shape.layers}
+        table = Rotary(rotary, kinds, self._width + max_new, probe.dtype, self._device)
         self._forward = Forward(shape, weights, table)
         self._rows = self._new_rows(shape, probe)
         self._answers = torch.zeros(self._members * len(prompts), max_new, dtype=torch.long, device=self._device)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from workers.models.decoder.rows import Placement
 from workers.models.decoder.shape import Map, Shape
-from workers.models.decoder.weights import Plain, matrices, side_by_side
+from workers.models.decoder.weights import Plain, matrices, norm_factors, side_by_side
 
 Factors = tuple[Tensor, Tensor]
 Terms = tuple[Tensor, list[tuple[slice, Tensor]]]
@@ -43,6 +43,7 @@ class LowRank(Plain):
         self.members = len(next(iter(factors.values()))[0])
         self._embed_factors = factors.get(shape.embed)
         self._vectors = vectors
+        self._own_norms = norm_factors(vectors, shape)
         rank = next(iter(factors.values()))[0].shape[2]
         by_terms = rank <= FEW and not next(iter(factors.values()))[0].is_cuda
         self._terms = {over: self._terms_of(over, factors) if by_terms else None for over in shape.maps}
@@ -59,7 +60,7 @@ class LowRank(Plain):
         return x
 
     def scaled(self, x: Tensor, norm: str, rows: Placement) -> Tensor:
-        return rows.times(x, self._vectors[norm]) if norm in self._vectors else super().scaled(x, norm, rows)
+        return rows.times(x, self._own_norms[norm]) if norm in self._own_norms else super().scaled(x, norm, rows)
 
     def linear(self, over: Map, x: Tensor, rows: Placement) -> Tensor:
         y = super().linear(over, x, rows)
@@ -116,6 +117,7 @@ class Stacked:
     def __init__(self, parameters: MutableMapping[str, Tensor], shape: Shape) -> None:
         self._parameters = parameters
         self._table = parameters[shape.embed]
+        self._norms = norm_factors(parameters, shape)
         self.members = len(self._table)
         self._matrices = {}
         for over, finished in _in_order(shape):
@@ -138,7 +140,7 @@ class Stacked:
         return rows.of_tokens(tokens, self._table)
 
     def scaled(self, x: Tensor, norm: str, rows: Placement) -> Tensor:
-        return rows.times(x, self._parameters[norm])
+        return rows.times(x, self._norms[norm])
 
     def linear(self, over: Map, x: Tensor, rows: Placement) -> Tensor:
         weight, bias = self._matrices[over]

@@ -30,7 +30,7 @@ class Even:
         return x.reshape(-1, x.shape[-1])
 
     def times(self, x: Tensor, per_member: Tensor) -> Tensor:
-        """[R, n] times the factor [M, n] of each row's member, in place."""
+        """[R, n] or [R, heads, n] times the factor [M, n] of each row's member, in place."""
         self.spread(x).mul_(per_member.unsqueeze(1))
         return x
 
@@ -67,7 +67,8 @@ class Ragged:
         return x.reshape(-1, x.shape[-1]).index_select(0, self._place)
 
     def times(self, x: Tensor, per_member: Tensor) -> Tensor:
-        return x.mul_(per_member.index_select(0, self._member))
+        factor = per_member.index_select(0, self._member)
+        return x.mul_(factor if x.dim() == 2 else factor.unsqueeze(1))
 
     def plus(self, x: Tensor, per_member: Tensor) -> Tensor:
         return x.add_(per_member.index_select(0, self._member))

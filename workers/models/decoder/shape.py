@@ -1,4 +1,4 @@
-"""The shape of a Qwen2- or Llama-like model, read from its config, and the canonical names of its parameters.
+"""The shape of a decoder-only model, read from its config, and the canonical names of its parameters.
 
 Canonical means Hugging Face's: `model.layers.0.self_attn.q_proj.weight`, a tied head counted once as
 `model.embed_tokens.weight`. Noise and checkpoints are named alike, whatever fuses or splits tensors in between.
@@ -9,7 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-MODEL_TYPES = ("qwen2", "llama")
+MODEL_TYPES = ("qwen2", "qwen3", "llama", "mistral", "gemma2", "gemma3_text")
+ACTIVATIONS: dict[str, Literal["silu", "gelu_tanh"]] = {"silu": "silu", "gelu_pytorch_tanh": "gelu_tanh"}
+"""The name in a config -> ours."""
+LAYER_TYPES = ("full_attention", "sliding_attention")
 # The other kinds (dynamic, longrope) turn positions by an angle that depends on the length reached so far.
 ROPE_TYPES = ("default", "linear", "llama3", "yarn")
 
@@ -61,6 +64,17 @@ class Layer:
         """Keys and values alone, all that is asked of the deepest layer where a token is only read."""
         return Map(self.qkv.parts[1:])
 
+    @property
+    def maps(self) -> tuple[Map, ...]:
+        """Every linear map in this layer."""
+        return (self.qkv, self.out, self.gate_up, self.down)
+
+    @property
+    def norms(self) -> tuple[str, ...]:
+        """The weights of every RMSNorm in this layer."""
+        names = (self.norm_attention, self.q_norm, self.k_norm, self.norm_attended, self.norm_mlp, self.norm_mlp_out)
+        return tuple(name for name in names if name is not None)
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -88,26 +102,46 @@ class Shape:
     @property
     def maps(self) -> tuple[Map, ...]:
         """Every linear map that the forward pass asks for."""
-        inner = (m for layer in self.layers for m in (layer.qkv, layer.out, layer.gate_up, layer.down))
-        return (*inner, self.layers[-1].kv, self.head)
+        return (*(m for layer in self.layers for m in layer.maps), self.layers[-1].kv, self.head)
+
+    @property
+    def norms(self) -> tuple[str, ...]:
+        """The weights of every RMSNorm."""
+        return (*(name for layer in self.layers for name in layer.norms), self.norm)
 
 
 def shape_of(model: Any) -> Shape:
     """Return the shape of a causal language model, `NativeModel` or of transformers. Raises UnknownShape."""
-    config = model.config
+    # Asked before the model is looked at, since another architecture has other parts.
+    if reason := why_unknown(model.config):
+        raise UnknownShape(reason)
+    return read_shape(model.config, is_tied=model.lm_head.weight is model.model.embed_tokens.weight)
+
+
+def read_shape(config: Any, *, is_tied: bool) -> Shape:
+    """Return the shape that this config of transformers describes. Raises UnknownShape.
+
+    `is_tied`: whether the head is the embedding, which counts more than what the config says of it.
+    """
     if reason := why_unknown(config):
         raise UnknownShape(reason)
-    tied = model.lm_head.weight is model.model.embed_tokens.weight
+    is_gemma = _is_gemma(config)
     return Shape(
-        layers=tuple(_layer(f"model.layers.{i}") for i in range(config.num_hidden_layers)),
+        layers=tuple(_layer(config, i) for i in range(config.num_hidden_layers)),
         heads=config.num_attention_heads,
         kv_heads=config.num_key_value_heads,
         head_dim=head_dim(config),
         eps=config.rms_norm_eps,
-        attention_scale=head_dim(config) ** -0.5,
         embed="model.embed_tokens.weight",
         norm="model.norm.weight",
-        head=Map(("model.embed_tokens" if tied else "lm_head",)),
+        head=Map(("model.embed_tokens" if is_tied else "lm_head",)),
+        attention_scale=(config.query_pre_attn_scalar if is_gemma else head_dim(config)) ** -0.5,
+        activation=ACTIVATIONS[_activation(config)],
+        has_offset_norms=is_gemma,
+        embed_scale=config.hidden_size**0.5 if is_gemma else 1.0,
+        # Gemma 3's config has this key too, and its model leaves the key unread.
+        attention_softcap=config.attn_logit_softcapping if config.model_type == "gemma2" else None,
+        logit_softcap=config.final_logit_softcapping if is_gemma else None,
     )
 
 
@@ -117,24 +151,72 @@ def head_dim(config: Any) -> int:
 
 
 def why_unknown(config: Any) -> str | None:
-    """Say why the decoder cannot run a model with this config of transformers; return None where it can."""
+    """Say why the decoder cannot run a model with this config of transformers; return None if it can."""
     if config.model_type not in MODEL_TYPES:
         return f"model type {config.model_type} is none of {', '.join(MODEL_TYPES)}"
-    if config.hidden_act != "silu":
-        return f"activation {config.hidden_act} is not silu"
-    if any(kind != "full_attention" for kind in getattr(config, "layer_types", None) or ()):
-        return "some layers attend through a sliding window"
-    rope = config.rope_parameters.get("rope_type", "default")
-    return None if rope in ROPE_TYPES else f"rope type {rope} is none of {', '.join(ROPE_TYPES)}"
+    if _activation(config) not in ACTIVATIONS:
+        return f"activation {_activation(config)} is none of {', '.join(ACTIVATIONS)}"
+    if getattr(config, "quantization_config", None) is not None:
+        return "its weights are quantised"
+    return _unknown_attention(config) or _unknown_rotary(config)
 
 
-def _layer(at: str) -> Layer:
+def _unknown_attention(config: Any) -> str | None:
+    if getattr(config, "use_bidirectional_attention", None):
+        return "tokens attend to those after them"
+    types = getattr(config, "layer_types", None) or []
+    if unknown := sorted(set(types) - set(LAYER_TYPES)):
+        return f"layer type {unknown[0]} is none of {', '.join(LAYER_TYPES)}"
+    if config.model_type in ("llama", "mistral") and len({*types, *_types_of_all(config)}) > 1:
+        return f"model type {config.model_type} has the same attention in all layers, and the config names layer types"
+    if "sliding_attention" in types and config.sliding_window is None:
+        return "some layers attend through a sliding window of no given size"
+    return None
+
+
+def _unknown_rotary(config: Any) -> str | None:
+    tables = [config.rope_parameters]
+    if config.model_type == "gemma3_text":
+        tables = [config.rope_parameters[kind] for kind in sorted(set(config.layer_types))]
+    for table in tables:
+        if (kind := table.get("rope_type", "default")) not in ROPE_TYPES:
+            return f"rope type {kind} is none of {', '.join(ROPE_TYPES)}"
+        if table.get("partial_rotary_factor", 1.0) != 1.0:
+            return "positions turn only a part of each head"
+    return None
+
+
+def _types_of_all(config: Any) -> list[str]:
+    """Return the type of every layer where the config lists none."""
+    is_windowed = config.model_type == "mistral" and config.sliding_window is not None
+    return ["sliding_attention" if is_windowed else "full_attention"] * config.num_hidden_layers
+
+
+def _is_gemma(config: Any) -> bool:
+    return config.model_type in ("gemma2", "gemma3_text")
+
+
+def _activation(config: Any) -> str:
+    return str(config.hidden_activation if _is_gemma(config) else config.hidden_act)
+
+
+def _layer(config: Any, index: int) -> Layer:
+    at = f"model.layers.{index}"
     attention, mlp = f"{at}.self_attn", f"{at}.mlp"
+    kind = (getattr(config, "layer_types", None) or _types_of_all(config))[index]
+    is_gemma, has_head_norms = _is_gemma(config), config.model_type in ("qwen3", "gemma3_text")
     return Layer(
         norm_attention=f"{at}.input_layernorm.weight",
         qkv=Map((f"{attention}.q_proj", f"{attention}.k_proj", f"{attention}.v_proj")),
         out=Map((f"{attention}.o_proj",)),
-        norm_mlp=f"{at}.post_attention_layernorm.weight",
+        # In Gemma's layers this name stands for the norm behind attention, in all others for the one before the MLP.
+        norm_mlp=f"{at}.{'pre_feedforward' if is_gemma else 'post_attention'}_layernorm.weight",
         gate_up=Map((f"{mlp}.gate_proj", f"{mlp}.up_proj")),
         down=Map((f"{mlp}.down_proj",)),
+        q_norm=f"{attention}.q_norm.weight" if has_head_norms else None,
+        k_norm=f"{attention}.k_norm.weight" if has_head_norms else None,
+        norm_attended=f"{at}.post_attention_layernorm.weight" if is_gemma else None,
+        norm_mlp_out=f"{at}.post_feedforward_layernorm.weight" if is_gemma else None,
+        window=config.sliding_window if kind == "sliding_attention" else None,
+        rotary=kind if config.model_type == "gemma3_text" else "full_attention",
     )

@@ -29,7 +29,7 @@ class Weights(Protocol):
         """Tokens [R] -> [R, d]."""
 
     def scaled(self, x: Tensor, norm: str, rows: Placement) -> Tensor:
-        """[R, d] times the scale of an RMSNorm."""
+        """[R, d] or [R, heads, hd] times the factor of an RMSNorm, which is float32 where its norms have an offset."""
 
     def linear(self, over: Map, x: Tensor, rows: Placement) -> Tensor:
         """[R, in] -> [R, out], the parts of `over` side by side."""
@@ -43,6 +43,7 @@ class Plain:
     def __init__(self, parameters: Mapping[str, Tensor], shape: Shape) -> None:
         self._parameters = parameters
         self._embed = shape.embed
+        self._norms = norm_factors(parameters, shape)
         total = sum(p.numel() * p.element_size() for p in parameters.values())
         self._matrices = {over: matrices(parameters, over, fuse=total <= FUSE_BYTES) for over in shape.maps}
 
@@ -50,11 +51,19 @@ class Plain:
         return functional.embedding(tokens, self._parameters[self._embed])
 
     def scaled(self, x: Tensor, norm: str, rows: Placement) -> Tensor:
-        return x * self._parameters[norm]
+        return x * self._norms[norm]
 
     def linear(self, over: Map, x: Tensor, rows: Placement) -> Tensor:
         outs = [functional.linear(x, weight, bias) for weight, bias in self._matrices[over]]
         return outs[0] if len(outs) == 1 else torch.cat(outs, dim=-1)
+
+
+def norm_factors(parameters: Mapping[str, Tensor], shape: Shape) -> dict[str, Tensor]:
+    """Return the factor […, n] of each RMSNorm among the parameters: its weight, or 1 + weight in float32."""
+    weights = {name: parameters[name] for name in shape.norms if name in parameters}
+    if not shape.has_offset_norms:
+        return weights
+    return {name: 1.0 + weight.float() for name, weight in weights.items()}
 
 
 Matrix = tuple[Tensor, Tensor | None]
