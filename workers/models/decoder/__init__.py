@@ -1,6 +1,7 @@
 """A KV-cached decoder for Qwen2- and Llama-shaped models: one model, or a whole population in one batch."""
 
 from workers.models.decoder.decoder import Completion, Decoder, Prompt
+from workers.models.decoder.loop import Measure, unmeasured
 from workers.models.decoder.population import LowRank, Stacked
 from workers.models.decoder.shape import Map, Shape, UnknownShape, shape_of, why_unknown
 from workers.models.decoder.weights import Plain, Weights
@@ -10,6 +11,7 @@ __all__ = [
     "Decoder",
     "LowRank",
     "Map",
+    "Measure",
     "Plain",
     "Prompt",
     "Shape",
@@ -17,5 +19,6 @@ __all__ = [
     "UnknownShape",
     "Weights",
     "shape_of",
+    "unmeasured",
     "why_unknown",
 ]
