@@ -16,8 +16,9 @@ from runs.charts.single import LEGEND, Spec
 from runs.charts.words import X_WORDS, number, share, spoken
 from runs.series import Curve
 
-MAX_BARS = 120
-"""More iterations than these share bars."""
+MAX_BARS, MAX_SPACED_BARS = 120, 40
+"""More iterations than the first share bars; up to the second, there is some space between bars."""
+SPACED = 0.9
 SCORING, STEP, TOKENS, IDLE = (
     "time/scoring_seconds", "time/step_seconds", "es/tokens_per_second", "time/engine_idle_seconds",
 )  # fmt: skip
@@ -26,7 +27,7 @@ COLOURS = {
     "time/prefill_seconds": ("cyan", 1.0),
     "time/noise_seconds": ("accent", 1.0),
     "time/update_seconds": ("warn", 1.0),
-    IDLE: ("muted", 0.55),
+    IDLE: ("muted", 0.8),
 }
 """Parts of a bar, from below, with their token and its opacity."""
 
@@ -37,9 +38,8 @@ def phases_chart(spec: Spec, curves: Mapping[str, Curve], x: str, px: int | None
     A bar is the mean of neighbouring iterations if there are many. The table has a row a bar, or without `px` a row an
     iteration. Points that a resume overwrote are left out.
     """
-    points = _align({key: curves[key] for key in (*spec.keys, *spec.also) if key in curves})
-    size = -(-len(points["x"]) // MAX_BARS)
-    bars = _average(points, size) if size > 1 else points
+    points = _align(spec, curves)
+    bars = _average(points) if len(points["x"]) > MAX_BARS else points
     parts = {key: name for key, name in spec.lines if key in points}
     if IDLE in points:
         parts[IDLE] = gettext("idle")
@@ -48,10 +48,10 @@ def phases_chart(spec: Spec, curves: Mapping[str, Curve], x: str, px: int | None
     if SCORING in parts:
         data.append(_line(parts[SCORING], bars))
     layout = style.layout(
-        spoken(X_WORDS[x]), spoken(spec.unit), barmode="stack", bargap=0.1, showlegend=True, legend=LEGEND,
-        meta={"x": x, "thinned": False},
+        spoken(X_WORDS[x]), spoken(spec.unit), barmode="stack", showlegend=True,
+        legend=LEGEND | {"traceorder": "normal"}, meta={"x": x, "thinned": False},
     )  # fmt: skip
-    summary = " ".join([*_words(points, stacked), *_size_words(size)])
+    summary = " ".join([*_words(points, stacked), *_bar_words(points)])
     table = _table(x, parts, points if px is None else bars)
     return Chart(spec.name, spec.title, summary, {"data": data, "layout": layout}, table, spec.keys, spec.help)
 
@@ -70,24 +70,21 @@ PHASES = Spec(
 )  # fmt: skip
 
 
-def _align(curves: Mapping[str, Curve]) -> dict[str, Floats]:
-    """Return x, ascending, and the values of each key there; NaN where it has none."""
-    live = {key: ~curve.overwritten for key, curve in curves.items()}
-    x = np.unique(np.concatenate([curves[key].x[kept] for key, kept in live.items()]))
+def _align(spec: Spec, curves: Mapping[str, Curve]) -> dict[str, Floats]:
+    """Return x, ascending, where the spec has points, and the values of each key there; NaN where it has none."""
+    live = {key: ~curves[key].overwritten for key in (*spec.keys, *spec.also) if key in curves}
+    x = np.unique(np.concatenate([curves[key].x[live[key]] for key in spec.keys if key in live]))
     points = {"x": x}
     for key, kept in live.items():
+        known = np.isin(curves[key].x, x) & kept
         points[key] = np.full(len(x), np.nan)
-        points[key][np.searchsorted(x, curves[key].x[kept])] = curves[key].y[kept]
+        points[key][np.searchsorted(x, curves[key].x[known])] = curves[key].y[known]
     return points
 
 
-def _average(points: Mapping[str, Floats], size: int) -> dict[str, Floats]:
-    """Return the means of each `size` neighbours, without NaN; NaN where all are."""
-    return {key: np.array([_mean(part) for part in _cut(values, size)]) for key, values in points.items()}
-
-
-def _cut(values: Floats, size: int) -> list[Floats]:
-    return np.split(values, range(size, len(values), size))
+def _average(points: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Return the means of neighbours, as many for each of MAX_BARS, without NaN; NaN where all are."""
+    return {key: np.array([_mean(part) for part in np.array_split(values, MAX_BARS)]) for key, values in points.items()}
 
 
 def _mean(values: Floats) -> float:
@@ -95,11 +92,23 @@ def _mean(values: Floats) -> float:
     return float(finite.mean()) if len(finite) else float("nan")
 
 
+def _widths(x: Floats) -> Floats:
+    """Return widths of bars at x that do not overlap: the smaller distance to a neighbour; 1 for a single bar."""
+    if len(x) == 1:
+        return np.ones(1)
+    gaps = np.diff(x)
+    widths: Floats = np.minimum(np.append(gaps, gaps[-1]), np.insert(gaps, 0, gaps[0]))
+    if len(x) <= MAX_SPACED_BARS:
+        widths *= SPACED
+    return widths
+
+
 def _bars(key: str, name: str, bars: Mapping[str, Floats]) -> dict[str, Any]:
     token, alpha = COLOURS[key]
     return {
-        "type": "bar", "name": name, "x": numbers(bars["x"]), "y": numbers(bars[key]), "hovertemplate": "%{y:.3g} s",
-        "meta": {"colour": token, "alpha": alpha}, "marker": {"color": style.paint(token, alpha), "line": {"width": 0}},
+        "type": "bar", "name": name, "x": numbers(bars["x"]), "y": numbers(bars[key]),
+        "width": numbers(_widths(bars["x"])), "hovertemplate": "%{y:.3g} s", "meta": {"colour": token, "alpha": alpha},
+        "marker": {"color": style.paint(token, alpha), "line": {"width": 0}},
     }  # fmt: skip
 
 
@@ -107,23 +116,23 @@ def _line(name: str, bars: Mapping[str, Floats]) -> dict[str, Any]:
     mode = "lines" if len(bars["x"]) > 1 else "markers"
     return {
         "type": "scatter", "mode": mode, "name": name, "x": numbers(bars["x"]), "y": numbers(bars[SCORING]),
-        "hovertemplate": "%{y:.3g} s", "meta": {"colour": "other", "alpha": 1},
-        "line": {"color": style.paint("other"), "width": 2, "dash": "dot"}, "marker": {"color": style.paint("other")},
+        "hovertemplate": "%{y:.3g} s", "meta": {"colour": "ink", "alpha": 1},
+        "line": {"color": style.paint("ink"), "width": 2, "dash": "dot"}, "marker": {"color": style.paint("ink")},
     }  # fmt: skip
 
 
 def _words(points: Mapping[str, Floats], stacked: Mapping[str, str]) -> list[str]:
-    """Say what a typical iteration took, how the engines' time was spent, and how fast answers were written."""
-    said = []
+    """Return sentences: how long an iteration took, how fast answers were written, how the engines' time was spent."""
+    sentences = []
     if (seconds := _median(points, STEP)) is not None:
-        said.append(gettext("Median iteration %(seconds)s s.") % {"seconds": number(seconds)})
-    if shares := _shares(points, stacked):
-        said.append(gettext("Measured time of the engines: %(shares)s.") % {"shares": shares})
-    if (seconds := _median(points, SCORING)) is not None:
-        said.append(gettext("Scoring meanwhile: median %(seconds)s s.") % {"seconds": number(seconds)})
+        sentences.append(gettext("Median iteration %(seconds)s s.") % {"seconds": number(seconds)})
     if (speed := _median(points, TOKENS)) is not None:
-        said.append(gettext("Median %(speed)s tokens/s.") % {"speed": number(speed)})
-    return said
+        sentences.append(gettext("Median speed %(speed)s tokens/s.") % {"speed": number(speed)})
+    if shares := _shares(points, stacked):
+        sentences.append(gettext("Engine time: %(shares)s.") % {"shares": shares})
+    if (seconds := _median(points, SCORING)) is not None:
+        sentences.append(gettext("Scoring meanwhile: median %(seconds)s s.") % {"seconds": number(seconds)})
+    return sentences
 
 
 def _median(points: Mapping[str, Floats], key: str) -> float | None:
@@ -145,10 +154,13 @@ def _total(values: NDArray[np.float64]) -> float:
     return float(values[np.isfinite(values)].sum())
 
 
-def _size_words(size: int) -> Sequence[str]:
+def _bar_words(points: Mapping[str, Floats]) -> Sequence[str]:
+    size = -(-len(points["x"]) // MAX_BARS)
     if size == 1:
         return ()
-    words = ngettext("A bar is the mean of %(n)s iteration.", "A bar is the mean of %(n)s iterations.", size)
+    words = ngettext(
+        "Each bar is the mean of up to %(n)s iteration.", "Each bar is the mean of up to %(n)s iterations.", size
+    )
     return (words % {"n": size},)
 
 

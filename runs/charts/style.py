@@ -19,6 +19,7 @@ LIGHT = {
     "cyan": "#086b74",
     "accent": "#4a41a8",
     "warn": "#7a5600",
+    "ink": "#18202c",
 }
 DASHES = {"es": ("solid", "dot", "longdash", "longdashdot"), "grpo": ("dash", "dashdot", "longdash", "longdashdot")}
 MARKERS = {"es": "circle", "grpo": "square"}

@@ -51,16 +51,22 @@ def test_phases_chart_has_at_most_120_bars_of_equal_steps(count):
     bars = {trace["name"]: trace for trace in chart.figure["data"] if trace["type"] == "bar"}
     assert list(bars) == ["decode", "prefill", "noise", "update", "idle"]
     assert len({tuple(trace["x"]) for trace in bars.values()}) == 1
-    assert count / MAX_BARS <= len(bars["decode"]["x"]) <= MAX_BARS or len(bars["decode"]["x"]) == count
-    assert ("A bar is the mean of" in chart.summary) == (count > MAX_BARS)
+    assert len(bars["decode"]["x"]) == min(count, MAX_BARS)
+    assert ("Each bar is the mean of" in chart.summary) == (count > MAX_BARS)
     assert len(chart.table.rows) == len(bars["decode"]["x"])
+
+
+def test_bars_that_are_unevenly_apart_do_not_touch():
+    one = run("es-tiny")
+    chart = phases_chart(one, {"time/decode_seconds": curve(one, "time/decode_seconds", [1, 2, 3], x=[0, 10, 11])})
+    assert chart.figure["data"][0]["width"] == pytest.approx([9, 0.9, 0.9])
 
 
 def test_phases_chart_says_the_median_iteration_and_the_shares():
     one = run("es-tiny")
     assert plain(phases_chart(one, curves_of(one, 3)).summary) == (
-        "Median iteration 5 s. Measured time of the engines: decode 60 %, idle 20 %, noise 10 %, prefill 5 %, "
-        "update 5 %. Scoring meanwhile: median 4 s. Median 2 700 tokens/s."
+        "Median iteration 5 s. Median speed 2 700 tokens/s. Engine time: decode 60 %, idle 20 %, noise 10 %, "
+        "prefill 5 %, update 5 %. Scoring meanwhile: median 4 s."
     )
 
 
@@ -71,7 +77,7 @@ def test_phases_chart_averages_neighbouring_iterations():
     assert decode["y"] == [6.0] * MAX_BARS
     assert decode["x"][:2] == [2, 5]
     assert (scoring["type"], scoring["y"][0]) == ("scatter", 4.0)
-    assert "A bar is the mean of 3 iterations." in chart.summary
+    assert "Each bar is the mean of up to 3 iterations." in chart.summary
 
 
 def test_phases_chart_leaves_out_what_a_resume_overwrote():
@@ -82,15 +88,16 @@ def test_phases_chart_leaves_out_what_a_resume_overwrote():
     assert (decode["x"], decode["y"]) == ([1, 2], [1, 2])
 
 
-def test_phases_chart_has_gaps_where_an_older_version_measured_nothing():
+def test_phases_chart_begins_where_an_older_version_stopped():
     one = run("es-tiny")
     curves = {
-        "time/step_seconds": curve(one, "time/step_seconds", [1, 1, 1], x=[1, 2, 3]),
-        "time/decode_seconds": curve(one, "time/decode_seconds", [0.5], x=[3]),
+        "time/step_seconds": curve(one, "time/step_seconds", [9, 9, 1, 1], x=[1, 2, 3, 4]),
+        "time/decode_seconds": curve(one, "time/decode_seconds", [0.5, 0.7], x=[3, 4]),
+        "time/noise_seconds": curve(one, "time/noise_seconds", [0.3], x=[4]),
     }
     chart = phases_chart(one, curves)
-    assert chart.figure["data"][0]["y"] == [None, None, 0.5]
-    assert plain(chart.summary) == "Median iteration 1 s. Measured time of the engines: decode 100 %."
+    assert [(trace["x"], trace["y"]) for trace in chart.figure["data"]] == [([3, 4], [0.5, 0.7]), ([3, 4], [None, 0.3])]
+    assert plain(chart.summary) == "Median iteration 1 s. Engine time: decode 80 %, noise 20 %."
 
 
 def test_seconds_that_are_all_zero_have_no_shares():
@@ -141,7 +148,7 @@ def test_a_page_shows_phases_speed_and_gpus_together(page, es_run):
 @pytest.mark.django_db
 def test_ten_thousand_iterations_are_bars_on_the_page_and_rows_in_the_file(ada_client, page, es_run):
     record(es_run, [Metric(step, values(1 + step % 3)) for step in range(1, 10_001)])
-    assert "A bar is the mean of 84 iterations." in page()
+    assert "Each bar is the mean of up to 84 iterations." in page()
     address = reverse("run-chart", args=[es_run.uid])
     table = ada_client.get(address, {"name": "time/phases", "as": "table"}).content.decode()
     assert table.count("<tr>") == 1 + 120
