@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -138,3 +140,18 @@ def test_a_prompt_without_tokens_is_refused_and_none_is_fine(micro: Loaded) -> N
 def test_a_window_of_attention_is_not_decoded_as_if_it_were_whole(micro: Loaded) -> None:
     window = {"use_sliding_window": True, "sliding_window": 4, "max_window_layers": 0}
     assert Decoder(qwen2(micro.tokenizer, **window), micro.tokenizer).shape is None
+
+
+def test_a_decoder_measures_prefill_and_decode_of_each_batch(micro: Loaded) -> None:
+    phases: list[str] = []
+
+    @contextmanager
+    def measure(phase: str) -> Iterator[None]:
+        phases.append(phase)
+        yield
+        phases.append(f"end of {phase}")
+
+    texts = prompts(5)
+    answers = Decoder(micro.model, micro.tokenizer, rows=3, measure=measure).greedy(texts, 5)
+    assert phases == ["prefill", "end of prefill", "decode", "end of decode"] * 2
+    assert answers == Decoder(micro.model, micro.tokenizer).greedy(texts, 5)
