@@ -228,10 +228,7 @@ class Step:
 
 def rotary_tables(shape: Shape, rotary: Any, columns: int, like: Tensor) -> dict[str, tuple[Tensor, Tensor]]:
     """Return cosines and sines [columns, head_dim / 2] for each kind of layer, in the precision of `like`."""
-    positions, half = torch.arange(columns, device=like.device), shape.head_dim // 2
-    tables = {}
-    for kind in {layer.rotary for layer in shape.layers}:
-        cos, sin = Rotary(rotary, columns, like.dtype, like.device).at(positions)
-        # Rotary's table has the sign of the turn in the first half.
-        tables[kind] = cos[:, 0, :half].contiguous(), sin[:, 0, half:].contiguous()
-    return tables
+    kinds, half = {layer.rotary for layer in shape.layers}, shape.head_dim // 2
+    turns = Rotary(rotary, kinds, columns, like.dtype, like.device).at(torch.arange(columns, device=like.device))
+    # Their sines have the sign of the turn in the first half.
+    return {kind: (cos[:, 0, :half].contiguous(), sin[:, 0, half:].contiguous()) for kind, (cos, sin) in turns.items()}

@@ -127,5 +127,4 @@ class MemberTerms:
 
 def maps_of(shape: Shape) -> list[Map]:
     """Return the maps that a step multiplies by, each once."""
-    inner = [over for layer in shape.layers for over in (layer.qkv, layer.out, layer.gate_up, layer.down)]
-    return [*inner, shape.head]
+    return [*(over for layer in shape.layers for over in layer.maps), shape.head]
