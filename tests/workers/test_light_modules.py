@@ -13,7 +13,18 @@ from importlib.util import find_spec
 
 from tests.workers.attempts import ENV, PROJECT
 
-LIGHT_ROOMS = ("agent", "analysis", "attempt", "code", "config", "corpus", "executors", "records", "tasks")
+LIGHT_ROOMS = (
+    "agent",
+    "analysis",
+    "attempt",
+    "code",
+    "config",
+    "corpus",
+    "executors",
+    "memory_plan",
+    "records",
+    "tasks",
+)
 LIGHT_DOORS = ("workers", "workers.engines", "workers.scorer.client", "workers.scorer.embedded", "workers.train")
 NEEDS_TRITON = "workers.engines.es.philox_cuda"
 """Imported on GPUs alone; a torch built for CPUs comes without triton."""

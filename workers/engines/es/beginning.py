@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from workers.config import ConfigError, EsConfig, Problem, encode
 from workers.engines.context import Context
 from workers.engines.es.backend import DecoderBackEnd
 from workers.engines.es.batches import BatchPlan, choose_rows
-from workers.engines.es.captured_plan import cut_for_gpus, plan_on_card, uses_captured_steps
+from workers.engines.es.captured_plan import choose_rows_on_card, cut_for_gpus, plan_on_card, uses_captured_steps
 from workers.engines.es.engine_group import EngineGroup, EngineProcess, EngineSetup
 from workers.engines.es.lineage import Origin
 from workers.engines.es.member_memory import MemberMemory
@@ -89,10 +88,8 @@ def _refuse_another_origin(checkpoint: Path, saved: Origin, ours: Origin) -> Non
 
 def _choose_rows(context: Context, what: Trained, es: EsConfig, state: State) -> int:
     if uses_captured_steps(context.loaded, es):
-        prompts = _count_prompts(context, es)
-        # Without refilling, the rows decide how many members a batch has, so that they are chosen for all members.
-        plan = _gpu_plan(context, 0) if es.refill else replace(_gpu_plan(context, 0), members=es.population)
-        return plan_on_card(context.loaded, es, plan, prompts).rows
+        prompts, longest = _count_prompts(context, es), _longest_prompt(context)
+        return choose_rows_on_card(context.loaded, es, prompts, longest, _count_engines(context, es))
     perturbation = Perturbation(Noise(es.noise, es.rank), es.sigma, state.origin.scales)
     fitting = MemberMemory.measure(context.loaded, what, perturbation, es).fitting()
     device, gpus = context.loaded.device.type, context.config.compute.gpus
@@ -106,11 +103,29 @@ def plan_of(context: Context, state: State) -> BatchPlan:
     return BatchPlan.of_rows(state.rows, _count_prompts(context, context.config.es_section()))
 
 
+def record_memory(context: Context, state: State) -> None:
+    """Record the memory that is planned on each GPU, in GB, with its parts as an alert; nothing without such a plan."""
+    if not uses_captured_steps(context.loaded, context.config.es_section()):
+        return
+    plan = plan_on_card(context.loaded, context.config.es_section(), plan_of(context, state))
+    print(plan.describe(), flush=True)
+    context.alert("info", plan.describe(), state.step)
+    context.metric(state.step, {"es/memory_planned_gb": plan.planned / 1e9}, state.axes)
+
+
 def _gpu_plan(context: Context, rows: int) -> BatchPlan:
     es = context.config.es_section()
-    longest = max(len(context.prompts.ids(example.messages)) for example in context.task.examples("train"))
-    engines = es.engines or len(_devices(context))
-    return cut_for_gpus(context.loaded, es, rows, _count_prompts(context, es), longest, engines)
+    prompts, longest = _count_prompts(context, es), _longest_prompt(context)
+    return cut_for_gpus(context.loaded, es, rows, prompts, longest, _count_engines(context, es))
+
+
+def _longest_prompt(context: Context) -> int:
+    """Return the tokens of the longest prompt that training may ask."""
+    return max(len(context.prompts.ids(example.messages)) for example in context.task.examples("train"))
+
+
+def _count_engines(context: Context, es: EsConfig) -> int:
+    return es.engines or len(_devices(context))
 
 
 def _devices(context: Context) -> list[str]:
@@ -130,7 +145,7 @@ def start_group(context: Context, backend: DecoderBackEnd, state: State) -> Engi
     """Return the engines that share the run's members: one per GPU if the config names no number."""
     es, loaded = context.config.es_section(), context.loaded
     devices = _devices(context)
-    count, plan = es.engines or len(devices), plan_of(context, state)
+    count, plan = _count_engines(context, es), plan_of(context, state)
     print(f"batches of {plan.members} of {es.population} members, {plan.rows} rows; engines: {count}", flush=True)
     threads = max(1, context.config.compute.cores // count)
     torch.set_num_threads(threads)

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 
 from workers.config import EsConfig
 from workers.engines.es.backend import DecoderBackEnd
-from workers.engines.es.memory_plan import MemoryPlan
 from workers.engines.es.perturbation import Perturbation
 from workers.engines.es.trained import Differences, Trained
+from workers.memory_plan import MemoryPlan
 from workers.models import Loaded
 from workers.models.decoder import Completion, Prompt, Shape
 from workers.models.decoder.gpu import (

@@ -8,7 +8,7 @@ import torch
 
 from workers.config import ConfigError, EsConfig, Problem
 from workers.engines.es.batches import BatchPlan
-from workers.engines.es.memory_plan import LANES, CardTooSmall, MemoryPlan, ModelSizes, members_at_once, plan_memory
+from workers.memory_plan import CardTooSmall, MemoryPlan, ModelSizes, batch_members, plan_memory, plan_new_run
 from workers.models import Loaded
 from workers.models.decoder import Decoder
 
@@ -23,22 +23,27 @@ def uses_captured_steps(loaded: Loaded, es: EsConfig) -> bool:
 
 def cut_for_gpus(loaded: Loaded, es: EsConfig, rows: int, prompts: int, longest_prompt: int, engines: int) -> BatchPlan:
     """Return how a population is cut: each engine's share is one batch, or, without es.refill, what the rows hold."""
-    if es.refill:
-        members = -(-es.population // engines)
-    elif es.lora is None and es.noise != "low_rank":
-        # Each member has weights and rows of its own, so that those beside it change no bit of its answers.
-        members = LANES
-    else:
-        members = max(1, rows // prompts)
-    most = members_at_once(_sizes(loaded), es, _card(loaded))
-    return BatchPlan(rows, min(members, most, es.population), longest_prompt)
+    members = batch_members(_sizes(loaded), es, rows=rows, prompts=prompts, card=_card(loaded), engines=engines)
+    return BatchPlan(rows, members, longest_prompt)
 
 
-def plan_on_card(loaded: Loaded, es: EsConfig, plan: BatchPlan, prompts: int = 0) -> MemoryPlan:
-    """Return the memory of an engine on this GPU. The rows are chosen if the plan has none. Raise ConfigError."""
+def choose_rows_on_card(loaded: Loaded, es: EsConfig, prompts: int, longest_prompt: int, engines: int) -> int:
+    """Return the answers at once of a new run on GPUs like this one. Raise ConfigError if it does not fit."""
+    sizes, card = _sizes(loaded), _card(loaded)
+    try:
+        plan = plan_new_run(
+            sizes, es, prompts=prompts, longest_prompt=longest_prompt, card=card, engines=engines
+        )  # fmt: skip
+    except CardTooSmall as error:
+        raise ConfigError([Problem("es", str(error))]) from error
+    return plan.rows
+
+
+def plan_on_card(loaded: Loaded, es: EsConfig, plan: BatchPlan) -> MemoryPlan:
+    """Return the memory of an engine on this GPU, which answers in the rows of the plan. Raise ConfigError."""
     try:
         return plan_memory(
-            _sizes(loaded), es, prompts=prompts, longest_prompt=plan.longest_prompt, card=_card(loaded),
+            _sizes(loaded), es, prompts=0, longest_prompt=plan.longest_prompt, card=_card(loaded),
             members=plan.members, rows=plan.rows,
         )  # fmt: skip
     except CardTooSmall as error:

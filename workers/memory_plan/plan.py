@@ -30,7 +30,11 @@ GRAIN = 8
 
 
 class CardTooSmall(ValueError):
-    """The run does not fit into the card's memory. The message says what it needs."""
+    """The run does not fit into the card's memory. The message says what it needs; `plan` is the smallest one."""
+
+    def __init__(self, message: str, plan: MemoryPlan) -> None:
+        super().__init__(message)
+        self.plan = plan
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,8 @@ class ModelSizes:
             kv_heads=int(config.get("num_key_value_heads") or heads),
             head_dim=int(config.get("head_dim") or hidden // heads),
             vocabulary=int(config["vocab_size"]),
-            is_tied=bool(config.get("tie_word_embeddings", False)),
+            # The files of Gemma leave it out where it is true, those of the others where it is false.
+            is_tied=bool(config.get("tie_word_embeddings", str(config.get("model_type")).startswith("gemma"))),
             number_bytes=number_bytes,
         )
 
@@ -85,9 +90,9 @@ class ModelSizes:
     @property
     def factor_elements(self) -> int:
         """Numbers of one member's A and B of rank 1 as steps hold them: each part's B, and A over all parts."""
-        inner = 2 * self.inner + self.inner + 3 * self.hidden + self.heads * self.head_dim
-        layer = self.qkv + 3 * self.hidden + inner + 2 * self.hidden
-        return self.layers * layer + self.tables * (self.vocabulary + self.hidden)
+        attention = self.qkv + 3 * self.hidden + self.hidden + self.heads * self.head_dim
+        mlp = 2 * self.inner + 2 * self.hidden + self.hidden + self.inner
+        return self.layers * (attention + mlp) + self.tables * (self.vocabulary + self.hidden)
 
     @property
     def vector_elements(self) -> int:
@@ -99,8 +104,8 @@ class ModelSizes:
 class MemoryPlan:
     """Bytes on one card by part, and what was chosen so that they fit.
 
-    `members` answer in one batch. Each of `lanes` sets of weights writes up to `rows` answers at once, each in `columns`
-    tokens with its prompt.
+    `members` answer in one batch. Each of `lanes` sets of weights writes up to `rows` answers at once, each in
+    `columns` tokens with its prompt.
     """
 
     members: int
@@ -176,7 +181,8 @@ def plan_memory(
     smallest = one if rows else _plan(model, es, is_low_rank, members, 1, GRAIN, columns, card, evaluates)
     raise CardTooSmall(
         f"{smallest.describe()}; at most {smallest.most / 1e9:.1f} GB can be used. Use a larger card, fewer members "
-        "with low-rank noise, or shorter answers"
+        "with low-rank noise, or shorter answers",
+        smallest,
     )
 
 

@@ -1,0 +1,145 @@
+"""The plan of one engine's memory: it fits the card, and it gives up speed in a fixed order until it does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.workers.memory_plan.sizes import QWEN2_1_5B, QWEN2_7B, QWEN2_TINY, sizes_of
+from workers.config import EsConfig
+from workers.config.es import LoraConfig
+from workers.memory_plan import CardTooSmall, MemoryPlan, members_at_once, plan_memory
+
+FULL = EsConfig(max_new_tokens=1024, prompts=200)
+LOW_RANK = replace(FULL, noise="low_rank")
+ADAPTER = replace(FULL, lora=LoraConfig(rank=8))
+EACH = pytest.mark.parametrize("es", [FULL, LOW_RANK, ADAPTER], ids=["full", "low_rank", "lora"])
+
+
+def plan(config: dict[str, Any], es: EsConfig, gb: float, **changes: Any) -> MemoryPlan:
+    """Return the plan of 30 members for 200 prompts of up to 512 tokens, on a card of so many GB."""
+    sent = {"prompts": 200, "longest_prompt": 512, "card": int(gb * 1e9), "members": 30, **changes}
+    return plan_memory(sizes_of(config), es, **sent)
+
+
+@EACH
+@pytest.mark.parametrize("gb", [24, 40, 80, 141])
+def test_plan_stays_below_the_usable_memory(es: EsConfig, gb: int) -> None:
+    made = plan(QWEN2_1_5B, es, gb)
+
+    assert made.planned <= made.most < 0.92 * gb * 1e9
+
+
+def test_plan_gives_up_lanes_before_rows_when_the_card_is_smaller() -> None:
+    chosen = [(made.lanes, made.rows) for made in (plan(QWEN2_1_5B, FULL, gb) for gb in (141, 45, 40, 24))]
+
+    assert chosen[:3] == [(3, 200), (2, 200), (1, 200)]
+    assert chosen[3][0] == 1 and 8 <= chosen[3][1] < 200
+
+
+def test_plan_uses_as_many_rows_as_fit() -> None:
+    made = plan(QWEN2_7B, LOW_RANK, 141)
+    more = plan(QWEN2_7B, LOW_RANK, 10_000, rows=made.rows + 8)
+
+    assert made.planned <= made.most < more.planned
+    assert made.rows % 8 == 0
+
+
+def test_plan_has_one_set_of_weights_when_members_share_steps() -> None:
+    assert [plan(QWEN2_1_5B, es, 141).lanes for es in (LOW_RANK, ADAPTER)] == [1, 1]
+    assert plan(QWEN2_1_5B, LOW_RANK, 141).copies == 0
+    # The base beside the weights that the adapter is merged into.
+    assert plan(QWEN2_1_5B, ADAPTER, 141).copies == plan(QWEN2_1_5B, ADAPTER, 141).working
+
+
+def test_plan_has_no_more_lanes_than_members() -> None:
+    assert plan(QWEN2_TINY, FULL, 141, members=2).lanes == 2
+
+
+def test_plan_limits_rows_by_prompts_with_full_noise_and_by_es_rows() -> None:
+    assert plan(QWEN2_TINY, FULL, 141).rows == 200
+    assert plan(QWEN2_TINY, LOW_RANK, 141).rows == 2048
+    assert plan(QWEN2_TINY, replace(LOW_RANK, rows=100), 141).rows == 104
+
+
+def test_plan_keeps_stored_rows() -> None:
+    assert plan(QWEN2_1_5B, LOW_RANK, 80, rows=64).rows == 64
+
+
+def test_plan_raises_card_too_small_when_stored_rows_no_longer_fit() -> None:
+    rows = plan(QWEN2_1_5B, LOW_RANK, 141).rows
+
+    with pytest.raises(
+        CardTooSmall, match=rf"of 40 GB .* {rows} answers at once; at most 36\.0 GB can be used"
+    ) as error:
+        plan(QWEN2_1_5B, LOW_RANK, 40, rows=rows)
+    assert error.value.plan.rows == rows
+
+
+@EACH
+def test_plan_of_7b_fits_cards_of_141_and_80_gb_and_no_smaller_one(es: EsConfig) -> None:
+    large, small = plan(QWEN2_7B, es, 141), plan(QWEN2_7B, es, 80)
+
+    assert large.rows > small.rows >= 64
+    assert (large.lanes, small.lanes) == ((2, 1) if es is FULL else (1, 1))
+    with pytest.raises(CardTooSmall, match="Use a larger card"):
+        plan(QWEN2_7B, es, 40)
+
+
+def test_card_too_small_holds_the_smallest_plan() -> None:
+    with pytest.raises(CardTooSmall, match=r"planned: 64\.\d of 24 GB") as error:
+        plan(QWEN2_7B, FULL, 24)
+    smallest = error.value.plan
+
+    assert (smallest.lanes, smallest.rows) == (1, 8)
+    assert smallest.planned > smallest.most
+
+
+def test_plan_counts_master_working_copy_and_reference() -> None:
+    made, parameters = plan(QWEN2_1_5B, FULL, 141), sizes_of(QWEN2_1_5B).parameters
+
+    assert (made.master, made.working, made.reference) == (4 * parameters, 2 * parameters, 2 * parameters)
+    assert made.copies == 2 * 2 * parameters
+
+
+def test_plan_has_no_reference_when_it_does_not_evaluate() -> None:
+    made = plan(QWEN2_1_5B, FULL, 141, evaluates=False)
+
+    assert (made.reference, made.evaluation) == (0, 0)
+
+
+def test_plan_counts_the_cache_of_every_slot() -> None:
+    made, sizes = plan(QWEN2_1_5B, LOW_RANK, 141), sizes_of(QWEN2_1_5B)
+    a_token = 2 * sizes.layers * sizes.kv_heads * sizes.head_dim * 2
+
+    assert made.columns == 512 + 1024
+    # Each member's common beginning has a slot of its own, and one is never read.
+    assert made.cache == (made.rows + 1 + 30) * made.columns * a_token
+
+
+def test_planned_is_the_sum_of_the_parts() -> None:
+    made = plan(QWEN2_7B, LOW_RANK, 141)
+    parts = (made.master, made.working, made.reference, made.copies, made.factors, made.cache, made.workspace)
+
+    assert made.planned == sum(parts) + made.evaluation == made.to_json()["planned"]
+
+
+def test_describe_names_the_parts_in_gb() -> None:
+    text = plan(QWEN2_7B, FULL, 141).describe()
+
+    assert text.startswith(
+        "GPU memory planned: 114.9 of 141 GB (master 30.5, working 15.2, reference 15.2, copies 15.2"
+    )
+    assert text.endswith("30 members a batch, 200 answers at once in each of 2")
+
+
+def test_members_at_once_are_bounded_by_a_share_of_the_card() -> None:
+    sizes = sizes_of(QWEN2_7B)
+    most = members_at_once(sizes, LOW_RANK, 141 * 10**9)
+
+    assert plan(QWEN2_7B, LOW_RANK, 10_000, members=most).factors <= 14.1e9
+    assert plan(QWEN2_7B, LOW_RANK, 10_000, members=most + 1).factors > 14.1e9
+    assert members_at_once(sizes, FULL, 141 * 10**9) == FULL.population
+    assert members_at_once(sizes, LOW_RANK, 10**6) == 1
