@@ -29,6 +29,10 @@ TITLES = {
         _("Bytes sent per member"),
         _("Bytes sent to each engine for an update, divided by the members of its population."),
     ),
+    "es/memory_planned_gb": (
+        _("Planned GPU memory, in GB"),
+        _("What the weights, the noise and the answers of one engine take at most, planned before the run starts."),
+    ),
     "time/step_seconds": (_("Seconds a step"), ""),
     "time/engine_idle_seconds": (
         _("Seconds that engines were idle"),

@@ -33,7 +33,7 @@ from workers.config import EsConfig
 from workers.engines.constraint import Constraint
 from workers.engines.context import Context, Stopped
 from workers.engines.es.backend import DecoderBackEnd, make_backend
-from workers.engines.es.beginning import begin_state, check_decoder, plan_of, start_group
+from workers.engines.es.beginning import begin_state, check_decoder, plan_of, record_memory, start_group
 from workers.engines.es.engine_group import EngineGroup
 from workers.engines.es.fitness import Fitness, drops_members, judge
 from workers.engines.es.lineage import NoiseKind
@@ -104,6 +104,7 @@ class _Training:
         context, step = self.context, self.state.step
         self.replay_log.start(self.state, context.loaded.path)
         self.engines.begin(step, self.state.lineage, context.resume)
+        record_memory(context, self.state)
         if self.es.backend == "native" and (reason := why_unknown(self.backend.model.config)):
             context.alert("warning", FALLBACK.format(reason=reason), step)
         if context.resume is not None:
