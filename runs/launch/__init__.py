@@ -9,6 +9,7 @@ from runs.launch.clusters import EXECUTORS, Waits, executor_for, waits_of
 from runs.launch.creating import check, check_hours, create_run, new_attempt
 from runs.launch.downloading import NotThere, open_checkpoint
 from runs.launch.fencing import shut_out
+from runs.launch.gpu_memory import CardPlan, GpuMemory, largest_plan, plan_gpu_memory
 from runs.launch.moving import CannotMove, arrive, hold, move_to, release
 from runs.launch.pinning import kept_bundle
 from runs.launch.places import place_of
@@ -50,6 +51,8 @@ __all__ = [
     "CannotMove",
     "CannotRebuild",
     "CannotResume",
+    "CardPlan",
+    "GpuMemory",
     "NewSweep",
     "NotThere",
     "Waits",
@@ -72,6 +75,7 @@ __all__ = [
     "hold",
     "is_ready",
     "kept_bundle",
+    "largest_plan",
     "last_step",
     "let_go",
     "mark",
@@ -82,6 +86,7 @@ __all__ = [
     "pause_sweep",
     "pick_up_dropped",
     "place_of",
+    "plan_gpu_memory",
     "plan_restart",
     "plan_sweep",
     "purge_arrays",

@@ -81,7 +81,7 @@ def launch_check(request: SignedIn, pk: int) -> HttpResponse:
         raise PermissionDenied
     form, swept = LaunchForm(request.POST), SweepForm(request.POST)
     is_sweep = _both_valid(form, swept) and swept.is_asked
-    found = {"plan": plan(request.user, experiment, form, swept)} if is_sweep else _checked(request, experiment, form)
+    found = _checked_sweep(request, experiment, form, swept) if is_sweep else _checked(request, experiment, form)
     context = {"form": form, "swept": swept, "problems": [*_problems(form), *_problems(swept)], **found}
     return TemplateResponse(request, "runs/launch_check.html", context)
 
@@ -108,7 +108,7 @@ def _launched(
 
 
 def _checked(request: SignedIn, experiment: Experiment, form: LaunchForm) -> dict[str, Any]:
-    """The estimate of one run, and the hours of all; every problem at its field."""
+    """The estimate of one run, its GPU memory, and the hours of all; every problem at its field."""
     if not form.is_valid():
         return {}
     configs = [RunConfig.from_json(config) for config in form.configs]
@@ -118,9 +118,19 @@ def _checked(request: SignedIn, experiment: Experiment, form: LaunchForm) -> dic
         runs_launch.check_hours(request.user, experiment, configs, preset_name)
     except ConfigError as error:
         form.blame(error.problems)
+        return {}
+    [memory] = runs_launch.plan_gpu_memory(configs[:1], request.user)
     found = Estimator(request.user).estimate(configs[0], preset_name)
     cost = total(hours_of(config, found.median) for config in configs) if found else None
-    return {"estimate": found, "cost": cost}
+    return {"estimate": found, "cost": cost, "memory": memory}
+
+
+def _checked_sweep(request: SignedIn, experiment: Experiment, form: LaunchForm, swept: SweepForm) -> dict[str, Any]:
+    """The plan of the sweep, and the GPU memory of the run that needs most; every problem at its field."""
+    if (found := plan(request.user, experiment, form, swept)) is None:
+        return {"plan": None}
+    memory = runs_launch.largest_plan(runs_launch.plan_gpu_memory([one.config for one in found.runs], request.user))
+    return {"plan": found, "memory": memory}
 
 
 def _problems(form: LaunchForm | SweepForm) -> list[tuple[BoundField | None, str]]:

@@ -1,0 +1,231 @@
+"""The GPU memory of a run is planned before its launch, from a config.json that this machine may read."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from runs.launch import GpuMemory, largest_plan, plan_gpu_memory
+from runs.models import Cluster, Experiment
+from tests.runs.checkpointing import save
+from tests.runs.pages import make_run
+from workers.config import RunConfig
+
+pytestmark = pytest.mark.django_db
+QWEN2_7B = {
+    "model_type": "qwen2", "hidden_size": 3584, "intermediate_size": 18944, "num_hidden_layers": 28,
+    "num_attention_heads": 28, "num_key_value_heads": 4, "vocab_size": 152064, "tie_word_embeddings": False,
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of this machine's caches, which are empty."""
+    monkeypatch.setenv("ESWEB_CACHE", str(tmp_path / "caches"))
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "caches" / "hub"))
+    return tmp_path / "caches"
+
+
+@pytest.fixture
+def models(local: Cluster, tmp_path: Path) -> Path:
+    """Return a folder that the cluster allows, with a model of 7B parameters."""
+    write(tmp_path / "models" / "qwen", QWEN2_7B)
+    local.config = {"data_paths": [str(tmp_path / "models")]}
+    local.save()
+    return tmp_path / "models"
+
+
+def write(folder: Path, config: Any) -> Path:
+    """Write the config.json of a model; return it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(config if isinstance(config, str) else json.dumps(config))
+    return folder / "config.json"
+
+
+def config_of(model: str, gpus: int = 1, dtype: str = "auto", **es: Any) -> RunConfig:
+    """Return the config of a run with 200 prompts and answers of up to 1024 tokens."""
+    es = {"prompts": 200, "max_new_tokens": 1024, **es}
+    sections = {"model": {"path": model, "dtype": dtype}, "compute": {"gpus": gpus}}
+    return RunConfig.from_json({"method": "es", "es": es, **sections})
+
+
+def plan(person: User, config: RunConfig) -> GpuMemory:
+    """Return the plan of one run."""
+    [found] = plan_gpu_memory([config], person)
+    return found
+
+
+def test_plan_says_which_cards_hold_a_model_of_7b(ada: User, models: Path) -> None:
+    found = plan(ada, config_of("qwen"))
+
+    assert [(card.gb, card.fits) for card in found.cards] == [(24, False), (40, False), (80, True), (141, True)]
+    assert (found.reason, found.prompts, found.prompts_assumed, found.prompt_tokens) == ("", 200, False, 512)
+    largest = found.cards[3]
+    assert (largest.plan.members, largest.plan.lanes, largest.answers) == (30, 2, 400)
+    assert sum(largest.parts_gb.values()) == pytest.approx(largest.needed_gb)
+    assert largest.needed_gb == pytest.approx(114.9, abs=0.1) and largest.usable_gb == pytest.approx(128.9, abs=0.1)
+
+
+def test_plan_gives_the_smallest_need_of_a_card_that_is_too_small(ada: User, models: Path) -> None:
+    smallest = plan(ada, config_of("qwen")).cards[0]
+
+    assert smallest.reason.startswith("GPU memory planned: 64.4 of 24 GB")
+    assert smallest.needed_gb > smallest.usable_gb
+
+
+def test_plan_divides_the_population_among_gpus(ada: User, models: Path) -> None:
+    assert plan(ada, config_of("qwen", gpus=8, noise="low_rank")).cards[3].plan.members == 4
+    assert plan(ada, config_of("qwen", gpus=8, noise="low_rank", engines=2)).cards[3].plan.members == 15
+
+
+def test_plan_counts_numbers_of_float32_twice(ada: User, models: Path) -> None:
+    half, whole = (plan(ada, config_of("qwen", dtype=dtype)).cards[3].plan for dtype in ("auto", "float32"))
+
+    assert (whole.working, whole.master) == (2 * half.working, half.master)
+
+
+def test_plan_assumes_prompts_when_the_config_asks_for_all(ada: User, models: Path) -> None:
+    found = plan(ada, config_of("qwen", prompts=0))
+
+    assert (found.prompts, found.prompts_assumed) == (2048, True)
+
+
+@pytest.mark.parametrize(
+    ("config", "reason"),
+    [
+        ({"method": "grpo", "grpo": {}, "compute": {"gpus": 1}}, "for runs of method es only"),
+        ({"method": "es", "es": {}}, "uses no GPU"),
+        ({"method": "es", "es": {}, "compute": {"gpus": 1}, "model": {"device": "cpu"}}, "uses no GPU"),
+    ],
+    ids=["grpo", "no-gpus", "cpu"],
+)
+def test_plan_is_for_es_on_gpus_only(ada: User, local: Cluster, config: dict[str, Any], reason: str) -> None:
+    found = plan(ada, RunConfig.from_json(config))
+
+    assert (found.on_gpus, found.cards) == (False, ())
+    assert reason in found.reason
+
+
+def test_plan_says_that_transformers_is_not_planned(ada: User, models: Path) -> None:
+    found = plan(ada, config_of("qwen", backend="transformers"))
+
+    assert found.on_gpus and not found.cards and "es.backend transformers" in found.reason
+
+
+def test_plan_reads_the_models_that_the_project_made(ada: User, local: Cluster, caches: Path) -> None:
+    assert plan(ada, config_of("tiny")).reason == "tiny is made at its first run, and has no config.json here yet."
+
+    write(caches / "models" / "tiny-0123-0", QWEN2_7B | {"hidden_size": 128, "num_attention_heads": 4})
+    assert all(card.fits for card in plan(ada, config_of("tiny")).cards)
+
+
+def test_plan_reads_a_model_of_the_hub_that_is_in_the_cache(ada: User, local: Cluster, caches: Path) -> None:
+    folder = caches / "hub" / "models--Qwen--Qwen2.5-7B"
+    blob = write(folder / "blobs", QWEN2_7B)
+    (folder / "refs").mkdir()
+    (folder / "refs" / "main").write_text("a" * 40)
+    (folder / "snapshots" / ("a" * 40)).mkdir(parents=True)
+    (folder / "snapshots" / ("a" * 40) / "config.json").symlink_to(blob)
+
+    assert plan(ada, config_of("Qwen/Qwen2.5-7B")).cards[3].fits
+    assert "has no config.json of Qwen/Qwen2.5-32B" in plan(ada, config_of("Qwen/Qwen2.5-32B")).reason
+
+
+def test_plan_reads_the_checkpoint_of_a_run(ada: User, experiment: Experiment, local: Cluster, runs_dir: Path) -> None:
+    run = make_run(experiment)
+    write(save(run, 5), QWEN2_7B | {"padding": "." * 100})
+
+    assert plan(ada, config_of(f"run:{run.uid}@5")).cards[3].fits
+
+
+def test_plan_reads_no_checkpoint_of_a_run_that_the_person_may_not_see(
+    bo: User, private_experiment: Experiment, local: Cluster, runs_dir: Path
+) -> None:
+    run = make_run(private_experiment)
+    write(save(run, 5), QWEN2_7B | {"padding": "." * 100})
+    found = plan(bo, config_of(f"run:{run.uid}@5"))
+
+    assert not found.cards and "you see no such run" in found.reason
+
+
+def test_plan_reads_no_link_that_leads_out_of_the_folder(ada: User, models: Path, tmp_path: Path) -> None:
+    secret = write(tmp_path / "outside", QWEN2_7B)
+    (models / "linked").mkdir()
+    (models / "linked" / "config.json").symlink_to(secret)
+    found = plan(ada, config_of("linked"))
+
+    assert not found.cards and "leads out of the allowed folders" in found.reason
+
+
+def test_plan_reads_no_link_of_a_checkpoint(
+    ada: User, experiment: Experiment, local: Cluster, runs_dir: Path, tmp_path: Path
+) -> None:
+    run = make_run(experiment)
+    folder = save(run, 5)
+    (folder / "config.json").unlink()
+    (folder / "config.json").symlink_to(write(tmp_path / "outside", QWEN2_7B))
+
+    assert "it is a link that leads out of its folder" in plan(ada, config_of(f"run:{run.uid}@5")).reason
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd", "../outside", "qwen/../../outside"])
+def test_plan_reads_no_path(ada: User, models: Path, tmp_path: Path, name: str) -> None:
+    write(tmp_path / "outside", QWEN2_7B)
+    found = plan(ada, config_of(name))
+
+    assert not found.cards and "must be tiny or micro" in found.reason
+
+
+def test_plan_reads_no_disk_of_a_remote_cluster(ada: User, models: Path, local: Cluster) -> None:
+    local.config |= {"address": "login.example.org"}
+    local.save()
+    found = plan(ada, config_of("qwen"))
+
+    assert found.reason == (
+        "This machine has no config.json of qwen: it is on the disk of local alone, or not downloaded yet."
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("{", "it is no JSON object"),
+        ("[]", "it is no JSON object"),
+        ("[" * 100_000, "it is no JSON object"),
+        ("\ud800".encode("utf-16", "surrogatepass").decode("latin-1"), "it is no JSON object"),
+        (json.dumps({"padding": "." * 1_000_000}), "it is larger than 1000000 bytes"),
+        ("{}", "does not state hidden_size"),
+        (json.dumps(QWEN2_7B | {"hidden_size": "large"}), "states sizes that no model has"),
+        (json.dumps(QWEN2_7B | {"num_attention_heads": 0}), "states sizes that no model has"),
+        (json.dumps(QWEN2_7B | {"vocab_size": 10**400}), "states sizes that no model has"),
+        (json.dumps(QWEN2_7B | {"vocab_size": [1]}), "states sizes that no model has"),
+        (json.dumps(QWEN2_7B | {"vocab_size": float("inf")}), "states sizes that no model has"),
+    ],
+    ids=["torn", "list", "deep", "bytes", "large", "empty", "text", "zero", "huge", "nested", "infinite"],
+)
+def test_plan_says_what_is_wrong_with_a_file(ada: User, models: Path, text: str, reason: str) -> None:
+    write(models / "broken", text)
+    found = plan(ada, config_of("broken"))
+
+    assert not found.cards and reason in found.reason
+
+
+def test_plan_waits_for_no_pipe(ada: User, models: Path) -> None:
+    (models / "pipe").mkdir()
+    os.mkfifo(models / "pipe" / "config.json")
+
+    assert "has no config.json of pipe" in plan(ada, config_of("pipe")).reason
+
+
+def test_largest_plan_is_the_one_that_fits_the_fewest_cards(ada: User, models: Path) -> None:
+    write(models / "small", QWEN2_7B | {"num_hidden_layers": 4})
+    plans = plan_gpu_memory([config_of("small"), config_of("qwen"), config_of("small", max_new_tokens=8)], ada)
+
+    assert largest_plan(plans) is plans[1]
+    assert largest_plan([plans[2], plans[0]]) is plans[0]
+    assert largest_plan([]) is None
