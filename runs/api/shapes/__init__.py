@@ -2,6 +2,7 @@
 
 from runs.api.shapes.costs import CostsOut, LimitOut, LimitsOut, NewLimit, ShareOut
 from runs.api.shapes.experiments import ChangedExperiment, ExperimentOut, ExperimentsOut, NewExperiment, PresetOut
+from runs.api.shapes.gpu_memory import GpuMemoryOut, RunToPlan
 from runs.api.shapes.imports import ImportedOut, NewImport
 from runs.api.shapes.people import (
     ChangedView,
@@ -76,6 +77,7 @@ __all__ = [
     "EventOut",
     "ExperimentOut",
     "ExperimentsOut",
+    "GpuMemoryOut",
     "HoursOut",
     "ImportedOut",
     "KeptOut",
@@ -104,6 +106,7 @@ __all__ = [
     "ResponsesOut",
     "RunDetail",
     "RunOut",
+    "RunToPlan",
     "RunsOut",
     "ScoringOut",
     "ScoringsOut",

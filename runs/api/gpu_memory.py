@@ -1,0 +1,33 @@
+"""The GPU memory that a run would take, before it is launched."""
+
+from __future__ import annotations
+
+from runs import launch
+from runs.api.auth import ApiRequest, needs
+from runs.api.launching import merged
+from runs.api.routes import router
+from runs.api.shapes import GpuMemoryOut, RunToPlan
+from workers.config import RunConfig, preset
+
+EXAMPLE = {"preset": "es-tiny", "config": {"es": {"noise": "low_rank"}, "compute": {"gpus": 1}}}
+
+
+@router.post(
+    "/gpu-memory",
+    response=GpuMemoryOut,
+    auth=needs("launch"),
+    tags=["runs"],
+    summary="Plan the GPU memory of a run",
+    openapi_extra={"requestBody": {"content": {"application/json": {"example": EXAMPLE}}}},
+)
+def plan_gpu_memory(request: ApiRequest, new: RunToPlan) -> GpuMemoryOut:
+    """Return the GPU memory that a run would take on cards of several sizes. Makes nothing; refuses a config that a
+    launch would refuse. Needs scope launch.
+
+    Each card is that of one engine. The run plans again when it starts, for its own card and prompts. Runs of another
+    method, runs without GPUs, and models whose config.json this site cannot read have a `reason` and no cards.
+    """
+    config = RunConfig.from_json(merged(preset(new.preset).config if new.preset else {}, new.config))
+    launch.check(config, request.auth.person)
+    [plan] = launch.plan_gpu_memory([config], request.auth.person)
+    return GpuMemoryOut.of(plan)
