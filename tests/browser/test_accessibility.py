@@ -13,6 +13,7 @@ from tests.browser.axe import HEIGHT, WIDE, check_views, choose_theme
 from tests.browser.charts import look_at
 from tests.browser.settling import at_rest
 from tests.runs.checkpointing import fill, save
+from tests.runs.model_files import QWEN2_7B, write_model_config
 from tests.runs.nodes import told
 from tests.runs.pages import a_bit_of_everything, evaluation, make_run, record
 from tests.runs.recording import make_attempt
@@ -57,8 +58,11 @@ def run(experiment, runs_dir):
 
 
 @pytest.fixture
-def addresses(address, experiment, ada, run, monkeypatch):
+def addresses(address, experiment, ada, run, monkeypatch, tmp_path, local):
     """Every kind of page, full and empty."""
+    write_model_config(tmp_path / "models" / "qwen", QWEN2_7B)
+    local.config = {"data_paths": [str(tmp_path / "models")]}
+    local.save()
     monkeypatch.setattr(log_file, "PAGE_LINES", 50)
     for seed in range(12):
         ended = make_run(experiment, ("es-tiny", "grpo-tiny")[seed % 2], seed, "succeeded")
@@ -72,7 +76,7 @@ def addresses(address, experiment, ada, run, monkeypatch):
         "login": "/login/", "experiments": "/experiments/", "nothing": "/experiments/?q=nosuch",
         "experiment": experiment.get_absolute_url(),
         "empty": empty.get_absolute_url(), "run": run.get_absolute_url(), "waiting": waiting.get_absolute_url(),
-        "launch": form, "problems": form, "missing": "/nosuch/",
+        "launch": f"{form}?model.path=qwen&compute.gpus=1", "problems": form, "missing": "/nosuch/",
         "attempts": attempts.get_absolute_url(), "restart": restart.get_absolute_url(),
         "clone": f"{form}?clone={attempts.uid}&es.sigma=0.5", "palette": "/experiments/", "keys": "/experiments/",
         "sweep": make_sweep(experiment).get_absolute_url(), "queue": "/queue/", "costs": "/costs/?since=all",
@@ -108,6 +112,8 @@ def visit(page, addresses, name):
         # A narrow page does not offer them.
         page.set_viewport_size({"width": WIDE, "height": HEIGHT})
     page.goto(addresses[name])
+    if name == "launch":
+        page.get_by_role("region", name="GPU memory by part, scrolls sideways").wait_for()
     if name == "problems":
         page.locator("[name='es.sigma']").fill("tiny")
         page.get_by_role("button", name="Launch").click()

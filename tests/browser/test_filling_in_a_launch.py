@@ -1,6 +1,8 @@
 import pytest
 from playwright.sync_api import expect
 
+from tests.runs.model_files import QWEN2_7B, write_model_config
+
 
 @pytest.fixture
 def form(signed_in, address, experiment):
@@ -34,6 +36,22 @@ def test_another_preset_is_checked_at_once(form):
     form.get_by_label("Start from").select_option("grpo-micro")
     expect(form.locator("[name='method'][value='grpo']")).to_be_checked()
     expect(form.locator("#standing")).to_contain_text("Ready: 1 run.")
+
+
+def test_gpu_memory_is_shown_while_the_run_uses_gpus(form, local, tmp_path):
+    write_model_config(tmp_path / "qwen", QWEN2_7B)
+    local.config = {"data_paths": [str(tmp_path)]}
+    local.save()
+    cards, gpus = form.locator("#gpu-memory table").first, form.locator("[name='compute.gpus']")
+    expect(cards).to_have_count(0)
+
+    form.locator("[name='model.path']").fill("qwen")
+    gpus.fill("1")
+    expect(cards.get_by_role("row", name="24 GB")).to_contain_text("no")
+    expect(cards.get_by_role("row", name="141 GB")).to_contain_text("yes")
+    expect(form.locator("#standing")).to_contain_text("GPU memory: fits cards of")
+    gpus.fill("0")
+    expect(cards).to_have_count(0)
 
 
 def test_a_scorer_is_asked_only_what_concerns_it(form):

@@ -12,7 +12,7 @@ from django.test import Client
 from esweb.api import api
 from runs.models import Cluster, Experiment, Run
 from tests.runs.calling import calls, paths
-from tests.runs.launching.test_gpu_memory import QWEN2_7B, write
+from tests.runs.model_files import QWEN2_7B, write_model_config
 
 pytestmark = pytest.mark.django_db
 CONFIG = {"es": {"prompts": 200, "max_new_tokens": 1024}, "compute": {"gpus": 1}, "model": {"path": "qwen"}}
@@ -21,7 +21,7 @@ CONFIG = {"es": {"prompts": 200, "max_new_tokens": 1024}, "compute": {"gpus": 1}
 @pytest.fixture
 def script(ada: User, local: Cluster, tmp_path: Path) -> Client:
     """Return Ada's script. The cluster allows a model of 7B parameters."""
-    write(tmp_path / "qwen", QWEN2_7B)
+    write_model_config(tmp_path / "qwen", QWEN2_7B)
     local.config = {"data_paths": [str(tmp_path)]}
     local.save()
     return calls(ada)

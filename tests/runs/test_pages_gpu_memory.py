@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from runs.models import Cluster, Experiment
-from tests.runs.launching.test_gpu_memory import QWEN2_7B, write
+from tests.runs.model_files import QWEN2_7B, write_model_config
 from tests.runs.test_pages_launch import sent
 
 pytestmark = pytest.mark.django_db
@@ -28,8 +28,8 @@ ON_GPU = {
 @pytest.fixture
 def check(ada_client: Client, experiment: Experiment, local: Cluster, tmp_path: Path) -> Check:
     """Return a function that sends the form and returns the panel that comes back, or an empty text."""
-    write(tmp_path / "qwen", QWEN2_7B)
-    write(tmp_path / "small", QWEN2_7B | {"num_hidden_layers": 4})
+    write_model_config(tmp_path / "qwen", QWEN2_7B)
+    write_model_config(tmp_path / "small", QWEN2_7B | {"num_hidden_layers": 4})
     local.config = {"data_paths": [str(tmp_path)]}
     local.save()
 

@@ -13,14 +13,11 @@ from django.contrib.auth.models import User
 from runs.launch import GpuMemory, largest_plan, plan_gpu_memory
 from runs.models import Cluster, Experiment
 from tests.runs.checkpointing import save
+from tests.runs.model_files import QWEN2_7B, write_model_config
 from tests.runs.pages import make_run
 from workers.config import RunConfig
 
 pytestmark = pytest.mark.django_db
-QWEN2_7B = {
-    "model_type": "qwen2", "hidden_size": 3584, "intermediate_size": 18944, "num_hidden_layers": 28,
-    "num_attention_heads": 28, "num_key_value_heads": 4, "vocab_size": 152064, "tie_word_embeddings": False,
-}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -34,17 +31,10 @@ def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def models(local: Cluster, tmp_path: Path) -> Path:
     """Return a folder that the cluster allows, with a model of 7B parameters."""
-    write(tmp_path / "models" / "qwen", QWEN2_7B)
+    write_model_config(tmp_path / "models" / "qwen", QWEN2_7B)
     local.config = {"data_paths": [str(tmp_path / "models")]}
     local.save()
     return tmp_path / "models"
-
-
-def write(folder: Path, config: Any) -> Path:
-    """Write the config.json of a model; return it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "config.json").write_text(config if isinstance(config, str) else json.dumps(config))
-    return folder / "config.json"
 
 
 def config_of(model: str, gpus: int = 1, dtype: str = "auto", **es: Any) -> RunConfig:
@@ -120,13 +110,13 @@ def test_plan_says_that_transformers_is_not_planned(ada: User, models: Path) -> 
 def test_plan_reads_the_models_that_the_project_made(ada: User, local: Cluster, caches: Path) -> None:
     assert plan(ada, config_of("tiny")).reason == "tiny is made at its first run, and has no config.json here yet."
 
-    write(caches / "models" / "tiny-0123-0", QWEN2_7B | {"hidden_size": 128, "num_attention_heads": 4})
+    write_model_config(caches / "models" / "tiny-0123-0", QWEN2_7B | {"hidden_size": 128, "num_attention_heads": 4})
     assert all(card.fits for card in plan(ada, config_of("tiny")).cards)
 
 
 def test_plan_reads_a_model_of_the_hub_that_is_in_the_cache(ada: User, local: Cluster, caches: Path) -> None:
     folder = caches / "hub" / "models--Qwen--Qwen2.5-7B"
-    blob = write(folder / "blobs", QWEN2_7B)
+    blob = write_model_config(folder / "blobs", QWEN2_7B)
     (folder / "refs").mkdir()
     (folder / "refs" / "main").write_text("a" * 40)
     (folder / "snapshots" / ("a" * 40)).mkdir(parents=True)
@@ -138,7 +128,7 @@ def test_plan_reads_a_model_of_the_hub_that_is_in_the_cache(ada: User, local: Cl
 
 def test_plan_reads_the_checkpoint_of_a_run(ada: User, experiment: Experiment, local: Cluster, runs_dir: Path) -> None:
     run = make_run(experiment)
-    write(save(run, 5), QWEN2_7B | {"padding": "." * 100})
+    write_model_config(save(run, 5), QWEN2_7B | {"padding": "." * 100})
 
     assert plan(ada, config_of(f"run:{run.uid}@5")).cards[3].fits
 
@@ -147,14 +137,14 @@ def test_plan_reads_no_checkpoint_of_a_run_that_the_person_may_not_see(
     bo: User, private_experiment: Experiment, local: Cluster, runs_dir: Path
 ) -> None:
     run = make_run(private_experiment)
-    write(save(run, 5), QWEN2_7B | {"padding": "." * 100})
+    write_model_config(save(run, 5), QWEN2_7B | {"padding": "." * 100})
     found = plan(bo, config_of(f"run:{run.uid}@5"))
 
     assert not found.cards and "you see no such run" in found.reason
 
 
 def test_plan_reads_no_link_that_leads_out_of_the_folder(ada: User, models: Path, tmp_path: Path) -> None:
-    secret = write(tmp_path / "outside", QWEN2_7B)
+    secret = write_model_config(tmp_path / "outside", QWEN2_7B)
     (models / "linked").mkdir()
     (models / "linked" / "config.json").symlink_to(secret)
     found = plan(ada, config_of("linked"))
@@ -168,14 +158,14 @@ def test_plan_reads_no_link_of_a_checkpoint(
     run = make_run(experiment)
     folder = save(run, 5)
     (folder / "config.json").unlink()
-    (folder / "config.json").symlink_to(write(tmp_path / "outside", QWEN2_7B))
+    (folder / "config.json").symlink_to(write_model_config(tmp_path / "outside", QWEN2_7B))
 
     assert "it is a link that leads out of its folder" in plan(ada, config_of(f"run:{run.uid}@5")).reason
 
 
 @pytest.mark.parametrize("name", ["/etc/passwd", "../outside", "qwen/../../outside"])
 def test_plan_reads_no_path(ada: User, models: Path, tmp_path: Path, name: str) -> None:
-    write(tmp_path / "outside", QWEN2_7B)
+    write_model_config(tmp_path / "outside", QWEN2_7B)
     found = plan(ada, config_of(name))
 
     assert not found.cards and "must be tiny or micro" in found.reason
@@ -209,7 +199,7 @@ def test_plan_reads_no_disk_of_a_remote_cluster(ada: User, models: Path, local: 
     ids=["torn", "list", "deep", "bytes", "large", "empty", "text", "zero", "huge", "nested", "infinite"],
 )
 def test_plan_says_what_is_wrong_with_a_file(ada: User, models: Path, text: str, reason: str) -> None:
-    write(models / "broken", text)
+    write_model_config(models / "broken", text)
     found = plan(ada, config_of("broken"))
 
     assert not found.cards and reason in found.reason
@@ -223,7 +213,7 @@ def test_plan_waits_for_no_pipe(ada: User, models: Path) -> None:
 
 
 def test_largest_plan_is_the_one_that_fits_the_fewest_cards(ada: User, models: Path) -> None:
-    write(models / "small", QWEN2_7B | {"num_hidden_layers": 4})
+    write_model_config(models / "small", QWEN2_7B | {"num_hidden_layers": 4})
     plans = plan_gpu_memory([config_of("small"), config_of("qwen"), config_of("small", max_new_tokens=8)], ada)
 
     assert largest_plan(plans) is plans[1]
