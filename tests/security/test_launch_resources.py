@@ -143,6 +143,13 @@ def test_api_refuses_every_attack_at_every_field(ada: User, experiment: Experime
     nothing_was_made()
 
 
+def test_gpu_memory_refuses_every_attack_at_every_field(ada: User, folder: Path) -> None:
+    script = calls(ada)
+    for config, value in every_attack():
+        answer = post(script, "gpu-memory", {"config": attacked(config, value)})
+        assert (answer.status_code, set(paths(answer))) == (422, set(named(config))), value
+
+
 def test_sweep_refuses_every_attack_at_every_field(ada: User, experiment: Experiment, folder: Path) -> None:
     script = calls(ada)
     for config in CONFIGS.values():
