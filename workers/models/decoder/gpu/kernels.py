@@ -239,9 +239,12 @@ def activate(  # type: ignore[no-untyped-def]
 @triton.jit
 def pick_likeliest(  # type: ignore[no-untyped-def]
     logits, dots, a, bias, bias_stride, values, places, members, vocabulary, span, softcap,
-    rank: tl.constexpr, biased: tl.constexpr, capped: tl.constexpr, block: tl.constexpr,
+    rank: tl.constexpr, biased: tl.constexpr, capped: tl.constexpr, stored: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """The largest logit of each span of the vocabulary, [rows, spans], and the first place where it is."""
+    """The largest logit of each span of the vocabulary, [rows, spans], and the first place where it is.
+
+    The logits [rows, vocabulary] come from the base product, and are corrected; `stored` writes them back.
+    """
     row, part = tl.program_id(0).to(tl.int64), tl.program_id(1)
     member = tl.load(members + row).to(tl.int64)
     dtype = logits.dtype.element_ty
@@ -260,6 +263,8 @@ def pick_likeliest(  # type: ignore[no-untyped-def]
         y = y.to(dtype).to(tl.float32)
         if capped:
             y = (softcap * _tanh(y / softcap)).to(dtype).to(tl.float32)
+        if stored:
+            tl.store(logits + row * vocabulary + columns, y.to(dtype), mask=inside)
         # As torch's argmax: the first NaN is larger than all numbers.
         y = tl.where(y != y, float("inf"), y)
         better = inside & (y > best)
