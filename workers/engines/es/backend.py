@@ -90,7 +90,7 @@ class DecoderBackEnd:
     def _answer_alone(self, seed: int, prompts: Sequence[Prompt]) -> list[Completion]:
         """Write cast(master + σ ε) into the model itself, and the centre back afterwards."""
         try:
-            self.trained.write(self.perturbation.member(seed, self.trained.master))
+            self.trained.write_member(seed, self.perturbation)
             return self._decoder.greedy(prompts, self._max_new_tokens)
         finally:
             self.restore_centre()

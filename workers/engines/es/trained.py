@@ -36,6 +36,9 @@ class Trained(Protocol):
     def write(self, value: Values) -> None:
         """Puts the value of each name (the master's, or a member's) into the model, cast to its precision."""
 
+    def write_member(self, seed: int, perturbation: Perturbation) -> None:
+        """Write the member of this seed into the model, cast to its precision."""
+
     def members(self, seeds: Sequence[int], perturbation: Perturbation, shape: Shape) -> Weights:
         """The members of these seeds, to answer in one batch."""
 
@@ -70,11 +73,14 @@ class WholeModel:
         for name, parameter in self._parameters.items():
             parameter.copy_(value(name))
 
+    def write_member(self, seed: int, perturbation: Perturbation) -> None:
+        perturbation.write_member(seed, self.master, self._parameters)
+
     def members(self, seeds: Sequence[int], perturbation: Perturbation, shape: Shape) -> Weights:
         if perturbation.noise.kind == "low_rank":
             return self._low_rank_members(seeds, perturbation, shape)
-        made = ((n, perturbation.of(seeds, n, m).to(self._parameters[n].dtype)) for n, m in self.master.items())
-        return Stacked(dict(made), shape)
+        dtypes = {name: parameter.dtype for name, parameter in self._parameters.items()}
+        return Stacked(perturbation.members(seeds, self.master, dtypes), shape)
 
     def _low_rank_members(self, seeds: Sequence[int], perturbation: Perturbation, shape: Shape) -> Weights:
         dtypes = {name: parameter.dtype for name, parameter in self._parameters.items()}
@@ -82,8 +88,7 @@ class WholeModel:
         made = perturbation.factors(seeds, matrices).items()
         factors = {n: (a.to(dtypes[n]), b.to(dtypes[n])) for n, (a, b) in made}
         others = {n: m for n, m in self.master.items() if n not in matrices}
-        vectors = {n: perturbation.of(seeds, n, m).to(dtypes[n]) for n, m in others.items()}
-        return LowRank(self._parameters, shape, factors, vectors)
+        return LowRank(self._parameters, shape, factors, perturbation.members(seeds, others, dtypes))
 
     def bytes_per_member(self, perturbation: Perturbation, shape: Shape) -> int:
         if perturbation.noise.kind == "low_rank":
@@ -126,6 +131,9 @@ class Adapter:
         for target, weight in self._base.items():
             a, b = (value(name) for name in _names(target))
             self._parameters[f"{target}.weight"].copy_(weight.float() + outer_sum(b * self._scale, a.T))
+
+    def write_member(self, seed: int, perturbation: Perturbation) -> None:
+        self.write(perturbation.member(seed, self.master))
 
     def members(self, seeds: Sequence[int], perturbation: Perturbation, shape: Shape) -> Weights:
         factors, base = {}, dict(self._parameters)
