@@ -77,11 +77,14 @@ def pointer(rows, word: tl.constexpr, dtype: tl.constexpr, aligned: tl.constexpr
 
 @triton.jit
 def read(start, offset, limit):
-    """Return `start` [offset], zero from `limit` on. Whole parts need no mask, and so are read in wide accesses."""
+    """Return `start` [offset], zero from `limit` on. Whole parts need no mask, and so are read in wide accesses.
+
+    These numbers are read once: they leave the cache before the quantiles do.
+    """
     if limit == offset.shape[0]:
-        value = tl.load(start + offset)
+        value = tl.load(start + offset, eviction_policy="evict_first")
     else:
-        value = tl.load(start + offset, mask=offset < limit, other=0.0)
+        value = tl.load(start + offset, mask=offset < limit, other=0.0, eviction_policy="evict_first")
     return value
 
 

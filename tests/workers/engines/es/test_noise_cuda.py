@@ -18,7 +18,7 @@ from torch import Tensor
 
 from workers.engines.es.noise import Noise, name_words
 from workers.engines.es.perturbation import Perturbation
-from workers.engines.es.philox import Stream, halfwords, signed
+from workers.engines.es.philox import Stream, by_numpy, halfwords, signed
 from workers.engines.es.quantiles import SIZE, normal_quantiles
 
 if not find_spec("triton"):
@@ -28,7 +28,7 @@ if not HAS_GPU:
     # Triton reads it when it is imported.
     os.environ["TRITON_INTERPRET"] = "1"
 
-from workers.engines.es import noise_cuda, noise_kernels  # noqa: E402 - after the variable is set
+from workers.engines.es import noise_cuda, noise_kernels, philox_cuda  # noqa: E402 - after the variable is set
 from workers.engines.es.noise_launch import Launch  # noqa: E402
 
 CPU, DEVICE = torch.device("cpu"), torch.device("cuda" if HAS_GPU else "cpu")
@@ -92,6 +92,12 @@ def test_quantiles_mirror_in_their_middle() -> None:
     table = normal_quantiles(CPU)
     assert torch.equal(table[: SIZE // 2].flip(0), -table[SIZE // 2 :])
     assert bool((table[SIZE // 2 :] > 0).all())
+
+
+def test_written_philox_blocks_have_the_bits_of_numpy() -> None:
+    streams = [Stream(5, (1 << 64) - 4, 0, 7), Stream(1 << 63, 3, 100, 300), Stream(0, 0, (1 << 40) - 1, 2)]
+    keys = [1, (1 << 62) + 1]
+    assert torch.equal(philox_cuda.by_triton(keys, streams, DEVICE).cpu(), by_numpy(keys, streams))
 
 
 @pytest.mark.parametrize("noise", NOISES, ids=str)
