@@ -34,12 +34,14 @@ def cut_for_gpus(loaded: Loaded, es: EsConfig, rows: int, prompts: int, longest_
     return BatchPlan(rows, min(members, most, es.population), longest_prompt)
 
 
-def plan_on_card(loaded: Loaded, es: EsConfig, plan: BatchPlan, prompts: int = 0) -> MemoryPlan:
+def plan_on_card(
+    loaded: Loaded, es: EsConfig, plan: BatchPlan, prompts: int = 0, *, evaluates: bool = True
+) -> MemoryPlan:
     """Return the memory of an engine on this GPU. The rows are chosen if the plan has none. Raise ConfigError."""
     try:
         return plan_memory(
             _sizes(loaded), es, prompts=prompts, longest_prompt=plan.longest_prompt, card=_card(loaded),
-            members=plan.members, rows=plan.rows,
+            members=plan.members, rows=plan.rows, evaluates=evaluates,
         )  # fmt: skip
     except CardTooSmall as error:
         raise ConfigError([Problem("es", str(error))]) from error

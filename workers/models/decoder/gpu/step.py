@@ -93,7 +93,7 @@ class Step:
         )  # fmt: skip
 
     def logits(self, rows: int) -> Tensor:
-        """Read the first `rows` tokens of `state`. Return the logits [rows, vocabulary] after them, until another step."""
+        """Read the first `rows` tokens of `state`. Return the logits [rows, vocabulary] after them."""
         self._pick_likeliest(rows, stored=True)
         return self._logits[:rows]
 
