@@ -111,7 +111,7 @@ WORDS = (
     _("max new tokens"),
     _("Longest answer, in tokens. Decoding is greedy."),
     _("backend"),
-    _("How members generate. native: the project's decoder, many members in a batch; architectures that it does not know fall back to transformers. transformers: any architecture, one member after another."),
+    _("How members generate. native: the project's decoder, many members in a batch, for Qwen2, Qwen3, Llama, Mistral, Gemma 2 and Gemma 3 (text); it is compared with transformers before the run starts. Other architectures fall back to transformers. transformers: any architecture, one member after another."),
     _("engines"),
     _("Processes that share the members of an iteration; 0 means one per GPU, and one without GPUs. They hold equal weights and exchange seeds and coefficients only."),
     _("hash every"),

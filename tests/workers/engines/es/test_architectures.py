@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from torch.nn import functional
+from transformers import GPT2Config, GPT2LMHeadModel
 
-from tests.workers.engines.es.runs import run
+from tests.workers.engines.es.runs import records_of, run
 from tests.workers.models.shapes import Make, gemma2, gemma3, mistral, qwen3
 from tests.workers.trainings import metrics, run_json, train_here
 from workers.config import ConfigError
@@ -16,6 +19,7 @@ from workers.models import Loaded, save
 from workers.models.decoder import forward
 from workers.models.native import load_native
 from workers.models.save import weights_sha256
+from workers.records import Alert
 
 
 @pytest.mark.parametrize(
@@ -51,3 +55,12 @@ def test_run_is_refused_if_the_decoder_differs_from_transformers(
     with pytest.raises(ConfigError, match=r"es\.backend: .* differ .* by up to [\d.]+, .* Set it to transformers"):
         run(micro, tmp_path / "run")
     run(micro_of_transformers, tmp_path / "other", iterations=1, backend="transformers")
+
+
+def test_run_says_what_an_unknown_architecture_costs(micro_of_transformers: Loaded, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model = GPT2LMHeadModel(GPT2Config(n_embd=32, n_layer=1, n_head=2, vocab_size=512)).eval().requires_grad_(False)
+    run(replace(micro_of_transformers, model=model), tmp_path, iterations=1)
+    (message,) = (alert.message for alert in records_of(tmp_path, Alert) if "native decoder" in alert.message)
+    assert "model type gpt2 is none of qwen2, qwen3, llama, mistral, gemma2, gemma3_text" in message
+    assert "1.5 to 9 times as long" in message
