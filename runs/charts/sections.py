@@ -12,6 +12,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
 from runs.charts.chart import Chart
+from runs.charts.phases import PHASES
 from runs.charts.single import TITLES, Spec
 from runs.charts.words import spoken
 from runs.series import Provenance
@@ -34,13 +35,12 @@ class Section:
 
 @dataclass(frozen=True)
 class Plan:
-    """A section before its curves are read. `x`: the axis that it keeps to, empty where it takes the page's."""
+    """A section before its curves are read."""
 
     slug: str
     title: str
     help: str
     specs: tuple[Spec, ...]
-    x: str = ""
 
     def section(self, charts: Iterable[Chart]) -> Section:
         """The section, with its charts."""
@@ -67,13 +67,21 @@ TRAINING = (
          (("train/reward/mean", _("mean")), ("train/reward/max", _("best")), ("train/reward/min", _("worst"))),
          _("Over the population's members (ES) or the sampled completions (GRPO). Not comparable between methods.")),
 )  # fmt: skip
+SPEED = (
+    PHASES,
+    Spec("es/tokens_per_second", _("Tokens per second"), _("tokens/s"),
+         (("es/tokens_per_second", "es/tokens_per_second"),),
+         _("Tokens generated in an iteration by all engines, over the seconds until its last answer.")),
+)  # fmt: skip
 SYSTEM = "system/"
+BY_TIME = "relative"
+"""The axis of what is measured every few seconds."""
 MACHINE = (
     Spec("system/cpu", _("CPU cores in use"), _("cores"), (("system/cpu_cores", _("this run")),),
-         _("Of all processes of the training together: CPU seconds spent in each second.")),
+         _("Of all processes of the training together: CPU seconds spent in each second."), x=BY_TIME),
     Spec("system/memory", _("Memory"), _("GB"),
          (("system/memory_gb", _("this run")), ("system/free_memory_gb", _("free on the machine"))),
-         _("Resident memory of all processes of the training; what several of them share counts in each.")),
+         _("Resident memory of all processes of the training; what several of them share counts in each."), x=BY_TIME),
 )  # fmt: skip
 GPUS = (
     (
@@ -92,13 +100,13 @@ OURS = ("", "train", "es", "grpo", "time", *(prefix.removesuffix("/") for prefix
 
 
 def plans(keys: Collection[str], provenances: Mapping[str, Provenance] = MappingProxyType({})) -> list[Plan]:
-    """Held-out, the task's parts, training, time, whatever else by its key's first part, and the machine.
+    """Held-out, the task's parts, training, time by phase, time, whatever else by its key's first part, the machine.
 
     A key that is not known here gets a chart of its own, so that nothing a run logs stays hidden. Lines of held-out
     series carry their provenance, by key.
     """
     there = set(keys)
-    known = {key for spec in (*HELD_OUT, *TRAINING) for key, _ in spec.lines}
+    known = {key for spec in (*HELD_OUT, *TRAINING, *SPEED) for key, _ in spec.lines}
     unknown = (_own(key) for key in keys if key not in known and not key.startswith(SYSTEM))
     own = [_with_provenance(spec, provenances) for spec in unknown]
     parts = (
@@ -109,6 +117,8 @@ def plans(keys: Collection[str], provenances: Mapping[str, Provenance] = Mapping
          [s for s in own if is_part(s.name)]),
         ("training", gettext("Training"), gettext("The method's own stream."),
          (*_spoken(TRAINING), *_rest(own, deep=False))),
+        ("phases", gettext("Time by phase"), gettext("How engines spend their time, and the GPUs of the training."),
+         (*_spoken(SPEED), *(_of_gpus(keys) if _has_phases(keys) else ()))),
         ("time", gettext("Time"), "", [s for s in own if s.name.startswith("time/")]),
         *((f"of-{slugify(first)}", first, "", specs) for first, specs in _others(own)),
         ("training-details", gettext("Training, in detail"), "", _rest(own, deep=True)),
@@ -119,9 +129,9 @@ def plans(keys: Collection[str], provenances: Mapping[str, Provenance] = Mapping
     return [plan for plan in (*made, _of_machine(keys)) if plan.specs]
 
 
-def _plan(slug: str, title: str, words: str, specs: Iterable[Spec], there: Container[str], x: str = "") -> Plan:
+def _plan(slug: str, title: str, words: str, specs: Iterable[Spec], there: Container[str]) -> Plan:
     """Return a plan with those of the specs that have a key in `there`."""
-    return Plan(slug, title, words, tuple(s for s in specs if any(key in there for key, _ in s.lines)), x)
+    return Plan(slug, title, words, tuple(s for s in specs if any(key in there for key, _ in s.lines)))
 
 
 def _with_provenance(spec: Spec, provenances: Mapping[str, Provenance]) -> Spec:
@@ -139,21 +149,31 @@ def _spoken(specs: Iterable[Spec]) -> list[Spec]:
     return [spec.spoken() for spec in specs]
 
 
-def _of_machine(keys: Iterable[str]) -> Plan:
-    mine = [key for key in keys if key.startswith(SYSTEM)]
-    gpus = sorted({match[1] for key in mine if (match := re.match(r"system/(gpu\d+)/", key))})
-    of_gpus = (
+def _has_phases(keys: Collection[str]) -> bool:
+    return any(key in keys for key in PHASES.keys)
+
+
+def _of_gpus(keys: Iterable[str]) -> list[Spec]:
+    """Return a spec for each thing that drivers report, with a line for each GPU."""
+    gpus = sorted({match[1] for key in keys if (match := re.match(r"system/(gpu\d+)/", key))})
+    return [
         Spec(f"system/gpu-{what}", gettext(title), unit, tuple((f"system/{gpu}/{what}", gpu) for gpu in gpus),
-             gettext(words))
+             gettext(words), x=BY_TIME)
         for what, title, unit, words in GPUS
-    )  # fmt: skip
-    specs = [*_spoken(MACHINE), *of_gpus]
-    known = {key for spec in specs for key, _ in spec.lines}
+    ]  # fmt: skip
+
+
+def _of_machine(keys: Collection[str]) -> Plan:
+    """Return the plan of the machine. The GPUs are in it unless they are next to the phases."""
+    mine = [key for key in keys if key.startswith(SYSTEM)]
+    of_gpus = _of_gpus(mine)
+    specs = [*_spoken(MACHINE), *(() if _has_phases(keys) else of_gpus)]
+    known = {key for spec in (*specs, *of_gpus) for key, _ in spec.lines}
     words = gettext(
         "The processes of the training, and its GPUs, every few seconds; along time, whatever else is drawn along."
     )
-    own = (_own(key) for key in mine if key not in known)
-    return _plan("system", gettext("Machine"), words, (*specs, *own), set(mine), x="relative")
+    own = (replace(_own(key), x=BY_TIME) for key in mine if key not in known)
+    return _plan("system", gettext("Machine"), words, (*specs, *own), set(mine))
 
 
 def is_part(key: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from django.utils.text import capfirst
@@ -19,6 +19,7 @@ from runs.series import Curve, Provenance, is_held_out
 
 LINES = ("solid", "dash", "dot", "dashdot")
 MARKERS_AT_MOST = 30
+LEGEND = {"font": {"size": 10}, "orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
 SHARE = "share of "
 """Units that begin so, in English, are shares, written in percent."""
 TITLES = {
@@ -46,7 +47,10 @@ SYMBOLS = ("circle", "square", "diamond", "cross")
 @dataclass(frozen=True)
 class Spec:
     """A chart of several keys: (key, what its line is called). `unit` is translated where it is drawn. measured: how
-    an evaluation measured the keys, of those that one did."""
+    an evaluation measured the keys, of those that one did. x: the axis that it keeps to, empty if it takes the page's.
+
+    `draw` draws a chart that is no lines, from curves with all their points: those of `keys` and of `also`.
+    """
 
     name: str
     title: str
@@ -54,6 +58,9 @@ class Spec:
     lines: tuple[tuple[str, str], ...]
     help: str = ""
     measured: Mapping[str, Provenance] = field(default_factory=dict, hash=False)
+    x: str = ""
+    also: tuple[str, ...] = ()
+    draw: Draw | None = None
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -78,12 +85,25 @@ class Spec:
         return replace(self.waiting(), figure={"data": [], "layout": {}})
 
 
+Draw: TypeAlias = Callable[[Spec, Mapping[str, Curve], str, int | None], Chart]
+"""(spec, curves, x axis, px: width of the chart, None for a table of all points) -> chart."""
+
+
 def drawn(
-    run: Run, specs: Iterable[Spec], curves: Mapping[str, Curve], x: str = "step", log_kl: bool = False
+    run: Run,
+    specs: Iterable[Spec],
+    curves: Mapping[str, Curve],
+    x: str = "step",
+    log_kl: bool = False,
+    px: int | None = None,
 ) -> tuple[Chart, ...]:
-    """A chart for each spec that has a curve."""
+    """A chart for each spec that has a curve. px: the width for which curves were down-sampled, if they were."""
     found = ((spec, [(curves[key], name) for key, name in spec.lines if key in curves]) for spec in specs)
-    return tuple(_chart(run, spec, lines, x, log_kl and spec.name == "kl") for spec, lines in found if lines)
+    return tuple(
+        spec.draw(spec, curves, x, px) if spec.draw else _chart(run, spec, lines, x, log_kl and spec.name == "kl")
+        for spec, lines in found
+        if lines
+    )
 
 
 def _chart(run: Run, spec: Spec, lines: Sequence[tuple[Curve, str]], x: str, log_y: bool) -> Chart:
@@ -96,7 +116,7 @@ def _chart(run: Run, spec: Spec, lines: Sequence[tuple[Curve, str]], x: str, log
     if spec.is_share:
         layout["yaxis"]["tickformat"] = ".0%"
     layout["yaxis"] |= style.room(np.concatenate([curve.y for curve, _ in lines]), spec.is_share)
-    layout["legend"] = {"font": {"size": 10}, "orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
+    layout["legend"] = LEGEND
     keys = tuple(curve.key for curve, _ in lines)
     return Chart(
         spec.name,

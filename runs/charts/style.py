@@ -11,7 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-LIGHT = {"es": "#c04f00", "grpo": "#0067a3", "other": "#5f6b7a", "muted": "#9aa3af"}
+LIGHT = {
+    "es": "#c04f00",
+    "grpo": "#0067a3",
+    "other": "#5f6b7a",
+    "muted": "#9aa3af",
+    "cyan": "#086b74",
+    "accent": "#4a41a8",
+    "warn": "#7a5600",
+    "ink": "#18202c",
+}
 DASHES = {"es": ("solid", "dot", "longdash", "longdashdot"), "grpo": ("dash", "dashdot", "longdash", "longdashdot")}
 MARKERS = {"es": "circle", "grpo": "square"}
 STROKES = {

@@ -7,7 +7,7 @@ from __future__ import annotations
 from runs import series
 from runs.charts import Chart, Plan, Section, Spec, drawn, plans
 from runs.models import Run
-from runs.series import Curve, Span
+from runs.series import Span
 from runs.views.parameters import Axes
 
 CHART_PX = 600
@@ -17,13 +17,10 @@ DRAWN_AT_FIRST = 16
 def curve_sections(run: Run, keys: list[str], along: Axes) -> list[Section]:
     """All sections of these keys; drawn are the first charts of those that are not folded."""
     planned = _plans(run, keys)
-    first = [(plan, spec) for plan in planned if not plan.section(()).is_folded for spec in plan.specs][:DRAWN_AT_FIRST]
-    made: dict[str, Chart] = {}
-    for x in dict.fromkeys(plan.x or along.x for plan, _ in first):
-        specs = [spec for plan, spec in first if (plan.x or along.x) == x]
-        made |= {chart.name: chart for chart in drawn(run, specs, _read(run, specs, x, CHART_PX), x, along.log_kl)}
+    first = [spec for plan in planned if not plan.section(()).is_folded for spec in plan.specs][:DRAWN_AT_FIRST]
+    made = {chart.name: chart for chart in _charts(run, first, along, CHART_PX)}
     # What is not there along this axis has no chart; of the others that is only known once they are read.
-    gone = {spec.name for _, spec in first} - set(made)
+    gone = {spec.name for spec in first} - set(made)
     filled = (
         plan.section(made.get(spec.name) or spec.waiting() for spec in plan.specs if spec.name not in gone)
         for plan in planned
@@ -35,8 +32,9 @@ def curve_chart(
     run: Run, keys: list[str], name: str, along: Axes, px: int | None, zoom: Span | None = None
 ) -> Chart | None:
     """One of the charts of these keys, from its own alone; None where there is none of this name."""
-    found = [(plan, spec) for plan in _plans(run, keys) for spec in plan.specs if spec.name == name]
-    return _drawn_alone(run, *found[0], along, px, zoom) if found else None
+    found = [spec for plan in _plans(run, keys) for spec in plan.specs if spec.name == name][:1]
+    charts = _charts(run, found, along, px, zoom) or [spec.empty() for spec in found]
+    return charts[0] if charts else None
 
 
 def curve_names(keys: list[str]) -> list[str]:
@@ -50,12 +48,14 @@ def _plans(run: Run, keys: list[str]) -> list[Plan]:
     return plans(keys, {key: one for (_run, key), one in measured.items()})
 
 
-def _drawn_alone(run: Run, plan: Plan, spec: Spec, along: Axes, px: int | None, zoom: Span | None) -> Chart:
-    x = plan.x or along.x
-    charts = drawn(run, [spec], _read(run, [spec], x, px, zoom), x, along.log_kl)
-    return charts[0] if charts else spec.empty()
-
-
-def _read(run: Run, specs: list[Spec], x: str, px: int | None, zoom: Span | None = None) -> dict[str, Curve]:
-    keys = [key for spec in specs for key in spec.keys]
-    return {curve.key: curve for curve in series.read([run], keys, x=x, px=px, zoom=zoom)}
+def _charts(run: Run, specs: list[Spec], along: Axes, px: int | None, zoom: Span | None = None) -> list[Chart]:
+    """Return the charts of those specs that have points. Those with an axis and a width in common are read together."""
+    groups: dict[tuple[str, int | None], list[Spec]] = {}
+    for spec in specs:
+        groups.setdefault((spec.x or along.x, None if spec.draw else px), []).append(spec)
+    charts: list[Chart] = []
+    for (x, width), group in groups.items():
+        keys = [key for spec in group for key in (*spec.keys, *spec.also)]
+        curves = {curve.key: curve for curve in series.read([run], keys, x=x, px=width, zoom=zoom if width else None)}
+        charts += drawn(run, group, curves, x, along.log_kl, px)
+    return charts

@@ -118,6 +118,8 @@ WORDS = (
     _("With several engines, compare hashes of their weights after this many iterations, and before each checkpoint."),
     _("rows"),
     _("Sequences decoded at once: members × prompts are cut into batches of at most this many. 0 chooses the number from device, model and config at the first start; the run then keeps it."),
+    _("refill"),
+    _("On a GPU, give the place of an answer that ends to the next one, so that all members of an engine share its steps. Answers may then differ in rounding from those of a run with another number of GPUs. false: fixed batches, as on a CPU; equal GPUs then give equal answers, however many there are."),
     _("checkpoint every"),
     _("Save a Hugging Face folder after this many iterations; 0 means only at the end."),
     _("on failure"),

@@ -50,7 +50,9 @@ DIALOGS = ("palette", "keys")
 def run(experiment, runs_dir):
     """One that is running, with records of every kind."""
     run = make_run(experiment, "es-tiny", 99)
-    record(run, [*a_bit_of_everything(), Metric(5, {"system/cpu_cores": 1.0, "system/memory_gb": 0.5})])
+    seconds = {f"time/{phase}_seconds": 0.5 for phase in ("noise", "prefill", "decode", "scoring", "update")}
+    machine = {"system/cpu_cores": 1.0, "system/memory_gb": 0.5, "system/gpu0/busy": 0.9}
+    record(run, [*a_bit_of_everything(), Metric(5, seconds | {"es/tokens_per_second": 5000.0}), Metric(5, machine)])
     return run
 
 

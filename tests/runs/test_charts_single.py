@@ -10,7 +10,10 @@ from tests.runs.curves import curve, run
 
 def sections(of, curves, x="step", log_kl=False):
     mine = {c.key: c for c in curves}
-    return [plan.section(charts_of(of, plan.specs, mine, plan.x or x, log_kl)) for plan in plans(mine)]
+    return [
+        plan.section(chart for spec in plan.specs for chart in charts_of(of, [spec], mine, spec.x or x, log_kl))
+        for plan in plans(mine)
+    ]
 
 
 def drawn(of, curves, **how):

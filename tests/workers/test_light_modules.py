@@ -15,7 +15,7 @@ from tests.workers.attempts import ENV, PROJECT
 
 LIGHT_ROOMS = ("agent", "analysis", "attempt", "code", "config", "corpus", "executors", "records", "tasks")
 LIGHT_DOORS = ("workers", "workers.engines", "workers.scorer.client", "workers.scorer.embedded", "workers.train")
-NEEDS_TRITON = "workers.engines.es.philox_cuda"
+NEED_TRITON = {f"workers.engines.es.{name}" for name in ("noise_cuda", "noise_kernels", "noise_launch", "philox_cuda")}
 """Imported on GPUs alone; a torch built for CPUs comes without triton."""
 HEAVY = {"torch", "transformers", "trl", "peft", "datasets", "accelerate", "tokenizers"}
 IMPORT = """
@@ -31,7 +31,7 @@ def modules() -> Iterator[str]:
     for file in sorted((PROJECT / "workers").rglob("*.py")):
         parts = file.relative_to(PROJECT).with_suffix("").parts
         name = ".".join(parts).removesuffix(".__init__")
-        if parts[-1] != "__main__" and (name != NEEDS_TRITON or find_spec("triton")):
+        if parts[-1] != "__main__" and (name not in NEED_TRITON or find_spec("triton")):
             yield name
 
 

@@ -62,6 +62,10 @@ class EsConfig:
     rows: Annotated[int, Bounds(at_least=0, at_most=100_000)] = 0
     """Sequences decoded at once: members × prompts are cut into batches of at most this many. 0 chooses the number
     from device, model and config at the first start; the run then keeps it."""
+    refill: bool = True
+    """On a GPU, give the place of an answer that ends to the next one, so that all members of an engine share its
+    steps. Answers may then differ in rounding from those of a run with another number of GPUs. false: fixed batches,
+    as on a CPU; equal GPUs then give equal answers, however many there are."""
     checkpoint_every: Annotated[int, Bounds(at_least=0, at_most=10_000_000)] = 100
     """Save a Hugging Face folder after this many iterations; 0 means only at the end."""
     on_failure: Literal["fail", "drop_member"] = "fail"

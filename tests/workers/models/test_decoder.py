@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -175,3 +177,18 @@ def test_why_unknown_names_what_is_not_known(micro: Loaded, make: Make, changes:
 )
 def test_why_unknown_reads_a_config_alone(config: Any, reason: str) -> None:
     assert reason in (why_unknown(config) or "")
+
+
+def test_a_decoder_measures_prefill_and_decode_of_each_batch(micro: Loaded) -> None:
+    phases: list[str] = []
+
+    @contextmanager
+    def measure(phase: str) -> Iterator[None]:
+        phases.append(phase)
+        yield
+        phases.append(f"end of {phase}")
+
+    texts = prompts(5)
+    answers = Decoder(micro.model, micro.tokenizer, rows=3, measure=measure).greedy(texts, 5)
+    assert phases == ["prefill", "end of prefill", "decode", "end of decode"] * 2
+    assert answers == Decoder(micro.model, micro.tokenizer).greedy(texts, 5)

@@ -12,9 +12,11 @@ from typing import Any, Protocol
 
 from workers.config import ConfigError, EsConfig, Problem
 from workers.engines.es.batches import BatchPlan
+from workers.engines.es.captured_plan import plan_on_card, uses_captured_steps
 from workers.engines.es.member_memory import MemberMemory
 from workers.engines.es.noise import Noise
 from workers.engines.es.perturbation import Perturbation
+from workers.engines.es.phases import Phases
 from workers.engines.es.trained import Trained
 from workers.engines.es.weights_hash import hash_tensors
 from workers.models import Loaded
@@ -23,6 +25,9 @@ from workers.models.decoder import Completion, Decoder, Prompt
 
 class PopulationBackEnd(Protocol):
     """Weights of one engine: a float32 master, and the members that seeds make of it."""
+
+    phases: Phases
+    """The seconds that answers and updates take, by phase."""
 
     def answer(self, seeds: Sequence[int], prompts: Sequence[Prompt]) -> list[list[Completion]]:
         """Return the greedy answers [member][prompt] of the members of these seeds, as one batch."""
@@ -53,7 +58,12 @@ class DecoderBackEnd:
         self.trained = trained
         self.perturbation = perturbation
         self._max_new_tokens = es.max_new_tokens
-        self._decoder = Decoder(loaded.model, loaded.tokenizer, rows, by_transformers=es.backend == "transformers")
+        self.phases = Phases(loaded.device)
+        self._measure = self.phases.measure
+        by_transformers = es.backend == "transformers"
+        self._decoder = Decoder(
+            loaded.model, loaded.tokenizer, rows, by_transformers=by_transformers, measure=self._measure
+        )
 
     @property
     def model(self) -> Any:
@@ -63,15 +73,17 @@ class DecoderBackEnd:
     def answer(self, seeds: Sequence[int], prompts: Sequence[Prompt]) -> list[list[Completion]]:
         if len(seeds) == 1:
             return [self._answer_alone(seeds[0], prompts)]
-        weights = self.trained.members(seeds, self.perturbation, self._decoder.known_shape())
+        with self._measure("noise"):
+            weights = self.trained.members(seeds, self.perturbation, self._decoder.known_shape())
         return self._decoder.population(weights, prompts, self._max_new_tokens)
 
     def answer_centre(self, prompts: Sequence[Prompt]) -> list[Completion]:
         return self._decoder.greedy(prompts, self._max_new_tokens)
 
     def update(self, directions: Mapping[int, float]) -> float:
-        norm = self.perturbation.step(directions, self.trained.master)
-        self.restore_centre()
+        with self._measure("update"):
+            norm = self.perturbation.step(directions, self.trained.master)
+            self.restore_centre()
         return norm
 
     def weights_hash(self) -> str:
@@ -90,10 +102,12 @@ class DecoderBackEnd:
     def _answer_alone(self, seed: int, prompts: Sequence[Prompt]) -> list[Completion]:
         """Write cast(master + σ ε) into the model itself, and the centre back afterwards."""
         try:
-            self.trained.write(self.perturbation.member(seed, self.trained.master))
+            with self._measure("noise"):
+                self.trained.write_member(seed, self.perturbation)
             return self._decoder.greedy(prompts, self._max_new_tokens)
         finally:
-            self.restore_centre()
+            with self._measure("noise"):
+                self.restore_centre()
 
 
 def make_backend(
@@ -101,6 +115,11 @@ def make_backend(
 ) -> DecoderBackEnd:
     """Return the back end that es.backend names. Raise ConfigError if this device is too small for such batches."""
     perturbation = Perturbation(Noise(es.noise, es.rank), es.sigma, scales)
+    if uses_captured_steps(loaded, es):
+        # Needs Triton, which comes with torch for GPUs and with no other.
+        from workers.engines.es.captured_backend import CapturedBackEnd
+
+        return CapturedBackEnd(loaded, trained, perturbation, es, plan_on_card(loaded, es, plan))
     if why := MemberMemory.measure(loaded, trained, perturbation, es).refusal(plan.members):
         raise ConfigError([Problem("es.rows", f"is {plan.rows} in this run, and {why}; use a larger device")])
     return DecoderBackEnd(loaded, trained, perturbation, es, plan.rows)

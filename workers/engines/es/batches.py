@@ -25,10 +25,14 @@ class Batch:
 
 @dataclass(frozen=True)
 class BatchPlan:
-    """The sequences that are decoded at once, and the members in a batch; one, if its prompts alone are more."""
+    """The sequences that are decoded at once, and the members in a batch; one, if its prompts alone are more.
+
+    `longest_prompt` counts the tokens of the run's longest prompt, where a GPU's memory is planned for it; else 0.
+    """
 
     rows: int
     members: int
+    longest_prompt: int = 0
 
     @classmethod
     def of_rows(cls, rows: int, prompts: int) -> BatchPlan:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from workers.config import ConfigError, EsConfig, Problem, encode
 from workers.engines.context import Context
 from workers.engines.es.backend import DecoderBackEnd
 from workers.engines.es.batches import BatchPlan, choose_rows
+from workers.engines.es.captured_plan import cut_for_gpus, plan_on_card, uses_captured_steps
 from workers.engines.es.engine_group import EngineGroup, EngineProcess, EngineSetup
 from workers.engines.es.lineage import Origin
 from workers.engines.es.member_memory import MemberMemory
@@ -86,6 +88,11 @@ def _refuse_another_origin(checkpoint: Path, saved: Origin, ours: Origin) -> Non
 
 
 def _choose_rows(context: Context, what: Trained, es: EsConfig, state: State) -> int:
+    if uses_captured_steps(context.loaded, es):
+        prompts = _count_prompts(context, es)
+        # Without refilling, the rows decide how many members a batch has, so that they are chosen for all members.
+        plan = _gpu_plan(context, 0) if es.refill else replace(_gpu_plan(context, 0), members=es.population)
+        return plan_on_card(context.loaded, es, plan, prompts).rows
     perturbation = Perturbation(Noise(es.noise, es.rank), es.sigma, state.origin.scales)
     fitting = MemberMemory.measure(context.loaded, what, perturbation, es).fitting()
     device, gpus = context.loaded.device.type, context.config.compute.gpus
@@ -94,7 +101,24 @@ def _choose_rows(context: Context, what: Trained, es: EsConfig, state: State) ->
 
 def plan_of(context: Context, state: State) -> BatchPlan:
     """Return how the run cuts its populations."""
+    if uses_captured_steps(context.loaded, context.config.es_section()):
+        return _gpu_plan(context, state.rows)
     return BatchPlan.of_rows(state.rows, _count_prompts(context, context.config.es_section()))
+
+
+def _gpu_plan(context: Context, rows: int) -> BatchPlan:
+    es = context.config.es_section()
+    longest = max(len(context.prompts.ids(example.messages)) for example in context.task.examples("train"))
+    engines = es.engines or len(_devices(context))
+    return cut_for_gpus(context.loaded, es, rows, _count_prompts(context, es), longest, engines)
+
+
+def _devices(context: Context) -> list[str]:
+    """Return the devices of the run's engines: the GPUs that the config names, or the CPU."""
+    if context.loaded.device.type != "cuda":
+        return ["cpu"]
+    visible = torch.cuda.device_count()
+    return [f"cuda:{i}" for i in range(min(visible, context.config.compute.gpus or visible))]
 
 
 def _count_prompts(context: Context, es: EsConfig) -> int:
@@ -105,10 +129,7 @@ def _count_prompts(context: Context, es: EsConfig) -> int:
 def start_group(context: Context, backend: DecoderBackEnd, state: State) -> EngineGroup:
     """Return the engines that share the run's members: one per GPU if the config names no number."""
     es, loaded = context.config.es_section(), context.loaded
-    devices = ["cpu"]
-    if loaded.device.type == "cuda":
-        visible = torch.cuda.device_count()
-        devices = [f"cuda:{i}" for i in range(min(visible, context.config.compute.gpus or visible))]
+    devices = _devices(context)
     count, plan = es.engines or len(devices), plan_of(context, state)
     print(f"batches of {plan.members} of {es.population} members, {plan.rows} rows; engines: {count}", flush=True)
     threads = max(1, context.config.compute.cores // count)

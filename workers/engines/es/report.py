@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from workers.engines.constraint import Measured
 from workers.engines.context import Context
 from workers.engines.es.engine_group import Answered, EngineGroup
 from workers.engines.es.fitness import Fitness, average
+from workers.engines.es.phases import PHASES
 from workers.engines.es.shaping import TOLERANCE
 from workers.engines.es.state import State
 from workers.models.decoder import Completion
@@ -18,11 +19,16 @@ from workers.records import Engines, Member, Population
 
 @dataclass
 class Answers:
-    """The answers of an iteration, [member][prompt], and each member's engine; the centre's, if the task has a cost."""
+    """The answers of an iteration, [member][prompt], and each member's engine; the centre's, if the task has a cost.
+
+    `seconds` passed until the last answer; `phases` are seconds by phase, added up over all engines.
+    """
 
     members: list[list[Completion]]
     engines: list[int]
     centre: list[Completion] = field(default_factory=list)
+    seconds: float = 0.0
+    phases: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PHASES, 0.0))
 
     @classmethod
     def empty(cls, members: int) -> Answers:
@@ -30,13 +36,23 @@ class Answers:
         return cls([[] for _ in range(members)], [0] * members)
 
     def add(self, answered: Answered) -> None:
-        """Put a batch in its place."""
+        """Put a batch in its place and count its phases."""
+        self.count_phases(answered.phases)
         if not answered.batch.seeds:
             (self.centre,) = answered.answers
             return
         place = slice(answered.batch.first, answered.batch.first + len(answered.answers))
         self.members[place] = answered.answers
         self.engines[place] = [answered.engine] * len(answered.answers)
+
+    def count_phases(self, seconds: Mapping[str, float]) -> None:
+        """Add one engine's seconds by phase."""
+        for phase, more in seconds.items():
+            self.phases[phase] += more
+
+    def completions(self) -> list[Completion]:
+        """Return the answers of all members and of the centre."""
+        return [*(answer for of_member in self.members for answer in of_member), *self.centre]
 
 
 @dataclass(frozen=True)
@@ -52,6 +68,8 @@ class Iteration:
     seconds: float
     idle_seconds: float
     """While members were answered and scored, over all engines."""
+    scoring_seconds: float
+    """Spent in the task's rewards, in a thread while members answer."""
     measured: Measured
     """What the centre's answers say: J_C, and λ for the next iteration."""
 
@@ -65,7 +83,7 @@ def advance(context: Context, state: State, done: Iteration) -> None:
     """Takes the iteration into the state, but for the lineage; an alert tells of the first of several dead ones."""
     if done.dead and not state.dead:
         context.alert("warning", _dead(done), done.step)
-    completions = [*_completions(done), *done.answers.centre]
+    completions = done.answers.completions()
     state.step = done.step
     state.dead = done.dead
     state.multiplier = done.measured.multiplier
@@ -76,7 +94,7 @@ def advance(context: Context, state: State, done: Iteration) -> None:
 
 def report(context: Context, state: State, done: Iteration, engines: EngineGroup) -> None:
     """Write the iteration's metrics, its population and, if there are several, its engines."""
-    values = _values(done, _completions(done)) | dict(done.measured.values)
+    values = _values(done) | _times(done) | dict(done.measured.values)
     reports = engines.report()
     if reports:
         values["es/update_bytes_per_member"] = engines.update_bytes / len(done.seeds)
@@ -88,11 +106,8 @@ def report(context: Context, state: State, done: Iteration, engines: EngineGroup
     context.status("training", f"iteration {done.step}", done.step / context.config.steps)
 
 
-def _completions(done: Iteration) -> list[Completion]:
-    return [answer for of_member in done.answers.members for answer in of_member]
-
-
-def _values(done: Iteration, completions: Sequence[Completion]) -> dict[str, float]:
+def _values(done: Iteration) -> dict[str, float]:
+    completions = [answer for of_member in done.answers.members for answer in of_member]
     rewards = [f.reward for f in done.fitness if not f.dropped]
     mean = average(rewards)
     return {
@@ -105,8 +120,18 @@ def _values(done: Iteration, completions: Sequence[Completion]) -> dict[str, flo
         "es/dead": float(done.dead),
         "es/dropped": float(len(done.fitness) - len(rewards)),
         "es/update_norm": done.update_norm,
+    }
+
+
+def _times(done: Iteration) -> dict[str, float]:
+    """Return the tokens generated per second of answering, and the seconds of the iteration and of its phases."""
+    tokens = sum(len(completion.tokens) for completion in done.answers.completions())
+    return {
+        "es/tokens_per_second": tokens / done.answers.seconds,
         "time/step_seconds": done.seconds,
         "time/engine_idle_seconds": done.idle_seconds,
+        "time/scoring_seconds": done.scoring_seconds,
+        **{f"time/{phase}_seconds": seconds for phase, seconds in done.answers.phases.items()},
     }
 
 

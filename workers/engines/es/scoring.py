@@ -7,6 +7,7 @@ batches, and equal answers of several members are scored once.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from queue import Empty, SimpleQueue
 
@@ -22,10 +23,12 @@ JOIN_SECONDS = 1.0
 class Scoring:
     """Scores of one iteration's answers to the same examples.
 
-    A reward that fails ends it, or with `keeps_going` fails those alone who gave that answer.
+    A reward that fails ends it, or with `keeps_going` fails those alone who gave that answer. `seconds` is the time
+    spent in the task's rewards, most of it while more answers are being written.
     """
 
     def __init__(self, task: Task, examples: Sequence[Example], *, keeps_going: bool) -> None:
+        self.seconds = 0.0
         self._task = task
         self._examples = examples
         self._keeps_going = keeps_going
@@ -75,7 +78,9 @@ class Scoring:
                 for start in range(0, len(pairs), PAIRS_PER_CALL):
                     if self._is_over:
                         return
+                    began = time.perf_counter()
                     self._score(pairs[start : start + PAIRS_PER_CALL])
+                    self.seconds += time.perf_counter() - began
         except BaseException as error:
             self._ended.put(error)
         else:

@@ -177,9 +177,10 @@ class _Training:
         update = directions(seeds, z, es.alpha)
         context.stop.check()
         norm = self.engines.update(step, update)
+        answers.count_phases(self.engines.take_own_phases())
 
         seconds = time.perf_counter() - began
-        done = Iteration(step, seeds, answers, fitness, z, norm, seconds, idle, measured)
+        done = Iteration(step, seeds, answers, fitness, z, norm, seconds, idle, scoring.seconds, measured)
         advance(context, state, done)
         state.lineage = self.replay_log.update(state, update)
         self.engines.log(step, state.lineage)
@@ -196,11 +197,12 @@ class _Training:
     ) -> Answers:
         """All answers, scored. Asked to stop, it gives the iteration up, which may take longer than a kill waits."""
         prompts = [self.context.prompts.ids(example.messages) for example in asked]
-        answers = Answers.empty(len(seeds))
+        answers, began = Answers.empty(len(seeds)), time.perf_counter()
         with self.context.stop.cuts():
             for answered in self.engines.answer(seeds, prompts, with_centre=with_centre):
                 scoring.add(answered.answers)
                 answers.add(answered)
+            answers.seconds = time.perf_counter() - began
             scoring.finish()
         return answers
 

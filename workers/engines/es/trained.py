@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -22,22 +23,47 @@ from workers.engines.es.perturbation import Perturbation
 from workers.engines.resuming import NotResumable
 from workers.models import Loaded
 from workers.models.decoder import LowRank, Shape, Stacked, Weights
+from workers.models.decoder.population import Factors
 
 Values = Callable[[str], Tensor]
 """A parameter's name -> its value in float32."""
 
 
+@dataclass(frozen=True)
+class Differences:
+    """What is added to `Trained.base`: name -> (A [members, out, r], B [members, in, r]).
+
+    `vectors` replace those of the base: name -> [members, n].
+    """
+
+    factors: dict[str, Factors]
+    vectors: dict[str, Tensor]
+
+
 class Trained(Protocol):
-    """The parameters that are trained. `master`: canonical name -> float32; only an update changes it."""
+    """The parameters that are trained. `master`: canonical name -> float32; only an update changes it.
+
+    `base`: the parameters that members with low-rank differences add them to.
+    """
 
     model: Any
     master: dict[str, Tensor]
+    base: dict[str, Tensor]
 
     def write(self, value: Values) -> None:
         """Puts the value of each name (the master's, or a member's) into the model, cast to its precision."""
 
+    def write_member(self, seed: int, perturbation: Perturbation) -> None:
+        """Write the member of this seed into the model, cast to its precision."""
+
     def members(self, seeds: Sequence[int], perturbation: Perturbation, shape: Shape) -> Weights:
         """The members of these seeds, to answer in one batch."""
+
+    def differences(self, seeds: Sequence[int], perturbation: Perturbation) -> Differences:
+        """Return the low-rank differences of the members of these seeds from the base."""
+
+    def centre_difference(self) -> Differences:
+        """Return the difference of the centre from the base, as that of one member."""
 
     def bytes_per_member(self, perturbation: Perturbation, shape: Shape) -> int:
         """Return the bytes of memory that one more member in the batch takes at most."""
@@ -62,7 +88,7 @@ class WholeModel:
 
     def __init__(self, loaded: Loaded) -> None:
         self.model = loaded.model
-        self._parameters = dict(loaded.model.named_parameters())
+        self._parameters = self.base = dict(loaded.model.named_parameters())
         self._exact = all(p.dtype == torch.float32 for p in self._parameters.values())
         self.master = {name: p.detach().to(torch.float32, copy=True) for name, p in self._parameters.items()}
 
@@ -70,20 +96,26 @@ class WholeModel:
         for name, parameter in self._parameters.items():
             parameter.copy_(value(name))
 
+    def write_member(self, seed: int, perturbation: Perturbation) -> None:
+        perturbation.write_member(seed, self.master, self._parameters)
+
     def members(self, seeds: Sequence[int], perturbation: Perturbation, shape: Shape) -> Weights:
         if perturbation.noise.kind == "low_rank":
-            return self._low_rank_members(seeds, perturbation, shape)
-        made = ((n, perturbation.of(seeds, n, m).to(self._parameters[n].dtype)) for n, m in self.master.items())
-        return Stacked(dict(made), shape)
+            made = self.differences(seeds, perturbation)
+            return LowRank(self.base, shape, made.factors, made.vectors)
+        dtypes = {name: parameter.dtype for name, parameter in self._parameters.items()}
+        return Stacked(perturbation.members(seeds, self.master, dtypes), shape)
 
-    def _low_rank_members(self, seeds: Sequence[int], perturbation: Perturbation, shape: Shape) -> Weights:
+    def differences(self, seeds: Sequence[int], perturbation: Perturbation) -> Differences:
         dtypes = {name: parameter.dtype for name, parameter in self._parameters.items()}
         matrices = {n: m for n, m in self.master.items() if perturbation.noise.is_low_rank(m)}
         made = perturbation.factors(seeds, matrices).items()
         factors = {n: (a.to(dtypes[n]), b.to(dtypes[n])) for n, (a, b) in made}
         others = {n: m for n, m in self.master.items() if n not in matrices}
-        vectors = {n: perturbation.of(seeds, n, m).to(dtypes[n]) for n, m in others.items()}
-        return LowRank(self._parameters, shape, factors, vectors)
+        return Differences(factors, perturbation.members(seeds, others, dtypes))
+
+    def centre_difference(self) -> Differences:
+        return Differences({}, {name: p.detach()[None] for name, p in self.base.items() if p.ndim == 1})
 
     def bytes_per_member(self, perturbation: Perturbation, shape: Shape) -> int:
         if perturbation.noise.kind == "low_rank":
@@ -116,6 +148,7 @@ class Adapter:
         self._parameters = dict(loaded.model.named_parameters())
         self._targets = _targets(loaded.model, lora.targets)
         self._base = {t: self._parameters[f"{t}.weight"].detach().clone() for t in self._targets}
+        self.base = self._parameters | {f"{target}.weight": weight for target, weight in self._base.items()}
         self.master = {}
         for target, weight in self._base.items():
             a, b = _names(target)
@@ -127,13 +160,24 @@ class Adapter:
             a, b = (value(name) for name in _names(target))
             self._parameters[f"{target}.weight"].copy_(weight.float() + outer_sum(b * self._scale, a.T))
 
+    def write_member(self, seed: int, perturbation: Perturbation) -> None:
+        self.write(perturbation.member(seed, self.master))
+
     def members(self, seeds: Sequence[int], perturbation: Perturbation, shape: Shape) -> Weights:
-        factors, base = {}, dict(self._parameters)
+        return LowRank(self.base, shape, self.differences(seeds, perturbation).factors, {})
+
+    def differences(self, seeds: Sequence[int], perturbation: Perturbation) -> Differences:
+        return self._differences(lambda name: perturbation.of(seeds, name, self.master[name]))
+
+    def centre_difference(self) -> Differences:
+        return self._differences(lambda name: self.master[name][None])
+
+    def _differences(self, members: Values) -> Differences:
+        factors = {}
         for target, weight in self._base.items():
-            a, b = (perturbation.of(seeds, name, self.master[name]).to(weight.dtype) for name in _names(target))
+            a, b = (members(name).to(weight.dtype) for name in _names(target))
             factors[f"{target}.weight"] = b * self._scale, a.transpose(1, 2)
-            base[f"{target}.weight"] = weight
-        return LowRank(base, shape, factors, {})
+        return Differences(factors, {})
 
     def bytes_per_member(self, perturbation: Perturbation, shape: Shape) -> int:
         return sum(4 * m.numel() for m in self.master.values())

@@ -4,6 +4,7 @@ It knows Qwen2, Qwen3, Llama, Mistral, Gemma 2 and the text models of Gemma 3; `
 """
 
 from workers.models.decoder.decoder import Completion, Decoder, Prompt
+from workers.models.decoder.loop import Measure, unmeasured
 from workers.models.decoder.population import LowRank, Stacked
 from workers.models.decoder.shape import Map, Shape, UnknownShape, read_shape, shape_of, why_unknown
 from workers.models.decoder.weights import Plain, Weights
@@ -13,6 +14,7 @@ __all__ = [
     "Decoder",
     "LowRank",
     "Map",
+    "Measure",
     "Plain",
     "Prompt",
     "Shape",
@@ -21,5 +23,6 @@ __all__ = [
     "Weights",
     "read_shape",
     "shape_of",
+    "unmeasured",
     "why_unknown",
 ]

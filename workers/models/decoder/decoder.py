@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from workers.models.decoder.generate import generate
-from workers.models.decoder.loop import Choose, decode, greedy, sampler
+from workers.models.decoder.loop import Choose, Measure, decode, greedy, sampler, unmeasured
 from workers.models.decoder.shape import Shape, UnknownShape, shape_of
 from workers.models.decoder.weights import Plain, Weights
 
@@ -40,40 +40,49 @@ class Decoder:
     """Decodes with a model's weights as they are at each call. At most `rows` answers are written at once.
 
     An architecture that `shape_of` does not know is decoded by transformers, and the log says so once; `shape` is then
-    None, as it is if `by_transformers` asks for that.
+    None, as it is if `by_transformers` asks for that. `measure` is called with prefill and decode around the work of
+    each batch; with decode alone if transformers does both in one call.
     """
 
-    def __init__(self, model: Any, tokenizer: Any, rows: int = 512, *, by_transformers: bool = False) -> None:
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        rows: int = 512,
+        *,
+        by_transformers: bool = False,
+        measure: Measure = unmeasured,
+    ) -> None:
         self.model = model
         self.tokenizer = tokenizer
         self.rows = rows
+        self.measure = measure
         self.ends = end_tokens(model, tokenizer)
         self.shape = None if by_transformers else _known_shape(model)
 
     def greedy(self, prompts: Sequence[Prompt], max_new_tokens: int) -> list[Completion]:
         """The likeliest answer, token by token, to each prompt."""
-        ids = self._tokens(prompts)
+        ids = self.tokens(prompts)
         if self.shape is None:
-            return self._completions(generate(self.model, ids, max_new_tokens, self.ends, self.rows))
-        return self._completions(self._answers(self._plain(self.shape), ids, max_new_tokens, greedy)[0])
+            return self.completions(self._generate(ids, max_new_tokens))
+        return self.completions(self._answers(self._plain(self.shape), ids, max_new_tokens, greedy)[0])
 
     def sample(self, prompts: Sequence[Prompt], max_new_tokens: int, temperature: float, seed: int) -> list[Completion]:
         """Answers drawn at `temperature`; the draws depend on the seed and the prompt's place alone."""
-        ids = self._tokens(prompts)
+        ids = self.tokens(prompts)
         if self.shape is None:
-            drawn = generate(self.model, ids, max_new_tokens, self.ends, self.rows, temperature, seed)
-            return self._completions(drawn)
+            return self.completions(self._generate(ids, max_new_tokens, temperature, seed))
         choose = sampler(len(ids), max_new_tokens, temperature, seed, self.ends.device)
-        return self._completions(self._answers(self._plain(self.shape), ids, max_new_tokens, choose)[0])
+        return self.completions(self._answers(self._plain(self.shape), ids, max_new_tokens, choose)[0])
 
     def population(self, weights: Weights, prompts: Sequence[Prompt], max_new_tokens: int) -> list[list[Completion]]:
         """Greedy answers [member][prompt] of a population of this model's shape. Raises UnknownShape."""
-        answers = self._answers(weights, self._tokens(prompts), max_new_tokens, greedy)
-        return [self._completions(of_member) for of_member in answers]
+        answers = self._answers(weights, self.tokens(prompts), max_new_tokens, greedy)
+        return [self.completions(of_member) for of_member in answers]
 
     def last_logits(self, prompts: Sequence[Prompt]) -> Tensor:
         """Return the logits [prompts, vocabulary] after each prompt's last token. Raises UnknownShape."""
-        ids = self._tokens(prompts)
+        ids = self.tokens(prompts)
         logits: dict[int, Tensor] = {}
 
         def keep(batch: Tensor, places: Tensor, number: int) -> Tensor:
@@ -87,6 +96,13 @@ class Decoder:
         """The model's shape. Raises UnknownShape where only transformers can decode it."""
         return shape_of(self.model) if self.shape is None else self.shape
 
+    def _generate(
+        self, ids: list[list[int]], max_new: int, temperature: float | None = None, seed: int = 0
+    ) -> list[list[int]]:
+        """Token lists by transformers."""
+        with self.measure("decode"):
+            return generate(self.model, ids, max_new, self.ends, self.rows, temperature, seed)
+
     def _plain(self, shape: Shape) -> Plain:
         return Plain(dict(self.model.named_parameters()), shape)
 
@@ -95,14 +111,15 @@ class Decoder:
         answers: list[list[list[int]]] = [[] for _ in range(weights.members)]
         step = max(1, self.rows // weights.members)
         for start in range(0, len(ids), step):
-            some = _shifted(choose, start * weights.members)
-            rotary = self.model.model.rotary_emb
-            batch = decode(weights, self.known_shape(), rotary, ids[start : start + step], max_new, self.ends, some)
+            some, rotary = _shifted(choose, start * weights.members), self.model.model.rotary_emb
+            piece, shape = ids[start : start + step], self.known_shape()
+            batch = decode(weights, shape, rotary, piece, max_new, self.ends, some, self.measure)
             for so_far, more in zip(answers, batch, strict=True):
                 so_far.extend(more)
         return answers
 
-    def _tokens(self, prompts: Sequence[Prompt]) -> list[list[int]]:
+    def tokens(self, prompts: Sequence[Prompt]) -> list[list[int]]:
+        """Return the token ids of each prompt. Raise ValueError for one without any."""
         texts = [prompt for prompt in prompts if isinstance(prompt, str)]
         of_text = iter(self.tokenizer(texts, add_special_tokens=False)["input_ids"] if texts else ())
         ids = [next(of_text) if isinstance(prompt, str) else list(prompt) for prompt in prompts]
@@ -111,8 +128,8 @@ class Decoder:
                 raise ValueError(f"a prompt must have at least one token, {prompt!r} has none")
         return ids
 
-    def _completions(self, answers: Sequence[list[int]]) -> list[Completion]:
-        """Members of a population often agree, so that equal answers are turned into text once."""
+    def completions(self, answers: Sequence[list[int]]) -> list[Completion]:
+        """Return the answers of these tokens and their texts. Equal ones, which a population has, are decoded once."""
         ends = set(self.ends.tolist())
         distinct = list({tuple(tokens) for tokens in answers})
         texts = self.tokenizer.batch_decode(distinct, skip_special_tokens=True) if distinct else []

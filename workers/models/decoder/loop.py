@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -20,8 +21,15 @@ ASK_EVERY = {"cpu": 1, "cuda": 8}
 # One in so many rows must have ended before the others close up.
 WORTH_DROPPING = 8
 
+Measure = Callable[[str], AbstractContextManager[Any]]
+"""Measures a block by the name of its phase: `with measure("decode"): …`. Decoders call it with prefill and decode."""
 Choose = Callable[[Tensor, Tensor, int], Tensor]
 """(logits [R, vocabulary], place of each answer among all [R], the token's number in it) -> tokens [R]."""
+
+
+def unmeasured(phase: str) -> AbstractContextManager[None]:
+    """Measure nothing."""
+    return nullcontext()
 
 
 def greedy(logits: Tensor, places: Tensor, number: int) -> Tensor:
@@ -54,15 +62,19 @@ def decode(
     max_new: int,
     ends: Tensor,
     choose: Choose,
+    measure: Measure = unmeasured,
 ) -> list[list[list[int]]]:
     """Answers [member][prompt] as token lists, each through its first end token or `max_new` long.
 
     `prompts` are token lists, the same for all members; `rotary` is the model's rotary module, `ends` [E] end tokens.
+    `measure` is called once with prefill and once with decode.
     """
-    batch = _Batch(weights, shape, rotary, prompts, max_new, ends)
-    batch.read()
-    batch.write(choose)
-    return batch.answers()
+    with measure("prefill"):
+        batch = _Batch(weights, shape, rotary, prompts, max_new, ends)
+        batch.read()
+    with measure("decode"):
+        batch.write(choose)
+        return batch.answers()
 
 
 class _Batch:

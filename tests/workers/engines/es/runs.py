@@ -78,5 +78,5 @@ def records_of(directory: Path, kind: Any, epoch: int = 0) -> list[Any]:
 def learning(directory: Path) -> list[dict[str, float]]:
     """The training stream without what depends on the clock or on the number of engines."""
     metrics = [m for m in records_of(directory, Metric) if "train/reward/mean" in m.values]
-    depends = ("time/", "es/update_bytes")
+    depends = ("time/", "es/update_bytes", "es/tokens_per_second")
     return [{k: v for k, v in m.values.items() if not k.startswith(depends)} | m.axes for m in metrics]

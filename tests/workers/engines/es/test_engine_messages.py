@@ -56,12 +56,13 @@ def test_prompts_come_back(ids: list[list[int]]) -> None:
     assert unpack_ids(pack_ids(ids)) == ids
 
 
-def test_answers_come_back_with_their_seconds() -> None:
+def test_answers_come_back_with_their_seconds_and_phases() -> None:
     answers = [
         [Completion([5, 6, 0], "ab", False), Completion([9], "ö \x00 😀", True)],
         [Completion([0], "", False), Completion([1, 2], "c", True)],
     ]
-    assert unpack_answers(pack_answers(answers, 0.25)) == (answers, 0.25)
+    phases = {"noise": 0.1, "prefill": 0.2, "decode": 3.0, "update": 0.0}
+    assert unpack_answers(pack_answers(answers, 0.25, phases)) == (answers, 0.25, phases)
 
 
 def test_a_coefficient_keeps_the_bits_of_its_float32() -> None:

@@ -90,6 +90,8 @@ def test_an_engine_that_dies_or_hangs_is_started_again_and_catches_up(
     assert len(faults.sent) == restarts(tmp_path / "faults") == 2
     alerts = [alert.message for alert in records_of(tmp_path / "faults", Alert)]
     assert sum("started again and catches up" in message for message in alerts) == 2
+    metrics = [metric.values for metric in records_of(tmp_path / "faults", Metric) if "es/update_norm" in metric.values]
+    assert all(0 < values["time/decode_seconds"] <= 2 * values["time/step_seconds"] for values in metrics)
 
 
 def test_an_engine_that_never_starts_is_given_up_and_the_run_ends_well(

@@ -118,6 +118,13 @@ class EngineGroup:
         self.pace.add(time.perf_counter() - began)
         return norm
 
+    def take_own_phases(self) -> dict[str, float]:
+        """Return engine 0's seconds in each phase since the last call. `answer` yields those of the others.
+
+        The others apply an update after it was sent, so its seconds come with their next answers.
+        """
+        return self._backend.phases.take()
+
     def log(self, step: int, lineage: str) -> None:
         """Note that the update of this step is in the replay log: an engine that starts now catches up with it."""
         self.logged = step, lineage

@@ -98,10 +98,13 @@ class EngineProcess:
         """Set the prompts of the answers that follow."""
         self._send(Kind.PROMPTS, pack_ids(prompts))
 
-    def answer(self, seeds: Sequence[int], limit: Callable[[], float]) -> tuple[list[list[Completion]], float]:
+    def answer(
+        self, seeds: Sequence[int], limit: Callable[[], float]
+    ) -> tuple[list[list[Completion]], float, dict[str, float]]:
         """Return the answers of these members, or of the centre if there are none, and the seconds that they took.
 
-        `limit` is asked again and again for the seconds after which the engine counts as hanging.
+        The third value has the seconds of each phase since the engine's last answers. `limit` is asked again and again
+        for the seconds after which the engine counts as hanging.
         """
         self._send(Kind.ANSWER, pack_seeds(seeds))
         body = self._receive(Kind.ANSWERS, limit)

@@ -120,12 +120,15 @@ def _catch_up(backend: DecoderBackEnd, es: EsConfig, log: Path, begin: str, end:
     """Apply the updates of the attempt's replay log from one lineage to another. Raise CannotReplay."""
     for update in updates_between(log, NoiseKind(es.noise, es.rank), begin, end):
         backend.update(update.directions)
+    # Updates of earlier iterations, which the engines counted that applied them in time.
+    backend.phases.take()
 
 
 def _answer(backend: DecoderBackEnd, seeds: list[int], prompts: Ids) -> bytes:
     began = time.perf_counter()
     answers = backend.answer(seeds, prompts) if seeds else [backend.answer_centre(prompts)]
-    return pack_answers(answers, time.perf_counter() - began)
+    seconds = time.perf_counter() - began
+    return pack_answers(answers, seconds, backend.phases.take_finished())
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
@@ -30,11 +30,15 @@ RESTART_PAUSE_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Answered:
-    """A batch with its answers [member][prompt], and the number of the engine that gave them."""
+    """A batch with its answers [member][prompt], and the number of the engine that gave them.
+
+    `phases`: the engine's seconds in each phase since its last batch; empty for engine 0, see `take_own_phases`.
+    """
 
     batch: Batch
     answers: list[list[Completion]]
     engine: int
+    phases: Mapping[str, float] = field(default_factory=dict)
 
 
 class Pace:
@@ -236,14 +240,14 @@ class RemoteEngine(threading.Thread):
                 if self._prompts is not iteration.prompts:
                     process.send_prompts(iteration.prompts)
                     self._prompts = iteration.prompts
-                answers, seconds = process.answer(batch.seeds, self._surroundings.pace.limit)
+                answers, seconds, phases = process.answer(batch.seeds, self._surroundings.pace.limit)
             except BaseException:
                 iteration.waiting.append(batch)
                 self._surroundings.offer(iteration)
                 raise
             self._failures = 0
             self._count(batch, answers, seconds)
-            iteration.finish(Answered(batch, answers, self.number), seconds)
+            iteration.finish(Answered(batch, answers, self.number, phases), seconds)
 
     def _count(self, batch: Batch, answers: Sequence[Sequence[Completion]], seconds: float) -> None:
         self.members += len(batch.seeds)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from workers.engines.es.phases import PHASES
 from workers.models.decoder import Completion
 
 Ids = Sequence[Sequence[int]]
@@ -23,6 +24,8 @@ HEADER_BYTES = 4
 """The length that a `Connection` sends before a message."""
 ANSWERS_HEAD = struct.Struct("<dII")
 """Seconds that answering took, members, prompts."""
+PHASE_SECONDS = struct.Struct(f"<{len(PHASES)}d")
+"""Seconds of each phase since the engine's last answers, in the order of PHASES."""
 
 
 class Kind(Enum):
@@ -93,21 +96,24 @@ def unpack_ids(body: bytes) -> list[list[int]]:
     return [part.tolist() for part in np.split(numbers[count + 1 :], ends[:-1])]
 
 
-def pack_answers(answers: Sequence[Sequence[Completion]], seconds: float) -> bytes:
-    """Encode the answers [member][prompt] of a batch and the seconds that they took."""
+def pack_answers(answers: Sequence[Sequence[Completion]], seconds: float, phases: Mapping[str, float]) -> bytes:
+    """Encode the answers [member][prompt] of a batch, the seconds that they took, and the seconds of each phase."""
     flat = [answer for of_member in answers for answer in of_member]
     head = ANSWERS_HEAD.pack(seconds, len(answers), len(answers[0]))
+    head += PHASE_SECONDS.pack(*(phases[name] for name in PHASES))
     ids = pack_ids([answer.tokens for answer in flat])
     texts = pack_json([[answer.text, answer.clipped] for answer in flat])
     return head + struct.pack("<I", len(ids)) + ids + texts
 
 
-def unpack_answers(body: bytes) -> tuple[list[list[Completion]], float]:
+def unpack_answers(body: bytes) -> tuple[list[list[Completion]], float, dict[str, float]]:
     """Decode what `pack_answers` made."""
     seconds, members, prompts = ANSWERS_HEAD.unpack_from(body)
-    (size,) = struct.unpack_from("<I", body, ANSWERS_HEAD.size)
-    start = ANSWERS_HEAD.size + 4
+    phases = dict(zip(PHASES, PHASE_SECONDS.unpack_from(body, ANSWERS_HEAD.size), strict=True))
+    start = ANSWERS_HEAD.size + PHASE_SECONDS.size
+    (size,) = struct.unpack_from("<I", body, start)
+    start += 4
     ids = unpack_ids(body[start : start + size])
     texts = json.loads(body[start + size :])
     flat = [Completion(tokens, text, clipped) for tokens, (text, clipped) in zip(ids, texts, strict=True)]
-    return [flat[prompts * m : prompts * (m + 1)] for m in range(members)], seconds
+    return [flat[prompts * m : prompts * (m + 1)] for m in range(members)], seconds, phases

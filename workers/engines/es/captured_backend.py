@@ -1,0 +1,127 @@
+"""The native back end on a GPU: members answer by captured steps, in slots that are refilled until all have answered.
+
+Low-rank noise and adapters: all members of a batch share every step. Full noise: a few members answer at once, each
+with weights and a stream of its own, so that one fills the card while another writes its last long answers.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+
+from workers.config import EsConfig
+from workers.engines.es.backend import DecoderBackEnd
+from workers.engines.es.memory_plan import MemoryPlan
+from workers.engines.es.perturbation import Perturbation
+from workers.engines.es.trained import Differences, Trained
+from workers.models import Loaded
+from workers.models.decoder import Completion, Prompt, Shape
+from workers.models.decoder.gpu import (
+    CapturedStep,
+    ContinuousBatch,
+    JoinedWeights,
+    MemberTerms,
+    Query,
+    Sizes,
+    Step,
+    common_beginning,
+    rotary_tables,
+    slots_for,
+)
+
+Ids = Sequence[Sequence[int]]
+Answers = Iterator[list[tuple[int, Completion]]]
+"""(place in the queue, answer), as answers end."""
+
+
+class CapturedBackEnd(DecoderBackEnd):
+    """A `DecoderBackEnd` that answers by captured steps. The plan says how many at once."""
+
+    def __init__(
+        self, loaded: Loaded, trained: Trained, perturbation: Perturbation, es: EsConfig, plan: MemoryPlan
+    ) -> None:
+        super().__init__(loaded, trained, perturbation, es, plan.rows)
+        self.plan = plan
+        shape = self._decoder.known_shape()
+        weights = JoinedWeights(trained.base, shape)
+        self._shares_steps = es.lora is not None or es.noise == "low_rank"
+        if self._shares_steps:
+            self._terms = _terms_for(trained, perturbation, weights, shape, plan.members)
+            self._lanes = [self._lane(weights, shape, self._terms)]
+        else:
+            copies = (JoinedWeights.empty_like(weights, shape) for _ in range(plan.lanes - 1))
+            self._lanes = [self._lane(each, shape, None) for each in (weights, *copies)]
+
+    def answer(self, seeds: Sequence[int], prompts: Sequence[Prompt]) -> list[list[Completion]]:
+        ids = self._decoder.tokens(prompts)
+        if self._shares_steps:
+            return self._answer_together(self.trained.differences(seeds, self.perturbation), len(seeds), ids)
+        try:
+            return self._answer_in_lanes(seeds, ids)
+        finally:
+            self.restore_centre()
+
+    def answer_centre(self, prompts: Sequence[Prompt]) -> list[Completion]:
+        ids = self._decoder.tokens(prompts)
+        if self._shares_steps:
+            return self._answer_together(self.trained.centre_difference(), 1, ids)[0]
+        answers: dict[int, Completion] = {}
+        for some in self._answers(self._lanes[0], [(0, prompt) for prompt in ids]):
+            answers.update(some)
+        return [answers[place] for place in range(len(ids))]
+
+    def _lane(self, weights: JoinedWeights, shape: Shape, terms: MemberTerms | None) -> ContinuousBatch:
+        plan, members = self.plan, terms.members if terms else 1
+        tables = rotary_tables(shape, self.model.model.rotary_emb, plan.columns, weights.parameters[shape.embed])
+        slots = slots_for(plan.rows, members)
+        sizes = Sizes(plan.rows, plan.read_rows, slots, plan.columns, self._max_new_tokens)
+        step = Step(shape, weights, terms, tables, self._decoder.ends, sizes)
+        return ContinuousBatch(CapturedStep(step), members)
+
+    def _answer_together(self, made: Differences, members: int, ids: Ids) -> list[list[Completion]]:
+        """Answers [member][prompt] of members that differ so from the base, all in one queue."""
+        self._terms.load(made.factors, made.vectors)
+        queue = [(member, prompt) for member in range(members) for prompt in ids]
+        answers: dict[int, Completion] = {}
+        for some in self._answers(self._lanes[0], queue):
+            answers.update(some)
+        return [[answers[member * len(ids) + place] for place in range(len(ids))] for member in range(members)]
+
+    def _answer_in_lanes(self, seeds: Sequence[int], ids: Ids) -> list[list[Completion]]:
+        """Answers [member][prompt] of members that each take the next set of weights that is free."""
+        waiting, running = deque(range(len(seeds))), dict[int, tuple[int, Answers]]()
+        answers: list[dict[int, Completion]] = [{} for _ in seeds]
+        while waiting or running:
+            for number, lane in enumerate(self._lanes):
+                if number not in running and waiting:
+                    member = waiting.popleft()
+                    self._write_member(seeds[member], lane)
+                    running[number] = member, self._answers(lane, [(0, prompt) for prompt in ids])
+                if number in running:
+                    member, further = running[number]
+                    if (some := next(further, None)) is None:
+                        del running[number]
+                    else:
+                        answers[member].update(some)
+        return [[of_member[place] for place in range(len(ids))] for of_member in answers]
+
+    def _write_member(self, seed: int, lane: ContinuousBatch) -> None:
+        """Write the member into the lane's weights, in its stream: the others go on meanwhile."""
+        with lane.in_stream():
+            self.perturbation.write_member(seed, self.trained.master, lane.weights.parameters)
+
+    def _answers(self, lane: ContinuousBatch, queue: Sequence[tuple[int, Sequence[int]]]) -> Answers:
+        """Yield the answers to (member, prompt). They are turned to text while the GPU goes on."""
+        queries = [Query(member, prompt, self._max_new_tokens) for member, prompt in queue]
+        for some in lane.answers(queries, common_beginning([prompt for _, prompt in queue])):
+            completions = self._decoder.completions([answer.tokens for answer in some])
+            yield list(zip((answer.place for answer in some), completions, strict=True))
+
+
+def _terms_for(
+    trained: Trained, perturbation: Perturbation, weights: JoinedWeights, shape: Shape, members: int
+) -> MemberTerms:
+    """Return buffers for what members differ in, as far as that is known from one of them."""
+    made = trained.differences([1], perturbation)
+    rank = next(iter(made.factors.values()))[0].shape[2]
+    return MemberTerms(weights, shape, members, rank, set(made.factors), set(made.vectors))

@@ -1,0 +1,53 @@
+"""Whether and how a run answers by captured steps on this machine's GPU: its batches, and the memory they take."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import torch
+
+from workers.config import ConfigError, EsConfig, Problem
+from workers.engines.es.batches import BatchPlan
+from workers.engines.es.memory_plan import LANES, CardTooSmall, MemoryPlan, ModelSizes, members_at_once, plan_memory
+from workers.models import Loaded
+from workers.models.decoder import Decoder
+
+
+def uses_captured_steps(loaded: Loaded, es: EsConfig) -> bool:
+    """Return whether members answer by captured steps: by the native decoder, on a GPU with Triton."""
+    # Triton comes with torch for GPUs, and with no other.
+    if loaded.device.type != "cuda" or es.backend != "native" or find_spec("triton") is None:
+        return False
+    return Decoder(loaded.model, loaded.tokenizer).shape is not None
+
+
+def cut_for_gpus(loaded: Loaded, es: EsConfig, rows: int, prompts: int, longest_prompt: int, engines: int) -> BatchPlan:
+    """Return how a population is cut: each engine's share is one batch, or, without es.refill, what the rows hold."""
+    if es.refill:
+        members = -(-es.population // engines)
+    elif es.lora is None and es.noise != "low_rank":
+        # Each member has weights and rows of its own, so that those beside it change no bit of its answers.
+        members = LANES
+    else:
+        members = max(1, rows // prompts)
+    most = members_at_once(_sizes(loaded), es, _card(loaded))
+    return BatchPlan(rows, min(members, most, es.population), longest_prompt)
+
+
+def plan_on_card(loaded: Loaded, es: EsConfig, plan: BatchPlan, prompts: int = 0) -> MemoryPlan:
+    """Return the memory of an engine on this GPU. The rows are chosen if the plan has none. Raise ConfigError."""
+    try:
+        return plan_memory(
+            _sizes(loaded), es, prompts=prompts, longest_prompt=plan.longest_prompt, card=_card(loaded),
+            members=plan.members, rows=plan.rows,
+        )  # fmt: skip
+    except CardTooSmall as error:
+        raise ConfigError([Problem("es", str(error))]) from error
+
+
+def _sizes(loaded: Loaded) -> ModelSizes:
+    return ModelSizes.of_config(loaded.model.config.to_dict(), loaded.dtype.itemsize)
+
+
+def _card(loaded: Loaded) -> int:
+    return int(torch.cuda.get_device_properties(loaded.device).total_memory)

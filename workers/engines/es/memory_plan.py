@@ -1,0 +1,242 @@
+"""The memory that a run takes on a GPU, planned before it starts: no run may meet the card's limit on its way.
+
+The plan follows from the sizes of the model, the config, the prompts and the card's whole memory alone. What happens to
+be free does not enter it, so that a run is the same run whoever shares the machine. Nothing here needs torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from workers.config import EsConfig
+
+SHARE = 0.92
+"""Of a card's memory. The rest is for the allocator's gaps and for what others hold."""
+CONTEXT_BYTES = 768 * 1024**2
+"""CUDA's context, kernels and libraries, outside torch's allocator."""
+GRAPH_BYTES = 96 * 1024**2
+"""Workspace of matrix products in the captured graphs of one set of weights."""
+MEMBERS_SHARE = 0.1
+"""Of a card's memory, for what members differ in. A larger population is cut into batches."""
+LANES = 3
+"""Sets of weights that answer at once with full noise: three were measured to fill an H200, a fourth to add little."""
+ROWS, READ_ROWS = 2048, 2048
+"""Rows of a step beyond which it gives no more tokens a second, measured on an H200; tokens read at once."""
+EVALUATION_BYTES = 2 * 1024**3
+"""Logits of two models and their float32 blocks, as the evaluator bounds them."""
+GRAIN = 8
+
+
+class CardTooSmall(ValueError):
+    """The run does not fit into the card's memory. The message says what it needs."""
+
+
+@dataclass(frozen=True)
+class ModelSizes:
+    """Sizes of a decoder, and the bytes of a number in its working precision."""
+
+    layers: int
+    hidden: int
+    inner: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    vocabulary: int
+    is_tied: bool
+    number_bytes: int
+
+    @classmethod
+    def of_config(cls, config: Mapping[str, Any], number_bytes: int) -> ModelSizes:
+        """Return the sizes that a model's config.json states. Raise KeyError where it lacks one."""
+        hidden, heads = int(config["hidden_size"]), int(config["num_attention_heads"])
+        return cls(
+            layers=int(config["num_hidden_layers"]),
+            hidden=hidden,
+            inner=int(config["intermediate_size"]),
+            heads=heads,
+            kv_heads=int(config.get("num_key_value_heads") or heads),
+            head_dim=int(config.get("head_dim") or hidden // heads),
+            vocabulary=int(config["vocab_size"]),
+            is_tied=bool(config.get("tie_word_embeddings", False)),
+            number_bytes=number_bytes,
+        )
+
+    @property
+    def qkv(self) -> int:
+        """Outputs of the joined projections to queries, keys and values."""
+        return (self.heads + 2 * self.kv_heads) * self.head_dim
+
+    @property
+    def parameters(self) -> int:
+        """Weights of all matrices. Norms and biases are less than a thousandth of them."""
+        return self.tables * self.vocabulary * self.hidden + self.layers * self._layer
+
+    @property
+    def tables(self) -> int:
+        """Matrices as large as the vocabulary."""
+        return 1 if self.is_tied else 2
+
+    @property
+    def _layer(self) -> int:
+        return self.hidden * (self.qkv + self.heads * self.head_dim + 3 * self.inner)
+
+    @property
+    def factor_elements(self) -> int:
+        """Numbers of one member's A and B of rank 1 as steps hold them: each part's B, and A over all parts."""
+        inner = 2 * self.inner + self.inner + 3 * self.hidden + self.heads * self.head_dim
+        layer = self.qkv + 3 * self.hidden + inner + 2 * self.hidden
+        return self.layers * layer + self.tables * (self.vocabulary + self.hidden)
+
+    @property
+    def vector_elements(self) -> int:
+        """Numbers of one member's norms and biases."""
+        return self.layers * (2 * self.hidden + self.qkv) + self.hidden
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """Bytes on one card by part, and what was chosen so that they fit.
+
+    `members` answer in one batch. Each of `lanes` sets of weights writes up to `rows` answers at once; `columns` tokens
+    hold an answer and its prompt.
+    """
+
+    members: int
+    lanes: int
+    rows: int
+    read_rows: int
+    columns: int
+    card: int
+    master: int
+    working: int
+    reference: int
+    copies: int
+    factors: int
+    cache: int
+    workspace: int
+    evaluation: int
+
+    @property
+    def planned(self) -> int:
+        """Return the bytes that torch allocates at most."""
+        parts = (self.master, self.working, self.reference, self.copies, self.factors, self.cache, self.workspace)
+        return sum(parts) + self.evaluation
+
+    @property
+    def most(self) -> int:
+        """Return the bytes that a plan may have on this card."""
+        return int(SHARE * self.card) - CONTEXT_BYTES
+
+    def describe(self) -> str:
+        """Return one line for the log: the parts in GB, and what was chosen."""
+        parts = ("master", "working", "reference", "copies", "factors", "cache", "workspace", "evaluation")
+        listed = ", ".join(f"{name} {getattr(self, name) / 1e9:.1f}" for name in parts if getattr(self, name) > 5e7)
+        return (
+            f"GPU memory planned: {self.planned / 1e9:.1f} of {self.card / 1e9:.0f} GB ({listed}); {self.members} "
+            f"members a batch, {self.rows} answers at once" + (f" in each of {self.lanes}" if self.lanes > 1 else "")
+        )
+
+    def to_json(self) -> dict[str, int]:
+        """Return the fields, and `planned`."""
+        return {**asdict(self), "planned": self.planned}
+
+
+def plan_memory(
+    model: ModelSizes,
+    es: EsConfig,
+    *,
+    prompts: int,
+    longest_prompt: int,
+    card: int,
+    members: int,
+    rows: int = 0,
+    evaluates: bool = True,
+) -> MemoryPlan:
+    """Return the plan for an engine that answers `members` members of `prompts` prompts on a card of so many bytes.
+
+    `rows` is what an earlier attempt chose, 0 for a new run. Raise CardTooSmall.
+    """
+    is_low_rank = es.lora is not None or es.noise == "low_rank"
+    most = min(es.rows or ROWS, prompts * members if is_low_rank else prompts)
+    wanted = _rounded(rows or most)
+    columns = -(-(longest_prompt + es.max_new_tokens) // 16) * 16
+    tried = []
+    for lanes in range(1 if is_low_rank else min(LANES, members), 0, -1):
+        plan = _plan(model, es, is_low_rank, members, lanes, wanted, columns, card, evaluates)
+        if plan.planned <= plan.most:
+            return plan
+        tried.append(plan)
+    one = tried[-1]
+    a_row = _row_bytes(model, es, columns, is_low_rank)
+    fitting = (one.rows * a_row - (one.planned - one.most)) // a_row // GRAIN * GRAIN
+    if rows == 0 and fitting >= GRAIN:
+        return _plan(model, es, is_low_rank, members, 1, fitting, columns, card, evaluates)
+    smallest = one if rows else _plan(model, es, is_low_rank, members, 1, GRAIN, columns, card, evaluates)
+    raise CardTooSmall(
+        f"{smallest.describe()}; at most {smallest.most / 1e9:.1f} GB can be used. Use a larger card, fewer members "
+        "with low-rank noise, or shorter answers"
+    )
+
+
+def members_at_once(model: ModelSizes, es: EsConfig, card: int) -> int:
+    """Return how many members may answer in one batch; at least 1."""
+    a_member = _factors(model, es, 1)
+    return max(1, int(MEMBERS_SHARE * card) // a_member) if a_member else es.population
+
+
+def _plan(
+    model: ModelSizes, es: EsConfig, is_low_rank: bool, members: int, lanes: int, rows: int, columns: int, card: int,
+    evaluates: bool,
+) -> MemoryPlan:  # fmt: skip
+    number, read_rows = model.number_bytes, READ_ROWS
+    weights, trained = model.parameters * number, model.parameters
+    copies = (lanes - 1) * weights
+    if es.lora is not None:
+        # The base beside the merged weights that the model holds.
+        trained, copies = es.lora.rank * model.factor_elements, weights
+    slots = rows + 1 + (members if is_low_rank else 1)
+    read = read_rows * _activations(model)
+    answered = rows * (model.vocabulary * number + max(0, _activations(model) if rows > read_rows else 0))
+    return MemoryPlan(
+        members=members,
+        lanes=lanes,
+        rows=rows,
+        read_rows=read_rows,
+        columns=columns,
+        card=card,
+        master=4 * trained,
+        working=weights,
+        reference=weights if evaluates else 0,
+        copies=copies,
+        factors=_factors(model, es, members),
+        cache=lanes * slots * columns * model.layers * 2 * model.kv_heads * model.head_dim * number,
+        workspace=lanes * (read + answered + GRAPH_BYTES),
+        evaluation=EVALUATION_BYTES if evaluates else 0,
+    )
+
+
+def _activations(model: ModelSizes) -> int:
+    """Return the bytes of one row's activations."""
+    wide = 3 * model.hidden + model.qkv + 2 * model.heads * model.head_dim + 3 * model.inner
+    return wide * model.number_bytes
+
+
+def _row_bytes(model: ModelSizes, es: EsConfig, columns: int, is_low_rank: bool) -> int:
+    cache = columns * model.layers * 2 * model.kv_heads * model.head_dim * model.number_bytes
+    return cache + model.vocabulary * model.number_bytes
+
+
+def _factors(model: ModelSizes, es: EsConfig, members: int) -> int:
+    """Return the bytes of what members differ in; 0 where each has weights of its own."""
+    if es.lora is None and es.noise != "low_rank":
+        return 0
+    rank = es.lora.rank if es.lora is not None else es.rank
+    # While they are drawn, the factors are float32 numbers, and the random bits that these are made of.
+    drawn = 8 * rank * model.factor_elements
+    return members * (drawn + (rank * model.factor_elements + model.vector_elements) * model.number_bytes)
+
+
+def _rounded(rows: int) -> int:
+    return -(-rows // GRAIN) * GRAIN
