@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,9 +13,6 @@ if TYPE_CHECKING:
 
 # For tests that compute on two threads: who waits for the other sleeps. torch reads it when it is imported.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-# For tests of kernels on a machine without a GPU. Triton reads it when it is imported, by transformers' models too.
-if not Path("/dev/nvidiactl").exists():
-    os.environ.setdefault("TRITON_INTERPRET", "1")
 
 
 @pytest.fixture(scope="session", autouse=True)

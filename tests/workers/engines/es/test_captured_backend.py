@@ -37,7 +37,7 @@ def few_steps_between_looks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def small_plan(loaded: Loaded, es: EsConfig, prompts: int) -> MemoryPlan:
-    """Return a plan of few rows, so that slots are refilled, and two sets of weights."""
+    """Return a plan of few rows, so that slots are refilled, and three sets of weights."""
     sizes = ModelSizes.of_config(loaded.model.config.to_dict(), 4)
     return plan_memory(sizes, es, prompts=prompts, longest_prompt=60, card=CARD, members=len(SEEDS))
 
@@ -69,7 +69,7 @@ def test_members_and_centre_answer_as_on_a_cpu(
     prompts = [micro.tokenizer(text)["input_ids"][-9:] for text in prompts_of(micro, 3)]
     with torch.no_grad():
         cpu, captured = pair_of(micro, kernel_device, options)
-        assert len(captured._lanes) == (2 if options.get("noise") in ("full", "correlated") else 1)
+        assert len(captured._lanes) == (3 if options.get("noise") in ("full", "correlated") else 1)
         before = captured.weights_hash()
         expected = [cpu.answer([seed], prompts)[0] for seed in SEEDS]
         assert captured.answer(SEEDS, prompts) == expected
