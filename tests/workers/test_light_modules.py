@@ -26,7 +26,7 @@ LIGHT_ROOMS = (
     "tasks",
 )
 LIGHT_DOORS = ("workers", "workers.engines", "workers.scorer.client", "workers.scorer.embedded", "workers.train")
-NEEDS_TRITON = "workers.engines.es.philox_cuda"
+NEED_TRITON = {f"workers.engines.es.{name}" for name in ("noise_cuda", "noise_kernels", "noise_launch", "philox_cuda")}
 """Imported on GPUs alone; a torch built for CPUs comes without triton."""
 HEAVY = {"torch", "transformers", "trl", "peft", "datasets", "accelerate", "tokenizers"}
 IMPORT = """
@@ -42,7 +42,7 @@ def modules() -> Iterator[str]:
     for file in sorted((PROJECT / "workers").rglob("*.py")):
         parts = file.relative_to(PROJECT).with_suffix("").parts
         name = ".".join(parts).removesuffix(".__init__")
-        if parts[-1] != "__main__" and (name != NEEDS_TRITON or find_spec("triton")):
+        if parts[-1] != "__main__" and (name not in NEED_TRITON or find_spec("triton")):
             yield name
 
 

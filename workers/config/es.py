@@ -51,8 +51,9 @@ class EsConfig:
     max_new_tokens: Annotated[int, Bounds(at_least=1, at_most=1_000_000)] = 128
     """Longest answer, in tokens. Decoding is greedy."""
     backend: Annotated[Literal["native", "transformers"], Renamed({"hf": "native"})] = "native"
-    """How members generate. native: the project's decoder, many members in a batch; architectures that it does not
-    know fall back to transformers. transformers: any architecture, one member after another."""
+    """How members generate. native: the project's decoder, many members in a batch, for Qwen2, Qwen3, Llama, Mistral,
+    Gemma 2 and Gemma 3 (text); it is compared with transformers before the run starts. Other architectures fall back to
+    transformers. transformers: any architecture, one member after another."""
     engines: Annotated[int, Bounds(at_least=0, at_most=1024)] = 0
     """Processes that share the members of an iteration; 0 means one per GPU, and one without GPUs. They hold equal
     weights and exchange seeds and coefficients only."""

@@ -104,8 +104,8 @@ class ModelSizes:
 class MemoryPlan:
     """Bytes on one card by part, and what was chosen so that they fit.
 
-    `members` answer in one batch. Each of `lanes` sets of weights writes up to `rows` answers at once, each in
-    `columns` tokens with its prompt.
+    `members` answer in one batch. Each of `lanes` sets of weights writes up to `rows` answers at once; `columns` tokens
+    hold an answer and its prompt.
     """
 
     members: int

@@ -96,8 +96,10 @@ def check_logits(last_logits: LastLogits, model: Any) -> Difference:
 
 
 def compare(logits: Tensor, expected: Tensor) -> Difference:
-    """Return how far logits [rows, vocabulary] are from the expected ones."""
-    apart, centred = (logits - expected).double(), expected.double()
+    """Return how far logits [rows, vocabulary] are from the expected ones. Raise ValueError for another shape."""
+    if logits.shape != expected.shape:
+        raise ValueError(f"logits have the shape {tuple(logits.shape)}, not {tuple(expected.shape)}")
+    apart, centred = (logits.to(expected.device) - expected).double(), expected.double()
     centred = centred - centred.mean(dim=-1, keepdim=True)
     return Difference(float(apart.abs().max()), float((apart.norm(dim=-1) / centred.norm(dim=-1)).max()))
 

@@ -93,6 +93,7 @@ KNOWN: dict[str, Make] = {
     "mistral with windows and odd heads": partial(mistral, sliding_window=5, head_dim=12),
     "gemma2": gemma2,
     "untied gemma2 with biases": partial(gemma2, tie_word_embeddings=False, attention_bias=True),
+    "gemma2 without caps": partial(gemma2, attn_logit_softcapping=None, final_logit_softcapping=None),
     "gemma3": gemma3,
     "gemma3 with a cap of logits": partial(gemma3, final_logit_softcapping=0.5),
 }

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import GPT2Config, GPT2LMHeadModel
+from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, Qwen2Config, Qwen3Config
 
-from tests.workers.models.shapes import KNOWN, Make, gemma3, generated, logits, mistral, prompts, qwen2
+from tests.workers.models.shapes import KNOWN, LINEAR, Make, gemma3, generated, logits, mistral, prompts, qwen2
 from workers.models import Loaded
 from workers.models.decoder import Decoder, why_unknown
 
@@ -102,8 +102,10 @@ def test_a_cold_sample_is_the_greedy_answer(micro: Loaded) -> None:
 
 
 def test_an_unknown_architecture_is_left_to_transformers_and_said(
-    micro: Loaded, caplog: pytest.LogCaptureFixture
+    micro: Loaded, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Said once in a process, by this test or by another.
+    monkeypatch.setattr("workers.models.decoder.decoder._said", set())
     torch.manual_seed(0)
     sizes = GPT2Config(n_embd=32, n_layer=1, n_head=2, vocab_size=512, initializer_range=0.3)
     model, texts = GPT2LMHeadModel(sizes).eval().requires_grad_(False), prompts(6)
@@ -161,6 +163,20 @@ def test_why_unknown_names_what_is_not_known(micro: Loaded, make: Make, changes:
     model = make(micro.tokenizer, **changes)
     assert reason in (why_unknown(model.config) or "")
     assert Decoder(model, micro.tokenizer).shape is None
+
+
+@pytest.mark.parametrize(
+    ("config", "reason"),
+    [
+        (LlamaConfig(rope_parameters={**LINEAR, "partial_rotary_factor": 0.5}), "turn only a part of each head"),
+        (Qwen2Config(layer_types=["sliding_attention"] * 32), "a sliding window of no given size"),
+        (Qwen2Config(quantization_config={"quant_method": "gptq"}), "its weights are quantised"),
+        (Qwen3Config(layer_types=["chunked_attention"] * 32), "layer type chunked_attention is none of full_attention"),
+    ],
+    ids=["part of a head", "window without a size", "quantised", "chunks"],
+)
+def test_why_unknown_reads_a_config_alone(config: Any, reason: str) -> None:
+    assert reason in (why_unknown(config) or "")
 
 
 def test_a_decoder_measures_prefill_and_decode_of_each_batch(micro: Loaded) -> None:

@@ -78,6 +78,11 @@ def test_compare_measures_the_worst_row_relative_to_its_spread() -> None:
     assert difference.relative == pytest.approx(0.5)
 
 
+def test_compare_refuses_logits_of_another_shape() -> None:
+    with pytest.raises(ValueError, match=r"shape \(1, 3\), not \(2, 3\)"):
+        compare(torch.zeros(1, 3), torch.zeros(2, 3))
+
+
 def test_sample_prompts_share_a_beginning_and_are_longer_than_the_window() -> None:
     first, second, *_ = prompts = sample_prompts(512)
     assert len({tuple(prompt[:6]) for prompt in prompts}) == 1

@@ -103,7 +103,7 @@ class DecoderBackEnd:
         """Write cast(master + σ ε) into the model itself, and the centre back afterwards."""
         try:
             with self._measure("noise"):
-                self.trained.write(self.perturbation.member(seed, self.trained.master))
+                self.trained.write_member(seed, self.perturbation)
             return self._decoder.greedy(prompts, self._max_new_tokens)
         finally:
             with self._measure("noise"):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,7 +27,7 @@ from workers.engines.es.state import State
 from workers.engines.es.trained import Trained
 from workers.engines.resuming import NotResumable
 from workers.models.decoder import Decoder, why_unknown
-from workers.models.logits_check import LogitsDiffer, check_once
+from workers.models.logits_check import LastLogits, LogitsDiffer, check_once
 from workers.models.save import weights_sha256
 
 DIFFERS = (
@@ -37,15 +38,26 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 def check_decoder(context: Context, es: EsConfig) -> None:
-    """Compare the native decoder with transformers. Raise ConfigError if their logits differ by more than rounding."""
+    """Compare what is to answer with transformers. Raise ConfigError if their logits differ by more than rounding."""
     loaded = context.loaded
     if es.backend != "native" or why_unknown(loaded.model.config) is not None:
         return
+    name, make = _answering_decoder(context, es)
     try:
-        difference = check_once("decoder", loaded.model, lambda small: Decoder(small, loaded.tokenizer).last_logits)
+        difference = check_once(name, loaded.model, make)
     except LogitsDiffer as error:
         raise ConfigError([Problem("es.backend", DIFFERS.format(reason=error))]) from error
-    print(f"largest difference of the decoder's logits from transformers': {difference.largest:.1e}", flush=True)
+    print(f"largest difference of the {name}'s logits from transformers': {difference.largest:.1e}", flush=True)
+
+
+def _answering_decoder(context: Context, es: EsConfig) -> tuple[str, Callable[[Any], LastLogits]]:
+    """Return the name of the decoder that answers on this device, and what makes its logits from a model."""
+    if uses_captured_steps(context.loaded, es):
+        # Needs Triton, which comes with torch for GPUs and with no other.
+        from workers.models.decoder.gpu import last_logits
+
+        return "captured decoder", last_logits
+    return "decoder", lambda small: Decoder(small, context.loaded.tokenizer).last_logits
 
 
 def begin_state(context: Context, what: Trained, es: EsConfig) -> State:

@@ -55,16 +55,20 @@ class CapturedBackEnd(DecoderBackEnd):
     def answer(self, seeds: Sequence[int], prompts: Sequence[Prompt]) -> list[list[Completion]]:
         ids = self._decoder.tokens(prompts)
         if self._shares_steps:
-            return self._answer_together(self.trained.differences(seeds, self.perturbation), len(seeds), ids)
+            with self._measure("noise"):
+                self._load(self.trained.differences(seeds, self.perturbation))
+            return self._answer_together(len(seeds), ids)
         try:
             return self._answer_in_lanes(seeds, ids)
         finally:
-            self.restore_centre()
+            with self._measure("noise"):
+                self.restore_centre()
 
     def answer_centre(self, prompts: Sequence[Prompt]) -> list[Completion]:
         ids = self._decoder.tokens(prompts)
         if self._shares_steps:
-            return self._answer_together(self.trained.centre_difference(), 1, ids)[0]
+            self._load(self.trained.centre_difference())
+            return self._answer_together(1, ids)[0]
         answers: dict[int, Completion] = {}
         for some in self._answers(self._lanes[0], [(0, prompt) for prompt in ids]):
             answers.update(some)
@@ -76,11 +80,13 @@ class CapturedBackEnd(DecoderBackEnd):
         slots = slots_for(plan.rows, members)
         sizes = Sizes(plan.rows, plan.read_rows, slots, plan.columns, self._max_new_tokens)
         step = Step(shape, weights, terms, tables, self._decoder.ends, sizes)
-        return ContinuousBatch(CapturedStep(step), members)
+        return ContinuousBatch(CapturedStep(step), members, self._measure)
 
-    def _answer_together(self, made: Differences, members: int, ids: Ids) -> list[list[Completion]]:
-        """Answers [member][prompt] of members that differ so from the base, all in one queue."""
+    def _load(self, made: Differences) -> None:
         self._terms.load(made.factors, made.vectors)
+
+    def _answer_together(self, members: int, ids: Ids) -> list[list[Completion]]:
+        """Answers [member][prompt] of the members that were loaded, all in one queue."""
         queue = [(member, prompt) for member in range(members) for prompt in ids]
         answers: dict[int, Completion] = {}
         for some in self._answers(self._lanes[0], queue):
@@ -107,7 +113,7 @@ class CapturedBackEnd(DecoderBackEnd):
 
     def _write_member(self, seed: int, lane: ContinuousBatch) -> None:
         """Write the member into the lane's weights, in its stream: the others go on meanwhile."""
-        with lane.in_stream():
+        with lane.in_stream(), self._measure("noise"):
             self.perturbation.write_member(seed, self.trained.master, lane.weights.parameters)
 
     def _answers(self, lane: ContinuousBatch, queue: Sequence[tuple[int, Sequence[int]]]) -> Answers:

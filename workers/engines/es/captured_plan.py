@@ -39,12 +39,14 @@ def choose_rows_on_card(loaded: Loaded, es: EsConfig, prompts: int, longest_prom
     return plan.rows
 
 
-def plan_on_card(loaded: Loaded, es: EsConfig, plan: BatchPlan) -> MemoryPlan:
-    """Return the memory of an engine on this GPU, which answers in the rows of the plan. Raise ConfigError."""
+def plan_on_card(
+    loaded: Loaded, es: EsConfig, plan: BatchPlan, prompts: int = 0, *, evaluates: bool = True
+) -> MemoryPlan:
+    """Return the memory of an engine on this GPU. The rows are chosen if the plan has none. Raise ConfigError."""
     try:
         return plan_memory(
-            _sizes(loaded), es, prompts=0, longest_prompt=plan.longest_prompt, card=_card(loaded),
-            members=plan.members, rows=plan.rows,
+            _sizes(loaded), es, prompts=prompts, longest_prompt=plan.longest_prompt, card=_card(loaded),
+            members=plan.members, rows=plan.rows, evaluates=evaluates,
         )  # fmt: skip
     except CardTooSmall as error:
         raise ConfigError([Problem("es", str(error))]) from error

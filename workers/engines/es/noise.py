@@ -12,6 +12,7 @@ matrix product would round as its library pleases.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from workers.engines.es.philox import BITS_PER_BLOCK, Stream, halfwords
+from workers.engines.es.philox import BITS_PER_BLOCK, Stream, halfwords, runs_triton
 from workers.engines.es.quantiles import normal_quantiles
 
 VERSION = 2
@@ -40,11 +41,11 @@ def normals(seeds: Sequence[int], name: str, count: int, device: torch.device) -
     for first in range(0, len(seeds), group):
         some = seeds[first : first + group]
         for start in range(0, blocks, at_once):
-            stream = Stream(*_name_words(name), start, min(at_once, blocks - start))
+            stream = Stream(*name_words(name), start, min(at_once, blocks - start))
             cut = slice(start * NORMALS_PER_BLOCK, (start + stream.blocks) * NORMALS_PER_BLOCK)
             into = out[first : first + group, cut]
             into.copy_(_unsigned(some, [stream], device)[:, : into.shape[1]])
-    return out if all(seed > 0 for seed in seeds) else out.mul_(_signs(seeds, device).unsqueeze(1))
+    return out if all(seed > 0 for seed in seeds) else out.mul_(signs(seeds, device).unsqueeze(1))
 
 
 def unsigned_normals(seeds: Sequence[int], counts: Mapping[str, int], device: torch.device) -> dict[str, Tensor]:
@@ -52,7 +53,7 @@ def unsigned_normals(seeds: Sequence[int], counts: Mapping[str, int], device: to
 
     Every draw costs a few operations; for short streams those are far cheaper made together.
     """
-    streams = [Stream(*_name_words(name), 0, _blocks(count)) for name, count in counts.items()]
+    streams = [Stream(*name_words(name), 0, _blocks(count)) for name, count in counts.items()]
     drawn = _unsigned(seeds, streams, device)
     parts = torch.split(drawn, [s.blocks * NORMALS_PER_BLOCK for s in streams], dim=1)
     return {name: part[:, :count] for (name, count), part in zip(counts.items(), parts, strict=True)}
@@ -64,7 +65,8 @@ def _unsigned(seeds: Sequence[int], streams: Sequence[Stream], device: torch.dev
     return normal_quantiles(device).index_select(0, bits.flatten()).view(bits.shape)
 
 
-def _signs(seeds: Sequence[int], device: torch.device) -> Tensor:
+def signs(seeds: Sequence[int], device: torch.device) -> Tensor:
+    """Return float32 [seeds]: the 1 or −1 that multiplies the noise of each seed."""
     return torch.tensor([1.0 if seed > 0 else -1.0 for seed in seeds], device=device)
 
 
@@ -72,7 +74,9 @@ def _blocks(count: int) -> int:
     return -(-count // NORMALS_PER_BLOCK)
 
 
-def _name_words(name: str) -> tuple[int, int]:
+@functools.lru_cache(maxsize=1 << 14)
+def name_words(name: str) -> tuple[int, int]:
+    """Return the two words of 64 bits that name a stream."""
     digest = hashlib.sha256(name.encode()).digest()
     return int.from_bytes(digest[:8], "little"), int.from_bytes(digest[8:16], "little")
 
@@ -88,9 +92,17 @@ class Noise:
         """Whether a tensor's noise is a product of two factors."""
         return self.kind == "low_rank" and like.ndim == 2
 
+    def stream(self, name: str) -> str:
+        """Return the name of the stream that full noise of a tensor is read from."""
+        return "" if self.kind == "correlated" else name
+
     def factors(self, seeds: Sequence[int], likes: Mapping[str, Tensor]) -> dict[str, tuple[Tensor, Tensor]]:
         """For each matrix A [seeds, out, r], which carries the sign and the 1/√r, and B [seeds, in, r]: E = A Bᵀ."""
         device = next(iter(likes.values())).device
+        if runs_triton(device):
+            from workers.engines.es.noise_cuda import draw_factors
+
+            return draw_factors(likes, self.rank, seeds)
         counts = {
             f"{name}#{side}": n * self.rank
             for name, like in likes.items()
@@ -98,16 +110,15 @@ class Noise:
         }
         normal = unsigned_normals(seeds, counts, device)
         drawn = {name: x.reshape(len(seeds), -1, self.rank) for name, x in normal.items()}
-        signs = _signs(seeds, device)[:, None, None]
-        return {n: (drawn[f"{n}#A"] * signs * self.rank**-0.5, drawn[f"{n}#B"]) for n in likes}
+        sign = signs(seeds, device)[:, None, None]
+        return {n: (drawn[f"{n}#A"] * sign * self.rank**-0.5, drawn[f"{n}#B"]) for n in likes}
 
     def of(self, seeds: Sequence[int], name: str, like: Tensor) -> Tensor:
         """The noise of a tensor written out, [seeds, *like.shape], float32."""
         if self.is_low_rank(like):
             a, b = self.factors(seeds, {name: like})[name]
             return torch.stack([outer_sum(x, y) for x, y in zip(a, b, strict=True)])
-        stream = "" if self.kind == "correlated" else name
-        return normals(seeds, stream, like.numel(), like.device).reshape(len(seeds), *like.shape)
+        return normals(seeds, self.stream(name), like.numel(), like.device).reshape(len(seeds), *like.shape)
 
     def weighted_sum(self, seeds: Sequence[int], weights: Sequence[float], name: str, like: Tensor) -> Tensor:
         """Σᵢ wᵢ εᵢ over members in their order, shaped and placed as `like`, summed in float32."""

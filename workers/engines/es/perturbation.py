@@ -6,9 +6,11 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from workers.engines.es.noise import Noise
+from workers.engines.es.philox import runs_triton
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,33 @@ class Perturbation:
     def of(self, seeds: Sequence[int], name: str, master: Tensor) -> Tensor:
         """The members' tensors [seeds, *master.shape], float32."""
         return self.noise.of(seeds, name, master).mul_(self.sigma * self.scales[name]).add_(master)
+
+    def members(
+        self, seeds: Sequence[int], master: Mapping[str, Tensor], dtypes: Mapping[str, torch.dtype]
+    ) -> dict[str, Tensor]:
+        """Return the members' tensors [seeds, *master.shape], each cast to its type."""
+        if not _are_fused(master):
+            return {name: self.of(seeds, name, m).to(dtypes[name]) for name, m in master.items()}
+        made = {n: torch.empty(len(seeds), *m.shape, dtype=dtypes[n], device=m.device) for n, m in master.items()}
+        self._write_fused(seeds, master, made)
+        return made
+
+    def write_member(self, seed: int, master: Mapping[str, Tensor], parameters: Mapping[str, Tensor]) -> None:
+        """Write one member into a model's parameters of the master's names, cast to their type."""
+        if _are_fused(master) and _are_fused(parameters):
+            self._write_fused([seed], master, {name: parameters[name].detach().unsqueeze(0) for name in master})
+            return
+        for name, m in master.items():
+            parameters[name].copy_(self.of([seed], name, m)[0])
+
+    def _write_fused(self, seeds: Sequence[int], master: Mapping[str, Tensor], outs: Mapping[str, Tensor]) -> None:
+        """Write the members into outs name -> [seeds, *master.shape], a launch for each type of floats."""
+        from workers.engines.es.noise_cuda import write_members
+
+        factors = {name: self.sigma * self.scales[name] for name in master}
+        for dtype in {out.dtype for out in outs.values()}:
+            some = {name: out for name, out in outs.items() if out.dtype == dtype}
+            write_members(some, {name: master[name] for name in some}, self.noise, seeds, factors)
 
     def member(self, seed: int, master: Mapping[str, Tensor]) -> Callable[[str], Tensor]:
         """One member's parameters, each made when asked for: a second master never lies in memory."""
@@ -40,6 +69,10 @@ class Perturbation:
         """
         if not directions:
             return 0.0
+        if _are_fused(master):
+            from workers.engines.es.noise_cuda import add_weighted_sums
+
+            return float(add_weighted_sums(master, self.noise, directions, self.scales) ** 0.5)
         squares = 0.0
         for name, tensor in master.items():
             delta = self.noise.weighted_sum(list(directions), list(directions.values()), name, tensor)
@@ -48,6 +81,11 @@ class Perturbation:
             tensor.add_(delta)
             squares += float(delta.double().square().sum())
         return float(squares**0.5)
+
+
+def _are_fused(tensors: Mapping[str, Tensor]) -> bool:
+    """Return whether kernels that fuse noise with what uses it can read and write these tensors."""
+    return all(runs_triton(tensor.device) and tensor.is_contiguous() for tensor in tensors.values())
 
 
 def scales_of(master: Mapping[str, Tensor], relative: bool) -> dict[str, float]:

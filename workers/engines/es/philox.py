@@ -5,6 +5,7 @@ be"""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -39,12 +40,17 @@ def halfwords(keys: Sequence[int], streams: Sequence[Stream], device: torch.devi
     """
     if device.type == "cpu":
         return by_numpy(keys, streams)
-    if device.type == "cuda" and find_spec("triton"):
-        # Comes with torch for GPUs, and with no other.
+    if runs_triton(device):
         from workers.engines.es.philox_cuda import by_triton
 
         return by_triton(keys, streams, device)
     return by_tensors(keys, streams, device)
+
+
+@functools.cache
+def runs_triton(device: torch.device) -> bool:
+    """Return whether Triton kernels run on this device. Triton comes with torch for GPUs, and with no other."""
+    return device.type == "cuda" and find_spec("triton") is not None
 
 
 def by_numpy(keys: Sequence[int], streams: Sequence[Stream]) -> Tensor:

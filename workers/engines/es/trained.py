@@ -53,6 +53,9 @@ class Trained(Protocol):
     def write(self, value: Values) -> None:
         """Puts the value of each name (the master's, or a member's) into the model, cast to its precision."""
 
+    def write_member(self, seed: int, perturbation: Perturbation) -> None:
+        """Write the member of this seed into the model, cast to its precision."""
+
     def members(self, seeds: Sequence[int], perturbation: Perturbation, shape: Shape) -> Weights:
         """The members of these seeds, to answer in one batch."""
 
@@ -93,12 +96,15 @@ class WholeModel:
         for name, parameter in self._parameters.items():
             parameter.copy_(value(name))
 
+    def write_member(self, seed: int, perturbation: Perturbation) -> None:
+        perturbation.write_member(seed, self.master, self._parameters)
+
     def members(self, seeds: Sequence[int], perturbation: Perturbation, shape: Shape) -> Weights:
         if perturbation.noise.kind == "low_rank":
             made = self.differences(seeds, perturbation)
             return LowRank(self.base, shape, made.factors, made.vectors)
-        stacked = ((n, perturbation.of(seeds, n, m).to(self._parameters[n].dtype)) for n, m in self.master.items())
-        return Stacked(dict(stacked), shape)
+        dtypes = {name: parameter.dtype for name, parameter in self._parameters.items()}
+        return Stacked(perturbation.members(seeds, self.master, dtypes), shape)
 
     def differences(self, seeds: Sequence[int], perturbation: Perturbation) -> Differences:
         dtypes = {name: parameter.dtype for name, parameter in self._parameters.items()}
@@ -106,8 +112,7 @@ class WholeModel:
         made = perturbation.factors(seeds, matrices).items()
         factors = {n: (a.to(dtypes[n]), b.to(dtypes[n])) for n, (a, b) in made}
         others = {n: m for n, m in self.master.items() if n not in matrices}
-        vectors = {n: perturbation.of(seeds, n, m).to(dtypes[n]) for n, m in others.items()}
-        return Differences(factors, vectors)
+        return Differences(factors, perturbation.members(seeds, others, dtypes))
 
     def centre_difference(self) -> Differences:
         return Differences({}, {name: p.detach()[None] for name, p in self.base.items() if p.ndim == 1})
@@ -154,6 +159,9 @@ class Adapter:
         for target, weight in self._base.items():
             a, b = (value(name) for name in _names(target))
             self._parameters[f"{target}.weight"].copy_(weight.float() + outer_sum(b * self._scale, a.T))
+
+    def write_member(self, seed: int, perturbation: Perturbation) -> None:
+        self.write(perturbation.member(seed, self.master))
 
     def members(self, seeds: Sequence[int], perturbation: Perturbation, shape: Shape) -> Weights:
         return LowRank(self.base, shape, self.differences(seeds, perturbation).factors, {})

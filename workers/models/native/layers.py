@@ -46,7 +46,7 @@ class Body(nn.Module):
 class _Layer(nn.Module):
     def __init__(self, config: Any, shape: Shape, layer: Layer, biased: frozenset[str]) -> None:
         super().__init__()
-        self.self_attn = _Attention(config.hidden_size, shape, layer, biased)
+        self.self_attn = _Attention(config, shape, layer, biased)
         self.mlp = _Mlp(config, shape, layer, biased)
         self.input_layernorm = _RMSNorm(config.hidden_size, shape)
         self.post_attention_layernorm = _RMSNorm(config.hidden_size, shape)
@@ -65,11 +65,13 @@ class _Layer(nn.Module):
 
 
 class _Attention(nn.Module):
-    def __init__(self, hidden: int, shape: Shape, layer: Layer, biased: frozenset[str]) -> None:
+    def __init__(self, config: Any, shape: Shape, layer: Layer, biased: frozenset[str]) -> None:
         super().__init__()
         self._head_dim, self._scale, self._softcap = shape.head_dim, shape.attention_scale, shape.attention_softcap
         self._window = layer.window
-        wide, narrow = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
+        # Torch's fused kernels know no cap. The class of transformers uses none of them, capped or not.
+        self._is_fused = config.model_type != "gemma2"
+        hidden, wide, narrow = config.hidden_size, shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
         q, k, v = layer.qkv.parts
         self.q_proj = nn.Linear(hidden, wide, bias=q in biased)
         self.k_proj = nn.Linear(hidden, narrow, bias=k in biased)
@@ -86,7 +88,7 @@ class _Attention(nn.Module):
             q, k = self.q_norm(q), self.k_norm(k)
         q, k, v = (t.transpose(1, 2) for t in (q, k, v))
         q, k = (t * cos[:, None] + rotate_half(t) * sin[:, None] for t in (q, k))
-        out = self._attend(q, k, v) if self._softcap is None else self._attend_capped(q, k, v, self._softcap)
+        out = self._attend_fused(q, k, v) if self._is_fused else self._attend_by_steps(q, k, v)
         projected: Tensor = self.o_proj(out.transpose(1, 2).flatten(2))
         return projected
 
@@ -94,7 +96,7 @@ class _Attention(nn.Module):
         """[rows, tokens, heads · head dim] -> [rows, tokens, heads, head dim]."""
         return projected.view(*projected.shape[:2], -1, self._head_dim)
 
-    def _attend(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    def _attend_fused(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """q [rows, heads, tokens, head dim] to k, v [rows, kv heads, tokens, head dim]."""
         is_windowed = self._window is not None and q.shape[2] >= self._window
         mask = self._mask(q) if is_windowed else None
@@ -102,11 +104,13 @@ class _Attention(nn.Module):
             q, k, v, attn_mask=mask, is_causal=mask is None, scale=self._scale, enable_gqa=True
         )
 
-    def _attend_capped(self, q: Tensor, k: Tensor, v: Tensor, softcap: float) -> Tensor:
-        """As `_attend`, with the scores written out, since torch's fused kernels know no cap."""
+    def _attend_by_steps(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        """As `_attend_fused`, with the scores written out."""
         k, v = (t.repeat_interleave(q.shape[1] // t.shape[1], dim=1) for t in (k, v))
         scores = torch.matmul(q, k.transpose(2, 3)) * self._scale
-        scores = (torch.tanh(scores / softcap) * softcap).masked_fill(~self._mask(q), -torch.inf)
+        if self._softcap is not None:
+            scores = torch.tanh(scores / self._softcap) * self._softcap
+        scores = scores.masked_fill(~self._mask(q), -torch.inf)
         return torch.matmul(functional.softmax(scores, dim=-1, dtype=torch.float32).to(q.dtype), v)
 
     def _mask(self, q: Tensor) -> Tensor:

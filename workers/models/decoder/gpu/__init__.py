@@ -2,6 +2,7 @@
 
 from workers.models.decoder.gpu.batch import Answer, ContinuousBatch, Query, common_beginning, slots_for
 from workers.models.decoder.gpu.captured import CapturedStep
+from workers.models.decoder.gpu.last_logits import last_logits
 from workers.models.decoder.gpu.step import Sizes, Step, rotary_tables
 from workers.models.decoder.gpu.weights import JoinedWeights, MemberTerms
 
@@ -15,6 +16,7 @@ __all__ = [
     "Sizes",
     "Step",
     "common_beginning",
+    "last_logits",
     "rotary_tables",
     "slots_for",
 ]

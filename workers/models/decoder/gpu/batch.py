@@ -18,6 +18,7 @@ import torch
 from workers.models.decoder.gpu.captured import CapturedStep, size_for
 from workers.models.decoder.gpu.step import ENDED, LIMIT, MEMBER, NUMBER, POSITION, SLOT, TOKEN
 from workers.models.decoder.gpu.weights import JoinedWeights
+from workers.models.decoder.loop import Measure, unmeasured
 
 STEPS_A_LOOK = 8
 """Steps between two looks at which answers have ended, each of which waits for the GPU."""
@@ -45,10 +46,12 @@ class Query:
 class ContinuousBatch:
     """Answers queues with one captured step. The last slots hold what the prompts of each member begin with.
 
-    Slots of the step's cache: one for each row, one for rows without an answer, and one for each member.
+    Slots of the step's cache: one for each row, one for rows without an answer, and one for each member. `measure` is
+    called with prefill and decode around what is queued of each.
     """
 
-    def __init__(self, captured: CapturedStep, members: int) -> None:
+    def __init__(self, captured: CapturedStep, members: int, measure: Measure = unmeasured) -> None:
+        self._measure = measure
         self._captured, self._step = captured, captured.step
         self._rows, self._members = captured.step.sizes.rows, members
         self._unused = self._rows
@@ -75,7 +78,7 @@ class ContinuousBatch:
         """
         if any(len(query.ids) <= beginning for query in queue):
             raise ValueError("every prompt must have tokens of its own behind the common beginning")
-        with self.in_stream():
+        with self.in_stream(), self._measure("prefill"):
             self._read_beginnings(queue, beginning)
         waiting, free = deque(enumerate(queue)), list(range(self._rows))
         places: dict[int, int] = {}
@@ -86,9 +89,12 @@ class ContinuousBatch:
                 new = [waiting.popleft() for _ in range(min(len(waiting), self._rows - state.shape[1]))]
                 slots = [free.pop(0) for _ in new]
                 places.update(zip(slots, (place for place, _ in new), strict=True))
-                self._read([query for _, query in new], slots, beginning)
+                if new:
+                    with self._measure("prefill"):
+                        self._read([query for _, query in new], slots, beginning)
                 state = np.concatenate([state, _first_state([query for _, query in new], slots)], axis=1)
-                size = self._start(state) if state.shape[1] else 0
+                with self._measure("decode"):
+                    size = self._start(state) if state.shape[1] else 0
             # The GPU works meanwhile.
             yield ended
             with torch.cuda.stream(self._captured.stream):
@@ -132,7 +138,7 @@ class ContinuousBatch:
 
     def _read(self, queries: Sequence[Query], slots: Sequence[int], beginning: int) -> None:
         """Read prompts into slots, each but for its last token."""
-        if beginning and queries:
+        if beginning:
             sources = [self._rows + 1 + query.member for query in queries]
             numbers = torch.tensor([sources, list(slots)], dtype=torch.int32).to(self._device)
             self._step.copy_beginnings(numbers[0], numbers[1], beginning)

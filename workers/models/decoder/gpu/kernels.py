@@ -13,7 +13,7 @@ import triton.language as tl
 
 
 @triton.jit
-def _corrected(y, dots, a, rank: tl.constexpr, partials: tl.constexpr, width, columns, inside):  # type: ignore[no-untyped-def]
+def _corrected(y, dots, a, rank: tl.constexpr, partials: tl.constexpr, width, columns, inside):
     """y + Σₖ dots[k] · a[k], for the dots [partials, rank] and a [rank, width] of one row."""
     some = tl.arange(0, triton.next_power_of_2(partials))
     for k in range(rank):
@@ -23,7 +23,7 @@ def _corrected(y, dots, a, rank: tl.constexpr, partials: tl.constexpr, width, co
 
 
 @triton.jit
-def _normed(x, weight, width, eps, offset: tl.constexpr, dtype: tl.constexpr):  # type: ignore[no-untyped-def]
+def _normed(x, weight, width, eps, offset: tl.constexpr, dtype: tl.constexpr):
     """RMSNorm of x; Gemma's, where `offset` is set, multiplies by 1 + weight and casts afterwards."""
     x = x * tl.rsqrt(tl.sum(x * x) / width + eps)
     if offset:
@@ -32,12 +32,12 @@ def _normed(x, weight, width, eps, offset: tl.constexpr, dtype: tl.constexpr):  
 
 
 @triton.jit
-def _tanh(x):  # type: ignore[no-untyped-def]
+def _tanh(x):
     return 1.0 - 2.0 / (tl.exp(2.0 * x) + 1.0)
 
 
 @triton.jit
-def embed(  # type: ignore[no-untyped-def]
+def embed(
     x, table, tokens, members, a, b, width, vocabulary, scale,
     rank: tl.constexpr, scaled: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
@@ -58,7 +58,7 @@ def embed(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def add_and_norm(  # type: ignore[no-untyped-def]
+def add_and_norm(
     x, y, y_dots, a, bias, bias_stride, y_norm, y_norm_stride, norm, norm_stride, b, normed, dots, members, width, eps,
     adds: tl.constexpr, rank: tl.constexpr, partials: tl.constexpr, biased: tl.constexpr, y_normed: tl.constexpr,
     terms: tl.constexpr, offset: tl.constexpr, block: tl.constexpr,
@@ -91,7 +91,7 @@ def add_and_norm(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def turn_heads(  # type: ignore[no-untyped-def]
+def turn_heads(
     qkv, dots, a, bias, bias_stride, q_norm, q_norm_stride, k_norm, k_norm_stride, cos, sin, q, cache, k_first, v_first,
     positions, slots, members, columns, eps,
     heads: tl.constexpr, kv_heads: tl.constexpr, half: tl.constexpr, rank: tl.constexpr, biased: tl.constexpr,
@@ -153,7 +153,7 @@ def turn_heads(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def attend(  # type: ignore[no-untyped-def]
+def attend(
     q, cache, k_first, v_first, b, out, dots, positions, slots, members, columns, scale, softcap,
     kv_heads: tl.constexpr, group: tl.constexpr, head_dim: tl.constexpr, window: tl.constexpr, capped: tl.constexpr,
     rank: tl.constexpr, group_block: tl.constexpr, head_block: tl.constexpr, tile: tl.constexpr,
@@ -198,7 +198,7 @@ def attend(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def activate(  # type: ignore[no-untyped-def]
+def activate(
     gate_up, gate_up_dots, a, bias, bias_stride, b, out, dots, members, width,
     rank: tl.constexpr, down_rank: tl.constexpr, biased: tl.constexpr, gelu: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
@@ -237,11 +237,14 @@ def activate(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def pick_likeliest(  # type: ignore[no-untyped-def]
+def pick_likeliest(
     logits, dots, a, bias, bias_stride, values, places, members, vocabulary, span, softcap,
-    rank: tl.constexpr, biased: tl.constexpr, capped: tl.constexpr, block: tl.constexpr,
+    rank: tl.constexpr, biased: tl.constexpr, capped: tl.constexpr, stored: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """The largest logit of each span of the vocabulary, [rows, spans], and the first place where it is."""
+    """The largest logit of each span of the vocabulary, [rows, spans], and the first place where it is.
+
+    The logits [rows, vocabulary] come from the base product, and are corrected; `stored` writes them back.
+    """
     row, part = tl.program_id(0).to(tl.int64), tl.program_id(1)
     member = tl.load(members + row).to(tl.int64)
     dtype = logits.dtype.element_ty
@@ -260,6 +263,8 @@ def pick_likeliest(  # type: ignore[no-untyped-def]
         y = y.to(dtype).to(tl.float32)
         if capped:
             y = (softcap * _tanh(y / softcap)).to(dtype).to(tl.float32)
+        if stored:
+            tl.store(logits + row * vocabulary + columns, y.to(dtype), mask=inside)
         # As torch's argmax: the first NaN is larger than all numbers.
         y = tl.where(y != y, float("inf"), y)
         better = inside & (y > best)
@@ -270,7 +275,7 @@ def pick_likeliest(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def advance(  # type: ignore[no-untyped-def]
+def advance(
     values, places, ends, answers, tokens, positions, slots, numbers, limits, ended, rows, longest,
     spans: tl.constexpr, end_count: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
@@ -297,7 +302,7 @@ def advance(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def copy_beginnings(  # type: ignore[no-untyped-def]
+def copy_beginnings(
     cache, from_slots, to_slots, slot_count, columns, count,
     kv_heads: tl.constexpr, head_dim: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip

@@ -84,6 +84,20 @@ class Step:
 
     def answer(self, rows: int) -> None:
         """Read the first `rows` tokens of `state`, and write the likeliest next ones."""
+        state = self.state
+        self._pick_likeliest(rows, stored=False)
+        kernels.advance[(triton.cdiv(rows, ROWS_A_PROGRAM),)](
+            self._values, self._places, self._ends, self.answers, state[TOKEN], state[POSITION], state[SLOT],
+            state[NUMBER], state[LIMIT], state[ENDED], rows, self.sizes.max_new,
+            spans=SPANS, end_count=len(self._ends), block=ROWS_A_PROGRAM,
+        )  # fmt: skip
+
+    def logits(self, rows: int) -> Tensor:
+        """Read the first `rows` tokens of `state`. Return the logits [rows, vocabulary] after them."""
+        self._pick_likeliest(rows, stored=True)
+        return self._logits[:rows]
+
+    def _pick_likeliest(self, rows: int, *, stored: bool) -> None:
         state, shape = self.state, self.shape
         self._layers(state, rows, answers=True)
         torch.mm(self._normed[:rows], self.weights.matrices[shape.head].t(), out=self._logits[:rows])
@@ -94,12 +108,7 @@ class Step:
             self._logits, self._dots, term and term.a, bias, stride, self._values, self._places, state[MEMBER],
             self._vocabulary, span, shape.logit_softcap or 0.0,
             rank=term.rank if term else 0, biased=bias is not None, capped=shape.logit_softcap is not None,
-            block=SPAN_BLOCK,
-        )  # fmt: skip
-        kernels.advance[(triton.cdiv(rows, ROWS_A_PROGRAM),)](
-            self._values, self._places, self._ends, self.answers, state[TOKEN], state[POSITION], state[SLOT],
-            state[NUMBER], state[LIMIT], state[ENDED], rows, self.sizes.max_new,
-            spans=SPANS, end_count=len(self._ends), block=ROWS_A_PROGRAM,
+            stored=stored, block=SPAN_BLOCK,
         )  # fmt: skip
 
     def copy_beginnings(self, sources: Tensor, targets: Tensor, count: int) -> None:

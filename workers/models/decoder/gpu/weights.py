@@ -45,7 +45,7 @@ class JoinedWeights:
 
     def _cut(self, names: Sequence[str], joined: Tensor | None, sizes: list[int]) -> None:
         """Let the named parameters be slices of the joined tensor. What held them before is freed."""
-        for name, part in zip(names, joined.split(sizes) if joined is not None else (), strict=False):
+        for name, part in zip(names, torch.split(joined, sizes) if joined is not None else (), strict=False):
             if name in self.parameters:
                 self.parameters[name].data = part
 

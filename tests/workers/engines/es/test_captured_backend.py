@@ -1,0 +1,101 @@
+"""The back end of captured steps answers, updates and checks its decoder as the one that works on a CPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from tests.workers.engines.es.population import SIGMA, own_copy, prompts_of
+from workers.config import EsConfig, LoraConfig
+from workers.engines.es.backend import DecoderBackEnd
+from workers.engines.es.captured_backend import CapturedBackEnd
+from workers.engines.es.noise import Noise
+from workers.engines.es.perturbation import Perturbation, scales_of
+from workers.engines.es.trained import trained
+from workers.memory_plan import MemoryPlan, ModelSizes, plan_memory
+from workers.models import Loaded
+from workers.models.decoder.gpu import batch
+
+TOKENS, CARD = 3, 10**11
+SEEDS = [11, -11, 12]
+KINDS = {
+    "full": {"noise": "full"},
+    "low-rank": {"noise": "low_rank", "rank": 2},
+    "correlated": {"noise": "correlated"},
+    "lora": {"lora": LoraConfig(rank=2, targets=("q_proj", "v_proj", "down_proj"))},
+}
+
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+
+
+@pytest.fixture(autouse=True)
+def few_steps_between_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interpreted step takes a second, also for rows that have ended."""
+    monkeypatch.setattr(batch, "STEPS_A_LOOK", 2)
+
+
+def small_plan(loaded: Loaded, es: EsConfig, prompts: int) -> MemoryPlan:
+    """Return a plan of few rows, so that slots are refilled, and three sets of weights."""
+    sizes = ModelSizes.of_config(loaded.model.config.to_dict(), 4)
+    return plan_memory(sizes, es, prompts=prompts, longest_prompt=60, card=CARD, members=len(SEEDS))
+
+
+def pair_of(micro: Loaded, device: torch.device, options: dict[str, Any]) -> tuple[DecoderBackEnd, CapturedBackEnd]:
+    """Return back ends of equal weights: the one of the CPU, and that of captured steps."""
+    es = EsConfig(**({"sigma": SIGMA, "max_new_tokens": TOKENS, "population": len(SEEDS), "rows": 8} | options))
+    made: list[Any] = []
+    for captured in (False, True):
+        loaded = own_copy(micro)
+        if captured:
+            loaded.model.to(device)
+        what = trained(loaded, es.lora, 0)
+        perturbation = Perturbation(Noise(es.noise, es.rank), es.sigma, scales_of(what.master, es.layer_scale))
+        if es.lora:
+            # B begins as zeros, which would make all members alike at the first layer.
+            for name, tensor in what.master.items():
+                tensor.add_(perturbation.noise.of([3], name, tensor)[0] * 0.05)
+            what.write(what.master.__getitem__)
+        kind = CapturedBackEnd if captured else DecoderBackEnd
+        made.append(kind(loaded, what, perturbation, es, small_plan(loaded, es, 3) if captured else 64))
+    return made[0], made[1]
+
+
+@pytest.mark.parametrize("options", KINDS.values(), ids=KINDS.keys())
+def test_members_and_centre_answer_as_on_a_cpu(
+    micro: Loaded, kernel_device: torch.device, options: dict[str, Any]
+) -> None:
+    prompts = [micro.tokenizer(text)["input_ids"][-9:] for text in prompts_of(micro, 3)]
+    with torch.no_grad():
+        cpu, captured = pair_of(micro, kernel_device, options)
+        assert len(captured._lanes) == (3 if options.get("noise") in ("full", "correlated") else 1)
+        before = captured.weights_hash()
+        expected = [cpu.answer([seed], prompts)[0] for seed in SEEDS]
+        assert captured.answer(SEEDS, prompts) == expected
+        assert expected[0] != expected[2]
+        assert captured.answer(SEEDS[1:], prompts) == expected[1:]
+        assert captured.answer_centre(prompts) == cpu.answer_centre(prompts)
+        assert captured.weights_hash() == before == cpu.weights_hash()
+
+
+def test_updates_give_the_weights_of_a_cpu_and_answers_follow_them(micro: Loaded, kernel_device: torch.device) -> None:
+    prompts = [micro.tokenizer(text)["input_ids"][-9:] for text in prompts_of(micro, 2)]
+    with torch.no_grad():
+        cpu, captured = pair_of(micro, kernel_device, KINDS["low-rank"])
+        before = cpu.answer_centre(prompts)
+        for backend in (cpu, captured):
+            backend.update(dict.fromkeys((21, 22), 40.0))
+        assert captured.weights_hash() == cpu.weights_hash()
+        after = cpu.answer_centre(prompts)
+        assert captured.answer_centre(prompts) == after != before
+
+
+def test_phases_of_captured_steps_are_measured(micro: Loaded, kernel_device: torch.device) -> None:
+    prompts = [micro.tokenizer(text)["input_ids"][-9:] for text in prompts_of(micro, 2)]
+    with torch.no_grad():
+        _, captured = pair_of(micro, kernel_device, KINDS["full"])
+        captured.phases.take()
+        captured.answer(SEEDS, prompts)
+        captured.update({5: 1e-3})
+    assert all(seconds > 0 for seconds in captured.phases.take().values())

@@ -1,0 +1,99 @@
+"""Compiles every kernel that steps launch for a Hopper GPU, on a machine without one. Prints how many there were."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+import triton
+from transformers import Gemma2Config, Qwen2Config
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+from triton.runtime.jit import JITFunction
+
+sys.path.insert(0, str(Path(__file__).parents[4]))
+
+from workers.models.decoder.gpu import JoinedWeights, MemberTerms, Sizes, Step, slots_for
+from workers.models.decoder.shape import Shape, read_shape
+
+TYPES = {torch.bfloat16: "*bf16", torch.float32: "*fp32", torch.int32: "*i32"}
+HOPPER = GPUTarget("cuda", 90, 32)
+OPTIONS = ("num_warps", "num_stages")
+COMPILED: set[str] = set()
+
+
+def compile_launch(function: Any, *args: Any, grid: Any, warmup: bool, **more: Any) -> None:
+    """Take the place of a launch: compile the function for the types of its arguments."""
+    options = {name: more.pop(name) for name in OPTIONS if name in more}
+    values = dict(zip(function.arg_names, args, strict=False)) | more
+    signature, constants, attributes = {}, {}, {}
+    for place, parameter in enumerate(function.params):
+        value = values[parameter.name]
+        kind = "constexpr" if parameter.is_constexpr or value is None else _type_of(value)
+        signature[parameter.name] = kind
+        if kind == "constexpr":
+            constants[(place,)] = value
+        elif kind.startswith("*") or (kind in ("i32", "i64") and value % 16 == 0):
+            attributes[(place,)] = [["tt.divisibility", 16]]
+    key = f"{function.fn.__name__} {signature} {constants} {options}"
+    if key not in COMPILED:
+        triton.compile(ASTSource(function, signature, constants, attributes), target=HOPPER, options=options)
+        COMPILED.add(key)
+
+
+def _type_of(value: Any) -> str:
+    if torch.is_tensor(value):
+        return TYPES[value.dtype]
+    if isinstance(value, float):
+        return "fp32"
+    return "constexpr" if value == 1 else "i32"
+
+
+def compile_step(shape: Shape, config: Any, dtype: torch.dtype, rank: int) -> None:
+    """Compile a step of random weights, of one model and of members."""
+    hidden, width = config.hidden_size, config.head_dim
+    sizes = {"q_proj": config.num_attention_heads * width, "o_proj": hidden, "down_proj": hidden}
+    sizes |= dict.fromkeys(("k_proj", "v_proj"), config.num_key_value_heads * width)
+    sizes |= dict.fromkeys(("gate_proj", "up_proj"), config.intermediate_size)
+    inputs = {"o_proj": sizes["q_proj"], "down_proj": config.intermediate_size}
+    parameters = {shape.embed: torch.empty(config.vocab_size, hidden, dtype=dtype)}
+    for layer in shape.layers:
+        for over in layer.maps:
+            for part, name in zip(over.parts, over.weights, strict=True):
+                kind = part.rpartition(".")[2]
+                parameters[name] = torch.empty(sizes[kind], inputs.get(kind, hidden), dtype=dtype)
+                if kind in ("q_proj", "k_proj", "v_proj"):
+                    parameters[f"{part}.bias"] = torch.empty(sizes[kind], dtype=dtype)
+        for name in layer.norms:
+            parameters[name] = torch.empty(hidden, dtype=dtype)
+    parameters[shape.norm] = torch.empty(hidden, dtype=dtype)
+    weights = JoinedWeights(parameters, shape)
+    matrices, vectors = ({name for name, p in parameters.items() if p.ndim == n} for n in (2, 1))
+    table = torch.empty(64, width // 2, dtype=dtype)
+    tables = {layer.rotary: (table, table) for layer in shape.layers}
+    for terms in (None, MemberTerms(weights, shape, 3, rank, matrices, vectors)):
+        step = Step(shape, weights, terms, tables, torch.tensor([1, 2]), Sizes(16, 16, slots_for(16, 3), 64, 24))
+        step.answer(16)
+        step.logits(16)
+        step.read(16)
+        step.copy_beginnings(torch.zeros(4, dtype=torch.int32), torch.zeros(4, dtype=torch.int32), 5)
+
+
+def main() -> None:
+    JITFunction.run = compile_launch
+    common: dict[str, Any] = {"num_hidden_layers": 1, "vocab_size": 3000, "tie_word_embeddings": True}
+    qwen = Qwen2Config(
+        hidden_size=1536, intermediate_size=8960, num_attention_heads=12, num_key_value_heads=2, **common
+    )
+    qwen.head_dim = 128
+    gemma = Gemma2Config(hidden_size=96, intermediate_size=160, num_attention_heads=4, num_key_value_heads=2,
+                         head_dim=48, sliding_window=8, **common)  # fmt: skip
+    compile_step(read_shape(qwen, is_tied=True), qwen, torch.bfloat16, rank=1)
+    compile_step(read_shape(gemma, is_tied=True), gemma, torch.float32, rank=2)
+    print(len(COMPILED))
+
+
+if __name__ == "__main__":
+    main()
