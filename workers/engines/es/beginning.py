@@ -121,8 +121,8 @@ def plan_of(context: Context, state: State) -> BatchPlan:
 def _gpu_plan(context: Context, rows: int) -> BatchPlan:
     es = context.config.es_section()
     longest = max(len(context.prompts.ids(example.messages)) for example in context.task.examples("train"))
-    engines = es.engines or len(_devices(context))
-    return cut_for_gpus(context.loaded, es, rows, _count_prompts(context, es), longest, engines)
+    gpus = len(_devices(context))
+    return cut_for_gpus(context.loaded, es, rows, _count_prompts(context, es), longest, es.engines or gpus, gpus)
 
 
 def _devices(context: Context) -> list[str]:

@@ -21,8 +21,11 @@ def uses_captured_steps(loaded: Loaded, es: EsConfig) -> bool:
     return Decoder(loaded.model, loaded.tokenizer).shape is not None
 
 
-def cut_for_gpus(loaded: Loaded, es: EsConfig, rows: int, prompts: int, longest_prompt: int, engines: int) -> BatchPlan:
+def cut_for_gpus(
+    loaded: Loaded, es: EsConfig, rows: int, prompts: int, longest_prompt: int, engines: int, gpus: int
+) -> BatchPlan:
     """Return how a population is cut: each engine's share is one batch, or, without es.refill, what the rows hold."""
+    sharing = -(-engines // gpus)
     if es.refill:
         members = -(-es.population // engines)
     elif es.lora is None and es.noise != "low_rank":
@@ -30,17 +33,20 @@ def cut_for_gpus(loaded: Loaded, es: EsConfig, rows: int, prompts: int, longest_
         members = LANES
     else:
         members = max(1, rows // prompts)
-    most = members_at_once(_sizes(loaded), es, _card(loaded))
-    return BatchPlan(rows, min(members, most, es.population), longest_prompt)
+    most = members_at_once(_sizes(loaded), es, _card(loaded) // sharing)
+    return BatchPlan(rows, min(members, most, es.population), longest_prompt, sharing)
 
 
 def plan_on_card(
     loaded: Loaded, es: EsConfig, plan: BatchPlan, prompts: int = 0, *, evaluates: bool = True
 ) -> MemoryPlan:
-    """Return the memory of an engine on this GPU. The rows are chosen if the plan has none. Raise ConfigError."""
+    """Return the memory of an engine in its share of this GPU. Rows are chosen if the plan has none.
+
+    Raise ConfigError if it does not fit.
+    """
     try:
         return plan_memory(
-            _sizes(loaded), es, prompts=prompts, longest_prompt=plan.longest_prompt, card=_card(loaded),
+            _sizes(loaded), es, prompts=prompts, longest_prompt=plan.longest_prompt, card=_card(loaded) // plan.sharing,
             members=plan.members, rows=plan.rows, evaluates=evaluates,
         )  # fmt: skip
     except CardTooSmall as error:
