@@ -24,7 +24,7 @@ def plan_gpu_memory(request: ApiRequest, new: RunToPlan) -> GpuMemoryOut:
     """Return the GPU memory that a run would take on cards of several sizes. Makes nothing; refuses a config that a
     launch would refuse. Needs scope launch.
 
-    Each card is that of one engine. The run plans again when it starts, for its own card and prompts. Runs of another
+    The run plans again when it starts, for its own card and prompts. Runs of another
     method, runs without GPUs, and models whose config.json this site cannot read have a `reason` and no cards.
     """
     config = RunConfig.from_json(merged(preset(new.preset).config if new.preset else {}, new.config))

@@ -41,10 +41,11 @@ PARTS = {
 
 @dataclass(frozen=True)
 class CardPlan:
-    """The plan of one engine on a card of `gb` · 10⁹ bytes. `reason`: why the run does not fit; then `plan` is the
-    smallest one that there is."""
+    """The plan of each of the `engines` that share a card of `gb` · 10⁹ bytes. `reason`: why the run does not fit; then
+    `plan` is the smallest one that there is."""
 
     gb: int
+    engines: int
     plan: MemoryPlan
     reason: str = ""
 
@@ -55,23 +56,28 @@ class CardPlan:
 
     @property
     def needed_gb(self) -> float:
-        """Return the planned memory in GB."""
-        return self.plan.planned / GB
+        """Return the planned memory of all engines on the card, in GB."""
+        return self.engines * self.plan.planned / GB
 
     @property
     def usable_gb(self) -> float:
         """Return the GB that a plan may have on this card."""
-        return self.plan.most / GB
+        return self.engines * self.plan.most / GB
+
+    @property
+    def sets(self) -> int:
+        """Return how many sets of weights answer at the same time on the card."""
+        return self.engines * self.plan.lanes
 
     @property
     def answers(self) -> int:
-        """Return how many answers are written at once, in all sets of weights."""
-        return self.plan.rows * self.plan.lanes
+        """Return how many answers are written at once on the card, in all sets of weights."""
+        return self.sets * self.plan.rows
 
     @property
     def parts_gb(self) -> dict[str, float]:
-        """Return part -> GB, for each of PARTS."""
-        return {part: getattr(self.plan, part) / GB for part in PARTS}
+        """Return part -> GB on the card, for each of PARTS."""
+        return {part: self.engines * getattr(self.plan, part) / GB for part in PARTS}
 
 
 @dataclass(frozen=True)
@@ -156,8 +162,8 @@ def _plan(config: RunConfig, models: _Models) -> GpuMemory:
         model = models.sizes(config)
     except ModelConfigMissing as missing:
         return GpuMemory(str(missing))
-    prompts, engines = es.prompts or PROMPTS, es.engines or config.compute.gpus
-    cards = tuple(_plan_on(model, es, gb, prompts, engines) for gb in CARDS_GB)
+    prompts = es.prompts or PROMPTS
+    cards = tuple(_plan_on(model, es, gb, prompts, config.compute.gpus) for gb in CARDS_GB)
     return GpuMemory(cards=cards, prompts=prompts, prompts_assumed=not es.prompts)
 
 
@@ -189,11 +195,13 @@ def _implausible(config: RunConfig) -> str:
     return gettext("The config.json of %(model)s states sizes that no model has.") % {"model": config.model.path}
 
 
-def _plan_on(model: ModelSizes, es: EsConfig, gb: int, prompts: int, engines: int) -> CardPlan:
+def _plan_on(model: ModelSizes, es: EsConfig, gb: int, prompts: int, gpus: int) -> CardPlan:
+    engines = es.engines or gpus
+    on_card = -(-engines // gpus)
     try:
         plan = plan_new_run(
-            model, es, prompts=prompts, longest_prompt=PROMPT_TOKENS, card=gb * GB, engines=engines
+            model, es, prompts=prompts, longest_prompt=PROMPT_TOKENS, card=gb * GB // on_card, engines=engines
         )  # fmt: skip
     except CardTooSmall as error:
-        return CardPlan(gb, error.plan, str(error))
-    return CardPlan(gb, plan)
+        return CardPlan(gb, on_card, error.plan, str(error))
+    return CardPlan(gb, on_card, plan)

@@ -7,7 +7,7 @@ from workers.memory_plan.plan import LANES, MemoryPlan, ModelSizes, members_at_o
 
 
 def batch_members(model: ModelSizes, es: EsConfig, *, rows: int, prompts: int, card: int, engines: int) -> int:
-    """Return the members of a batch on a card of so many bytes.
+    """Return the members of a batch on a card of so many bytes, or in an engine's share of one.
 
     An engine's share is one batch. Without es.refill, a batch has as many members as the run's rows hold, each with
     `prompts` prompts.
@@ -25,7 +25,7 @@ def batch_members(model: ModelSizes, es: EsConfig, *, rows: int, prompts: int, c
 def plan_new_run(
     model: ModelSizes, es: EsConfig, *, prompts: int, longest_prompt: int, card: int, engines: int
 ) -> MemoryPlan:
-    """Return the plan of a run that starts now, each of its engines on a card of so many bytes.
+    """Return the plan of a run that starts now, each of its engines on a card, or a share of one, of so many bytes.
 
     `prompts` are those of one iteration, the longest of `longest_prompt` tokens. Raise CardTooSmall.
     """

@@ -39,10 +39,12 @@ class PartsOut(Schema):
 
 
 class CardPlanOut(Schema):
-    """The plan of one engine on a card of `card_gb`. If it does not `fit`, `reason` says why, and the plan is the
-    smallest. `members` answer in one batch; each of `lanes` sets of weights writes `rows` answers at once."""
+    """The plan of a card of `card_gb`, which `engines` share. If the run does not fit, `reason` says why, and the plan
+    is the smallest. Of each engine, `members` answer in one batch, and each of `lanes` sets of weights writes `rows`
+    answers at once. All GB are those of the card."""
 
     card_gb: int
+    engines: int
     fits: bool
     reason: str
     needed_gb: float
@@ -56,7 +58,8 @@ class CardPlanOut(Schema):
     def of(cls, card: CardPlan) -> CardPlanOut:
         """The plan as JSON."""
         return cls(
-            card_gb=card.gb, fits=card.fits, reason=card.reason, needed_gb=card.needed_gb, usable_gb=card.usable_gb,
+            card_gb=card.gb, engines=card.engines, fits=card.fits, reason=card.reason,
+            needed_gb=card.needed_gb, usable_gb=card.usable_gb,
             members=card.plan.members, lanes=card.plan.lanes, rows=card.plan.rows, parts_gb=PartsOut(**card.parts_gb),
         )  # fmt: skip
 

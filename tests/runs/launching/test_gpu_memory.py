@@ -73,6 +73,16 @@ def test_plan_divides_the_population_among_gpus(ada: User, models: Path) -> None
     assert plan(ada, config_of("qwen", gpus=8, noise="low_rank", engines=2)).cards[3].plan.members == 15
 
 
+def test_plan_divides_a_card_among_its_engines(ada: User, models: Path) -> None:
+    write_model_config(models / "small", QWEN2_7B | {"num_hidden_layers": 4})
+    one, two = (plan(ada, config_of("small", engines=engines)).cards[3] for engines in (1, 2))
+
+    assert (one.engines, two.engines) == (1, 2)
+    assert two.plan.card == 141 * 10**9 // 2 and two.plan.members == 15
+    assert two.parts_gb["master"] == 2 * one.parts_gb["master"]
+    assert two.needed_gb <= two.usable_gb < one.usable_gb
+
+
 def test_plan_counts_numbers_of_float32_twice(ada: User, models: Path) -> None:
     half, whole = (plan(ada, config_of("qwen", dtype=dtype)).cards[3].plan for dtype in ("auto", "float32"))
 

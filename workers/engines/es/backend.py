@@ -6,7 +6,7 @@ as the others. `native` and `transformers` are `DecoderBackEnd`s: they differ in
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -31,6 +31,9 @@ class PopulationBackEnd(Protocol):
 
     def answer(self, seeds: Sequence[int], prompts: Sequence[Prompt]) -> list[list[Completion]]:
         """Return the greedy answers [member][prompt] of the members of these seeds, as one batch."""
+
+    def answer_each(self, seeds: Sequence[int], prompts: Sequence[Prompt]) -> Iterator[list[list[Completion]]]:
+        """Yield the answers of the same members in their order, some members at a time, as soon as they are there."""
 
     def answer_centre(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """Return the greedy answers of the weights that no noise perturbs."""
@@ -76,6 +79,9 @@ class DecoderBackEnd:
         with self._measure("noise"):
             weights = self.trained.members(seeds, self.perturbation, self._decoder.known_shape())
         return self._decoder.population(weights, prompts, self._max_new_tokens)
+
+    def answer_each(self, seeds: Sequence[int], prompts: Sequence[Prompt]) -> Iterator[list[list[Completion]]]:
+        yield self.answer(seeds, prompts)
 
     def answer_centre(self, prompts: Sequence[Prompt]) -> list[Completion]:
         return self._decoder.greedy(prompts, self._max_new_tokens)

@@ -27,12 +27,14 @@ class Batch:
 class BatchPlan:
     """The sequences that are decoded at once, and the members in a batch; one, if its prompts alone are more.
 
-    `longest_prompt` counts the tokens of the run's longest prompt, where a GPU's memory is planned for it; else 0.
+    For a GPU, whose memory is planned: `longest_prompt` counts the tokens of the run's longest prompt, and `sharing`
+    the engines that share a GPU.
     """
 
     rows: int
     members: int
     longest_prompt: int = 0
+    sharing: int = 1
 
     @classmethod
     def of_rows(cls, rows: int, prompts: int) -> BatchPlan:

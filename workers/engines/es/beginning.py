@@ -101,7 +101,7 @@ def _refuse_another_origin(checkpoint: Path, saved: Origin, ours: Origin) -> Non
 def _choose_rows(context: Context, what: Trained, es: EsConfig, state: State) -> int:
     if uses_captured_steps(context.loaded, es):
         prompts, longest = _count_prompts(context, es), _longest_prompt(context)
-        return choose_rows_on_card(context.loaded, es, prompts, longest, _count_engines(context, es))
+        return choose_rows_on_card(context.loaded, es, prompts, longest, *_count_engines(context, es))
     perturbation = Perturbation(Noise(es.noise, es.rank), es.sigma, state.origin.scales)
     fitting = MemberMemory.measure(context.loaded, what, perturbation, es).fitting()
     device, gpus = context.loaded.device.type, context.config.compute.gpus
@@ -116,7 +116,7 @@ def plan_of(context: Context, state: State) -> BatchPlan:
 
 
 def record_memory(context: Context, state: State) -> None:
-    """Record the memory that is planned on each GPU, in GB, with its parts as an alert; nothing without such a plan."""
+    """Record the memory that is planned for each engine, in GB, with its parts as an alert; nothing without a plan."""
     if not uses_captured_steps(context.loaded, context.config.es_section()):
         return
     plan = plan_on_card(context.loaded, context.config.es_section(), plan_of(context, state))
@@ -128,7 +128,7 @@ def record_memory(context: Context, state: State) -> None:
 def _gpu_plan(context: Context, rows: int) -> BatchPlan:
     es = context.config.es_section()
     prompts, longest = _count_prompts(context, es), _longest_prompt(context)
-    return cut_for_gpus(context.loaded, es, rows, prompts, longest, _count_engines(context, es))
+    return cut_for_gpus(context.loaded, es, rows, prompts, longest, *_count_engines(context, es))
 
 
 def _longest_prompt(context: Context) -> int:
@@ -136,8 +136,10 @@ def _longest_prompt(context: Context) -> int:
     return max(len(context.prompts.ids(example.messages)) for example in context.task.examples("train"))
 
 
-def _count_engines(context: Context, es: EsConfig) -> int:
-    return es.engines or len(_devices(context))
+def _count_engines(context: Context, es: EsConfig) -> tuple[int, int]:
+    """Return the engines of the run, and the GPUs that they share; one in place of GPUs on a CPU."""
+    devices = len(_devices(context))
+    return es.engines or devices, devices
 
 
 def _devices(context: Context) -> list[str]:
@@ -157,7 +159,7 @@ def start_group(context: Context, backend: DecoderBackEnd, state: State) -> Engi
     """Return the engines that share the run's members: one per GPU if the config names no number."""
     es, loaded = context.config.es_section(), context.loaded
     devices = _devices(context)
-    count, plan = _count_engines(context, es), plan_of(context, state)
+    (count, _), plan = _count_engines(context, es), plan_of(context, state)
     print(f"batches of {plan.members} of {es.population} members, {plan.rows} rows; engines: {count}", flush=True)
     threads = max(1, context.config.compute.cores // count)
     torch.set_num_threads(threads)

@@ -31,7 +31,7 @@ from workers.models.decoder.gpu import (
 
 Ids = Sequence[Sequence[int]]
 Answers = Iterator[list[tuple[int, Completion]]]
-"""(place in the queue, answer), as answers end."""
+"""(member · prompts + prompt, answer), as answers end."""
 
 
 class CapturedBackEnd(DecoderBackEnd):
@@ -53,13 +53,17 @@ class CapturedBackEnd(DecoderBackEnd):
             self._lanes = [self._lane(each, shape, None) for each in (weights, *copies)]
 
     def answer(self, seeds: Sequence[int], prompts: Sequence[Prompt]) -> list[list[Completion]]:
+        return [of_member for some in self.answer_each(seeds, prompts) for of_member in some]
+
+    def answer_each(self, seeds: Sequence[int], prompts: Sequence[Prompt]) -> Iterator[list[list[Completion]]]:
         ids = self._decoder.tokens(prompts)
         if self._shares_steps:
             with self._measure("noise"):
                 self._load(self.trained.differences(seeds, self.perturbation))
-            return self._answer_together(len(seeds), ids)
+            yield from _in_order(self._answer_together(len(seeds), ids), len(seeds), len(ids))
+            return
         try:
-            return self._answer_in_lanes(seeds, ids)
+            yield from _in_order(self._answer_in_lanes(seeds, ids), len(seeds), len(ids))
         finally:
             with self._measure("noise"):
                 self.restore_centre()
@@ -68,11 +72,10 @@ class CapturedBackEnd(DecoderBackEnd):
         ids = self._decoder.tokens(prompts)
         if self._shares_steps:
             self._load(self.trained.centre_difference())
-            return self._answer_together(1, ids)[0]
-        answers: dict[int, Completion] = {}
-        for some in self._answers(self._lanes[0], [(0, prompt) for prompt in ids]):
-            answers.update(some)
-        return [answers[place] for place in range(len(ids))]
+            answers = self._answer_together(1, ids)
+        else:
+            answers = self._answers(self._lanes[0], [(0, prompt) for prompt in ids])
+        return next(_in_order(answers, 1, len(ids)))[0]
 
     def _lane(self, weights: JoinedWeights, shape: Shape, terms: MemberTerms | None) -> ContinuousBatch:
         plan, members = self.plan, terms.members if terms else 1
@@ -85,18 +88,13 @@ class CapturedBackEnd(DecoderBackEnd):
     def _load(self, made: Differences) -> None:
         self._terms.load(made.factors, made.vectors)
 
-    def _answer_together(self, members: int, ids: Ids) -> list[list[Completion]]:
-        """Answers [member][prompt] of the members that were loaded, all in one queue."""
-        queue = [(member, prompt) for member in range(members) for prompt in ids]
-        answers: dict[int, Completion] = {}
-        for some in self._answers(self._lanes[0], queue):
-            answers.update(some)
-        return [[answers[member * len(ids) + place] for place in range(len(ids))] for member in range(members)]
+    def _answer_together(self, members: int, ids: Ids) -> Answers:
+        """Yield the answers of the members that were loaded, all in one queue."""
+        return self._answers(self._lanes[0], [(member, prompt) for member in range(members) for prompt in ids])
 
-    def _answer_in_lanes(self, seeds: Sequence[int], ids: Ids) -> list[list[Completion]]:
-        """Answers [member][prompt] of members that each take the next set of weights that is free."""
+    def _answer_in_lanes(self, seeds: Sequence[int], ids: Ids) -> Answers:
+        """Yield the answers of members that each take the next set of weights that is free."""
         waiting, running = deque(range(len(seeds))), dict[int, tuple[int, Answers]]()
-        answers: list[dict[int, Completion]] = [{} for _ in seeds]
         while waiting or running:
             for number, lane in enumerate(self._lanes):
                 if number not in running and waiting:
@@ -108,8 +106,7 @@ class CapturedBackEnd(DecoderBackEnd):
                     if (some := next(further, None)) is None:
                         del running[number]
                     else:
-                        answers[member].update(some)
-        return [[of_member[place] for place in range(len(ids))] for of_member in answers]
+                        yield [(member * len(ids) + place, answer) for place, answer in some]
 
     def _write_member(self, seed: int, lane: ContinuousBatch) -> None:
         """Write the member into the lane's weights, in its stream: the others go on meanwhile."""
@@ -122,6 +119,21 @@ class CapturedBackEnd(DecoderBackEnd):
         for some in lane.answers(queries, common_beginning([prompt for _, prompt in queue])):
             completions = self._decoder.completions([answer.tokens for answer in some])
             yield list(zip((answer.place for answer in some), completions, strict=True))
+
+
+def _in_order(answers: Answers, members: int, prompts: int) -> Iterator[list[list[Completion]]]:
+    """Yield the answers [member][prompt] of members in their order, as soon as all of a member's are there."""
+    arrived: list[dict[int, Completion]] = [{} for _ in range(members)]
+    first = 0
+    for some in answers:
+        for place, answer in some:
+            arrived[place // prompts][place % prompts] = answer
+        end = first
+        while end < members and len(arrived[end]) == prompts:
+            end += 1
+        if end > first:
+            yield [[of_member[place] for place in range(prompts)] for of_member in arrived[first:end]]
+            first = end
 
 
 def _terms_for(

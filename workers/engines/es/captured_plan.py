@@ -21,18 +21,24 @@ def uses_captured_steps(loaded: Loaded, es: EsConfig) -> bool:
     return Decoder(loaded.model, loaded.tokenizer).shape is not None
 
 
-def cut_for_gpus(loaded: Loaded, es: EsConfig, rows: int, prompts: int, longest_prompt: int, engines: int) -> BatchPlan:
+def cut_for_gpus(
+    loaded: Loaded, es: EsConfig, rows: int, prompts: int, longest_prompt: int, engines: int, gpus: int
+) -> BatchPlan:
     """Return how a population is cut: each engine's share is one batch, or, without es.refill, what the rows hold."""
-    members = batch_members(_sizes(loaded), es, rows=rows, prompts=prompts, card=_card(loaded), engines=engines)
-    return BatchPlan(rows, members, longest_prompt)
+    sharing = -(-engines // gpus)
+    card = _card(loaded) // sharing
+    members = batch_members(_sizes(loaded), es, rows=rows, prompts=prompts, card=card, engines=engines)
+    return BatchPlan(rows, members, longest_prompt, sharing)
 
 
-def choose_rows_on_card(loaded: Loaded, es: EsConfig, prompts: int, longest_prompt: int, engines: int) -> int:
-    """Return the answers at once of a new run on GPUs like this one. Raise ConfigError if it does not fit."""
-    sizes, card = _sizes(loaded), _card(loaded)
+def choose_rows_on_card(
+    loaded: Loaded, es: EsConfig, prompts: int, longest_prompt: int, engines: int, gpus: int
+) -> int:
+    """Return the answers at once of each engine of a new run on GPUs like this one. Raise ConfigError if none fit."""
+    card = _card(loaded) // -(-engines // gpus)
     try:
         plan = plan_new_run(
-            sizes, es, prompts=prompts, longest_prompt=longest_prompt, card=card, engines=engines
+            _sizes(loaded), es, prompts=prompts, longest_prompt=longest_prompt, card=card, engines=engines
         )  # fmt: skip
     except CardTooSmall as error:
         raise ConfigError([Problem("es", str(error))]) from error
@@ -42,10 +48,13 @@ def choose_rows_on_card(loaded: Loaded, es: EsConfig, prompts: int, longest_prom
 def plan_on_card(
     loaded: Loaded, es: EsConfig, plan: BatchPlan, prompts: int = 0, *, evaluates: bool = True
 ) -> MemoryPlan:
-    """Return the memory of an engine on this GPU. The rows are chosen if the plan has none. Raise ConfigError."""
+    """Return the memory of an engine in its share of this GPU. Rows are chosen if the plan has none.
+
+    Raise ConfigError if it does not fit.
+    """
     try:
         return plan_memory(
-            _sizes(loaded), es, prompts=prompts, longest_prompt=plan.longest_prompt, card=_card(loaded),
+            _sizes(loaded), es, prompts=prompts, longest_prompt=plan.longest_prompt, card=_card(loaded) // plan.sharing,
             members=plan.members, rows=plan.rows, evaluates=evaluates,
         )  # fmt: skip
     except CardTooSmall as error:

@@ -34,6 +34,7 @@ from workers.engines.constraint import Constraint
 from workers.engines.context import Context, Stopped
 from workers.engines.es.backend import DecoderBackEnd, make_backend
 from workers.engines.es.beginning import begin_state, check_decoder, plan_of, record_memory, start_group
+from workers.engines.es.captured_plan import uses_captured_steps
 from workers.engines.es.engine_group import EngineGroup
 from workers.engines.es.fitness import Fitness, drops_members, judge
 from workers.engines.es.lineage import NoiseKind
@@ -57,6 +58,11 @@ FALLBACK = (
 )
 STOP_SECONDS = 5.0
 """For comparing weights before a checkpoint that a scheduler waits for."""
+REFILLED = (
+    "places of answers that end are given to the next answers, which fills the GPU. Answers may differ in rounding "
+    "from those of a run with another number of GPUs; engines that apply the same update still hold equal weights. Set "
+    "es.refill to false for fixed batches, with which equal GPUs give equal answers."
+)
 RESUMED = (
     "goes on from iteration {step} exactly: the weights are those of the checkpoint, and the members and prompts of an "
     "iteration depend on the run's seed and its number alone. On the same machine with the same number of cores the "
@@ -108,6 +114,8 @@ class _Training:
         record_memory(context, self.state)
         if self.es.backend == "native" and (reason := why_unknown(self.backend.model.config)):
             context.alert("warning", FALLBACK.format(reason=reason), step)
+        if self.es.refill and uses_captured_steps(context.loaded, self.es):
+            context.alert("info", REFILLED, step)
         if context.resume is not None:
             context.alert("info", RESUMED.format(step=step), step)
         if context.resume is None or context.is_evaluation_due():

@@ -10,12 +10,13 @@ import torch
 from tests.workers.engines.es.population import SIGMA, own_copy, prompts_of
 from workers.config import EsConfig, LoraConfig
 from workers.engines.es.backend import DecoderBackEnd
-from workers.engines.es.captured_backend import CapturedBackEnd
+from workers.engines.es.captured_backend import CapturedBackEnd, _in_order
 from workers.engines.es.noise import Noise
 from workers.engines.es.perturbation import Perturbation, scales_of
 from workers.engines.es.trained import trained
 from workers.memory_plan import MemoryPlan, ModelSizes, plan_memory
 from workers.models import Loaded
+from workers.models.decoder import Completion
 from workers.models.decoder.gpu import batch
 
 TOKENS, CARD = 3, 10**11
@@ -44,7 +45,7 @@ def small_plan(loaded: Loaded, es: EsConfig, prompts: int) -> MemoryPlan:
 
 def pair_of(micro: Loaded, device: torch.device, options: dict[str, Any]) -> tuple[DecoderBackEnd, CapturedBackEnd]:
     """Return back ends of equal weights: the one of the CPU, and that of captured steps."""
-    es = EsConfig(**({"sigma": SIGMA, "max_new_tokens": TOKENS, "population": len(SEEDS), "rows": 8} | options))
+    es = EsConfig(**({"sigma": 3 * SIGMA, "max_new_tokens": TOKENS, "population": len(SEEDS), "rows": 8} | options))
     made: list[Any] = []
     for captured in (False, True):
         loaded = own_copy(micro)
@@ -99,3 +100,13 @@ def test_phases_of_captured_steps_are_measured(micro: Loaded, kernel_device: tor
         captured.answer(SEEDS, prompts)
         captured.update({5: 1e-3})
     assert all(seconds > 0 for seconds in captured.phases.take().values())
+
+
+def test_members_are_given_in_order_as_soon_as_all_their_answers_are_there() -> None:
+    answers = {place: Completion([place], str(place), False) for place in range(6)}
+    parts = [[0, 3], [2], [1, 5], [], [4]]
+    given = _in_order(iter([[(place, answers[place]) for place in part] for part in parts]), members=3, prompts=2)
+    assert [[[answer.tokens[0] for answer in member] for member in some] for some in given] == [
+        [[0, 1], [2, 3]],
+        [[4, 5]],
+    ]

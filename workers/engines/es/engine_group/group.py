@@ -100,7 +100,7 @@ class EngineGroup:
         self.offer(iteration)
         while left:
             if own is not None:
-                yield self._answer_here(iteration, own)
+                yield from self._answer_here(iteration, own)
                 left -= 1
             for answered in self._finished(iteration, wait=own is None):
                 yield answered
@@ -205,17 +205,22 @@ class EngineGroup:
             if engine.state != "given_up":
                 engine.commands.put(command)
 
-    def _answer_here(self, iteration: Iteration, batch: Batch) -> Answered:
-        began = time.perf_counter()
+    def _answer_here(self, iteration: Iteration, batch: Batch) -> Iterator[Answered]:
+        """Yield the batch's answers, some members at a time: they are scored while the others are answered."""
         backend, prompts = self._backend, iteration.prompts
-        answers = backend.answer(batch.seeds, prompts) if batch.seeds else [backend.answer_centre(prompts)]
-        seconds = time.perf_counter() - began
+        began, seconds, first = time.perf_counter(), 0.0, batch.first
+        parts = backend.answer_each(batch.seeds, prompts) if batch.seeds else iter([[backend.answer_centre(prompts)]])
+        for answers in parts:
+            seconds += time.perf_counter() - began
+            seeds = batch.seeds[first - batch.first :][: len(answers)]
+            self._tokens += sum(len(answer.tokens) for of_member in answers for answer in of_member)
+            yield Answered(Batch(first, seeds), answers, 0)
+            first, began = first + len(seeds), time.perf_counter()
+        seconds += time.perf_counter() - began
         self._members += len(batch.seeds)
-        self._tokens += sum(len(answer.tokens) for of_member in answers for answer in of_member)
         self._seconds += seconds
         self.pace.add(seconds)
         iteration.busy_seconds[0] = iteration.busy_seconds.get(0, 0.0) + seconds
-        return Answered(batch, answers, 0)
 
     def _finished(self, iteration: Iteration, *, wait: bool) -> Iterator[Answered]:
         """Yield what the other engines have finished; if there is nothing to do here, wait for the next of it."""
