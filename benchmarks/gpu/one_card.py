@@ -27,9 +27,8 @@ from benchmarks import results
 from benchmarks.gpu.qwen import QWEN_1B, QWEN_7B, QwenSizes, load_random, write_folder
 from benchmarks.gpu.workload import LONGEST, MEMBERS, PROMPT_TOKENS, SIGMA, Workload, draw_workload, length_reward
 from workers.config import EsConfig
-from workers.engines.es.batches import BatchPlan
 from workers.engines.es.captured_backend import Answers, CapturedBackEnd
-from workers.engines.es.captured_plan import plan_on_card
+from workers.engines.es.captured_plan import batches_of, plan_on_card
 from workers.engines.es.noise import Noise
 from workers.engines.es.perturbation import Perturbation, scales_of
 from workers.engines.es.trained import trained
@@ -109,9 +108,9 @@ def _measure(
     with torch.no_grad():
         loaded, workload = load_random(sizes, folder, device), draw_workload(sizes.vocabulary)
         what = trained(loaded, None, 0)
-        plan = plan_on_card(loaded, es, BatchPlan(0, members, PROMPT_TOKENS), len(workload.prompts), evaluates=False)
+        plan = plan_on_card(loaded, es, prompts=len(workload.prompts), longest_prompt=PROMPT_TOKENS)
         perturbation = Perturbation(Noise(noise), SIGMA, scales_of(what.master, False))
-        backend = FixedLengths(loaded, what, perturbation, es, plan)
+        backend = FixedLengths(loaded, what, perturbation, es, batches_of(plan))
         backend.workload = workload
         torch.cuda.synchronize()
         print(f"{label}: ready after {time.perf_counter() - began:.1f} s. {plan.describe()}", flush=True)

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_noop as _
 from runs.launch.creating import cluster_of
 from runs.launch.model_config import ModelConfigMissing, read_model_config
 from workers.config import EsConfig, RunConfig
-from workers.memory_plan import CardTooSmall, MemoryPlan, ModelSizes, plan_new_run
+from workers.memory_plan import CardTooSmall, MemoryPlan, ModelSizes, plan_run
 
 CARDS_GB = (24, 40, 80, 141)
 GB = 10**9
@@ -199,7 +199,7 @@ def _plan_on(model: ModelSizes, es: EsConfig, gb: int, prompts: int, gpus: int) 
     engines = es.engines or gpus
     on_card = -(-engines // gpus)
     try:
-        plan = plan_new_run(
+        plan = plan_run(
             model, es, prompts=prompts, longest_prompt=PROMPT_TOKENS, card=gb * GB // on_card, engines=engines
         )  # fmt: skip
     except CardTooSmall as error:

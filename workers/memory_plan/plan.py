@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from workers.config import EsConfig
+from workers.config import EsConfig, EvaluationConfig
 
 SHARE = 0.92
 """Of a card's memory. The rest is for the allocator's gaps and for what others hold."""
@@ -18,14 +18,14 @@ CONTEXT_BYTES = 768 * 1024**2
 """CUDA's context, kernels and libraries, outside torch's allocator."""
 GRAPH_BYTES = 96 * 1024**2
 """Workspace of matrix products in the captured graphs of one set of weights."""
-MEMBERS_SHARE = 0.1
-"""Of a card's memory, for what members differ in. A larger population is cut into batches."""
 LANES = 3
 """Sets of weights that answer at once with full noise: three were measured to fill an H200, a fourth to add little."""
 ROWS, READ_ROWS = 2048, 2048
 """Rows of a step beyond which it gives no more tokens a second, measured on an H200; tokens read at once."""
-EVALUATION_BYTES = 2 * 1024**3
-"""Logits of two models and their float32 blocks, as the evaluator bounds them."""
+LOGITS_BYTES = 2 * 1024**3
+"""Of an evaluation: the logits of two models and their float32 blocks, as the evaluator bounds them."""
+EVALUATED_ROWS, EVALUATED_TOKENS = 512, 16_384
+"""Answers that an evaluation writes at once, and tokens that it reads at once."""
 GRAIN = 8
 
 
@@ -157,11 +157,12 @@ def plan_memory(
     card: int,
     members: int,
     rows: int = 0,
-    evaluates: bool = True,
+    evaluation: int = LOGITS_BYTES,
 ) -> MemoryPlan:
     """Return the plan for an engine that answers `members` members of `prompts` prompts on a card of so many bytes.
 
-    `rows` is what an earlier attempt chose, 0 for a new run. Raise CardTooSmall.
+    `rows` is what an earlier attempt chose, 0 for a new run. `evaluation` bytes are for the run's evaluator; with 0 it
+    has none. Raise CardTooSmall.
     """
     is_low_rank = es.lora is not None or es.noise == "low_rank"
     most = min(es.rows or ROWS, prompts * members if is_low_rank else prompts)
@@ -169,16 +170,16 @@ def plan_memory(
     columns = -(-(longest_prompt + es.max_new_tokens) // 16) * 16
     tried = []
     for lanes in range(1 if is_low_rank else min(LANES, members), 0, -1):
-        plan = _plan(model, es, is_low_rank, members, lanes, wanted, columns, card, evaluates)
+        plan = _plan(model, es, is_low_rank, members, lanes, wanted, columns, card, evaluation)
         if plan.planned <= plan.most:
             return plan
         tried.append(plan)
     one = tried[-1]
-    a_row = _row_bytes(model, es, columns, is_low_rank)
+    a_row = columns * _token_bytes(model) + model.vocabulary * model.number_bytes
     fitting = (one.rows * a_row - (one.planned - one.most)) // a_row // GRAIN * GRAIN
     if rows == 0 and fitting >= GRAIN:
-        return _plan(model, es, is_low_rank, members, 1, fitting, columns, card, evaluates)
-    smallest = one if rows else _plan(model, es, is_low_rank, members, 1, GRAIN, columns, card, evaluates)
+        return _plan(model, es, is_low_rank, members, 1, fitting, columns, card, evaluation)
+    smallest = one if rows else _plan(model, es, is_low_rank, members, 1, GRAIN, columns, card, evaluation)
     raise CardTooSmall(
         f"{smallest.describe()}; at most {smallest.most / 1e9:.1f} GB can be used. Use a larger card, fewer members "
         "with low-rank noise, or shorter answers",
@@ -186,15 +187,21 @@ def plan_memory(
     )
 
 
-def members_at_once(model: ModelSizes, es: EsConfig, card: int) -> int:
-    """Return how many members may answer in one batch; at least 1."""
-    a_member = _factors(model, es, 1)
-    return max(1, int(MEMBERS_SHARE * card) // a_member) if a_member else es.population
+def evaluation_bytes(
+    model: ModelSizes, evaluation: EvaluationConfig, *, longest_prompt: int, max_new_tokens: int
+) -> int:
+    """Return the most bytes that the evaluator takes beside its reference, for prompts of so many tokens."""
+    answers = evaluation.prompts * max(1, evaluation.samples)
+    rows = min(EVALUATED_ROWS, answers)
+    columns = longest_prompt + (evaluation.max_new_tokens or max_new_tokens)
+    read = min(EVALUATED_TOKENS, rows * longest_prompt) * _activations(model)
+    # A logit, and the float32 numbers that a sample is drawn by.
+    return LOGITS_BYTES + rows * (columns * _token_bytes(model) + 16 * model.vocabulary) + read
 
 
 def _plan(
     model: ModelSizes, es: EsConfig, is_low_rank: bool, members: int, lanes: int, rows: int, columns: int, card: int,
-    evaluates: bool,
+    evaluation: int,
 ) -> MemoryPlan:  # fmt: skip
     number, read_rows = model.number_bytes, READ_ROWS
     weights, trained = model.parameters * number, model.parameters
@@ -214,12 +221,12 @@ def _plan(
         card=card,
         master=4 * trained,
         working=weights,
-        reference=weights if evaluates else 0,
+        reference=weights if evaluation else 0,
         copies=copies,
         factors=_factors(model, es, members),
-        cache=lanes * slots * columns * model.layers * 2 * model.kv_heads * model.head_dim * number,
+        cache=lanes * slots * columns * _token_bytes(model),
         workspace=lanes * (read + answered + GRAPH_BYTES),
-        evaluation=EVALUATION_BYTES if evaluates else 0,
+        evaluation=evaluation,
     )
 
 
@@ -229,9 +236,9 @@ def _activations(model: ModelSizes) -> int:
     return wide * model.number_bytes
 
 
-def _row_bytes(model: ModelSizes, es: EsConfig, columns: int, is_low_rank: bool) -> int:
-    cache = columns * model.layers * 2 * model.kv_heads * model.head_dim * model.number_bytes
-    return cache + model.vocabulary * model.number_bytes
+def _token_bytes(model: ModelSizes) -> int:
+    """Return the bytes of a token's keys and values."""
+    return model.layers * 2 * model.kv_heads * model.head_dim * model.number_bytes
 
 
 def _factors(model: ModelSizes, es: EsConfig, members: int) -> int:

@@ -1,41 +1,84 @@
-"""The members that answer together on GPUs, and the memory of a run that has not started yet."""
+"""How a population is cut on GPUs, so that it fits their memory: for a run that starts, and for one that goes on."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 from workers.config import EsConfig
-from workers.memory_plan.plan import LANES, MemoryPlan, ModelSizes, members_at_once, plan_memory
+from workers.memory_plan.plan import LANES, LOGITS_BYTES, ROWS, CardTooSmall, MemoryPlan, ModelSizes, plan_memory
+
+TAIL = 2.0
+"""Mean lengths of an answer that a batch takes beyond those in which its rows are full: its longest answers."""
 
 
-def batch_members(model: ModelSizes, es: EsConfig, *, rows: int, prompts: int, card: int, engines: int) -> int:
-    """Return the members of a batch on a card of so many bytes, or in an engine's share of one.
-
-    An engine's share is one batch. Without es.refill, a batch has as many members as the run's rows hold, each with
-    `prompts` prompts.
-    """
-    if es.refill:
-        members = -(-es.population // engines)
-    elif es.lora is None and es.noise != "low_rank":
-        # Each member has weights and rows of its own, so that those beside it change no bit of its answers.
-        members = LANES
-    else:
-        members = max(1, rows // prompts)
-    return min(members, members_at_once(model, es, card), es.population)
-
-
-def plan_new_run(
-    model: ModelSizes, es: EsConfig, *, prompts: int, longest_prompt: int, card: int, engines: int
+def plan_run(
+    model: ModelSizes,
+    es: EsConfig,
+    *,
+    prompts: int,
+    longest_prompt: int,
+    card: int,
+    engines: int,
+    rows: int = 0,
+    evaluation: int = LOGITS_BYTES,
 ) -> MemoryPlan:
-    """Return the plan of a run that starts now, each of its engines on a card, or a share of one, of so many bytes.
+    """Return the plan of a run, each of its engines on a card, or a share of one, of so many bytes.
 
-    `prompts` are those of one iteration, the longest of `longest_prompt` tokens. Raise CardTooSmall.
+    `prompts` are those of one iteration, the longest of `longest_prompt` tokens; `rows` what the run has used so far, 0
+    for a new one. With es.refill they are an upper limit, so that a run can go on with fewer or smaller GPUs. Without,
+    they are fixed, since they decide the bits of the answers. Raise CardTooSmall.
     """
-    # Without refilling, the rows decide how many members a batch has, so that they are chosen for all members.
-    share = -(-es.population // engines) if es.refill else es.population
-    members = min(share, members_at_once(model, es, card))
-    first = plan_memory(model, es, prompts=prompts, longest_prompt=longest_prompt, card=card, members=members)
+    is_low_rank = es.lora is not None or es.noise == "low_rank"
     if es.refill:
-        return first
-    members = batch_members(model, es, rows=first.rows, prompts=prompts, card=card, engines=engines)
-    return plan_memory(
-        model, es, prompts=prompts, longest_prompt=longest_prompt, card=card, members=members, rows=first.rows
-    )
+        es, rows = replace(es, rows=min(filter(None, (es.rows, rows)), default=0)), 0
+    if not is_low_rank:
+        # Each member has weights and rows of its own, so that those beside it change no bit of its answers.
+        choices = iter([-(-es.population // engines) if es.refill else min(LANES, es.population)])
+    elif es.refill:
+        choices = _fractions(-(-es.population // engines))
+    elif rows:
+        choices = iter([_members_of_rows(es, rows, prompts)])
+    else:
+        choices = (m for m in _fractions(es.population) if m * prompts <= max(prompts, es.rows or ROWS))
+    plans: list[MemoryPlan] = []
+    for members in choices:
+        try:
+            plan = plan_memory(
+                model, es, prompts=prompts, longest_prompt=longest_prompt, card=card, members=members, rows=rows,
+                evaluation=evaluation,
+            )  # fmt: skip
+        except CardTooSmall as error:
+            smallest = error
+            continue
+        if not es.refill and is_low_rank:
+            if plan.rows < members * prompts and members > 1:
+                continue
+            return replace(plan, members=_members_of_rows(es, plan.rows, prompts))
+        plans.append(plan)
+    if not plans:
+        raise smallest
+    return max(plans, key=lambda plan: _answers_a_step(plan, prompts))
+
+
+def _fractions(members: int) -> Iterator[int]:
+    """Yield the members of a batch if there are 1, 2, 3, 4, 6, 8, … equal batches, down to 1."""
+    batches, size = 1, 0
+    while size != 1:
+        size = -(-members // batches)
+        yield size
+        batches += max(1, 2 ** (batches.bit_length() - 2)) if batches > 1 else 1
+
+
+def _members_of_rows(es: EsConfig, rows: int, prompts: int) -> int:
+    """Return the members of a batch that is never refilled: as many as its rows hold."""
+    return min(es.population, max(1, rows // prompts))
+
+
+def _answers_a_step(plan: MemoryPlan, prompts: int) -> float:
+    """Return what a plan is chosen by: answers over the steps, in mean lengths, that a batch of them takes.
+
+    Many rows are fast, and so are many members, whose queue keeps rows full. Both take memory.
+    """
+    answers = plan.members * prompts
+    return answers / (answers / plan.rows + TAIL)

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tests.workers.memory_plan.sizes import QWEN2_1_5B, QWEN2_7B, QWEN2_TINY, sizes_of
-from workers.config import EsConfig
+from workers.config import EsConfig, EvaluationConfig
 from workers.config.es import LoraConfig
-from workers.memory_plan import CardTooSmall, MemoryPlan, members_at_once, plan_memory
+from workers.memory_plan import CardTooSmall, MemoryPlan, evaluation_bytes, plan_memory
 
 FULL = EsConfig(max_new_tokens=1024, prompts=200)
 LOW_RANK = replace(FULL, noise="low_rank")
@@ -105,7 +105,7 @@ def test_plan_counts_master_working_copy_and_reference() -> None:
 
 
 def test_plan_has_no_reference_when_it_does_not_evaluate() -> None:
-    made = plan(QWEN2_1_5B, FULL, 141, evaluates=False)
+    made = plan(QWEN2_1_5B, FULL, 141, evaluation=0)
 
     assert (made.reference, made.evaluation) == (0, 0)
 
@@ -135,11 +135,13 @@ def test_describe_names_the_parts_in_gb() -> None:
     assert text.endswith("30 members a batch, 200 answers at once in each of 2")
 
 
-def test_members_at_once_are_bounded_by_a_share_of_the_card() -> None:
-    sizes = sizes_of(QWEN2_7B)
-    most = members_at_once(sizes, LOW_RANK, 141 * 10**9)
-
-    assert plan(QWEN2_7B, LOW_RANK, 10_000, members=most).factors <= 14.1e9
-    assert plan(QWEN2_7B, LOW_RANK, 10_000, members=most + 1).factors > 14.1e9
-    assert members_at_once(sizes, FULL, 141 * 10**9) == FULL.population
-    assert members_at_once(sizes, LOW_RANK, 10**6) == 1
+def test_evaluation_counts_its_cache_its_logits_and_what_it_reads() -> None:
+    sizes, asked = sizes_of(QWEN2_7B), EvaluationConfig(prompts=32, samples=4)
+    few = evaluation_bytes(sizes, asked, longest_prompt=200, max_new_tokens=512)
+    # 128 answers of 712 tokens, each with keys and values of 57 kB.
+    assert 128 * 712 * 57_344 + 2**31 < few < 128 * 712 * 57_344 + 2**31 + 6 * 10**9
+    more = evaluation_bytes(sizes, replace(asked, prompts=10_000), longest_prompt=200, max_new_tokens=512)
+    most = evaluation_bytes(sizes, replace(asked, prompts=20_000), longest_prompt=200, max_new_tokens=512)
+    assert few < more == most, "an evaluation writes 512 answers at once"
+    longer = replace(asked, max_new_tokens=1024)
+    assert evaluation_bytes(sizes, longer, longest_prompt=200, max_new_tokens=512) - few == 128 * 512 * 57_344

@@ -1,4 +1,4 @@
-"""The members that answer together, and the plan of a run that starts."""
+"""The members that answer together, and the plan of a run that starts or goes on."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ import pytest
 
 from tests.workers.memory_plan.sizes import QWEN2_1_5B, QWEN2_7B, sizes_of
 from workers.config import EsConfig
-from workers.memory_plan import CardTooSmall, MemoryPlan, batch_members, members_at_once, plan_new_run
+from workers.memory_plan import CardTooSmall, MemoryPlan, plan_run
 
 FULL = EsConfig(max_new_tokens=1024, prompts=200, population=30)
 LOW_RANK = replace(FULL, noise="low_rank")
-CARD = 141 * 10**9
+FIXED, FIXED_LOW_RANK = replace(FULL, refill=False), replace(LOW_RANK, refill=False)
+H200, H100 = 141 * 10**9, 80 * 10**9
 
 
-def start(config: dict[str, Any], es: EsConfig, card: int = CARD, engines: int = 1) -> MemoryPlan:
+def start(config: dict[str, Any], es: EsConfig, card: int = H200, engines: int = 1, **more: Any) -> MemoryPlan:
     """Return the plan of a run with 200 prompts an iteration, of up to 512 tokens."""
-    return plan_new_run(sizes_of(config), es, prompts=200, longest_prompt=512, card=card, engines=engines)
+    sent = {"prompts": 200, "longest_prompt": 512, **more}
+    return plan_run(sizes_of(config), es, card=card, engines=engines, **sent)
 
 
 @pytest.mark.parametrize(("engines", "members"), [(1, 30), (4, 8), (30, 1), (64, 1)])
@@ -27,29 +29,68 @@ def test_batch_members_are_the_share_of_an_engine(engines: int, members: int) ->
 
 
 def test_batch_members_are_those_whose_prompts_fit_the_rows_when_nothing_is_refilled() -> None:
-    made = start(QWEN2_1_5B, replace(LOW_RANK, refill=False))
+    made = start(QWEN2_1_5B, FIXED_LOW_RANK)
 
-    assert (made.rows, made.members) == (2048, 2048 // 200)
+    assert (made.rows, made.members) == (2000, 10)
 
 
 def test_batch_members_are_the_lanes_when_nothing_is_refilled_with_full_noise() -> None:
-    assert start(QWEN2_1_5B, replace(FULL, refill=False)).members == 3
+    assert start(QWEN2_1_5B, FIXED).members == 3
 
 
-def test_batch_members_of_a_large_population_are_those_that_fit() -> None:
-    large, sizes = replace(LOW_RANK, population=10_000), sizes_of(QWEN2_7B)
+@pytest.mark.parametrize("population", [64, 256, 1000, 10_000])
+@pytest.mark.parametrize("card", [H100, H200])
+def test_large_populations_are_cut_into_batches_that_fit(population: int, card: int) -> None:
+    made = start(QWEN2_7B, replace(LOW_RANK, population=population), card)
 
-    assert start(QWEN2_7B, large).members == members_at_once(sizes, large, CARD) < 10_000
-
-
-@pytest.mark.parametrize("es", [FULL, LOW_RANK, replace(FULL, refill=False), replace(LOW_RANK, refill=False)])
-def test_plan_of_a_new_run_is_the_plan_of_its_stored_rows(es: EsConfig) -> None:
-    made, sizes = start(QWEN2_1_5B, es), sizes_of(QWEN2_1_5B)
-
-    assert made.members == batch_members(sizes, es, rows=made.rows, prompts=200, card=CARD, engines=1)
     assert made.planned <= made.most
+    assert made.rows >= 56
+    assert 1 < made.members < population
+
+
+def test_batch_keeps_more_rows_rather_than_all_members_when_memory_is_short() -> None:
+    large = replace(LOW_RANK, population=256)
+
+    assert start(QWEN2_7B, large, H100).rows > start(QWEN2_7B, large, H100, rows=8).rows == 8
+
+
+@pytest.mark.parametrize("es", [FULL, LOW_RANK, FIXED, FIXED_LOW_RANK])
+@pytest.mark.parametrize("card", [H100, H200])
+@pytest.mark.parametrize("config", [QWEN2_1_5B, QWEN2_7B])
+def test_plan_of_a_run_that_goes_on_is_the_one_that_it_began_with(
+    es: EsConfig, card: int, config: dict[str, Any]
+) -> None:
+    made = start(config, es, card)
+
+    assert start(config, es, card, rows=made.rows) == made
+
+
+@pytest.mark.parametrize("es", [replace(FULL, population=32), replace(LOW_RANK, population=32)])
+@pytest.mark.parametrize("engines", [4, 2, 1])
+def test_run_goes_on_with_fewer_gpus_when_slots_are_refilled(es: EsConfig, engines: int) -> None:
+    first = start(QWEN2_7B, es, H100, engines=8)
+    further = start(QWEN2_7B, es, H100, engines=engines, rows=first.rows)
+
+    assert further.planned <= further.most
+    assert 0 < further.rows <= first.rows
+
+
+def test_run_goes_on_with_a_smaller_card_only_when_slots_are_refilled() -> None:
+    refilled, fixed = start(QWEN2_7B, LOW_RANK), start(QWEN2_7B, FIXED_LOW_RANK)
+
+    assert start(QWEN2_7B, LOW_RANK, H100, rows=refilled.rows).rows < refilled.rows
+    with pytest.raises(CardTooSmall, match=f"{fixed.rows} answers at once"):
+        start(QWEN2_7B, FIXED_LOW_RANK, H100, rows=fixed.rows)
+
+
+@pytest.mark.parametrize("prompts", [3, 5, 7])
+def test_few_prompts_make_batches_of_many_members(prompts: int) -> None:
+    made = start(QWEN2_1_5B, replace(FIXED_LOW_RANK, population=1000), prompts=prompts)
+
+    assert made.members * prompts <= made.rows < 2056
+    assert start(QWEN2_1_5B, replace(FIXED_LOW_RANK, population=1000), prompts=prompts, rows=made.rows) == made
 
 
 def test_plan_of_a_new_run_raises_card_too_small() -> None:
     with pytest.raises(CardTooSmall, match="of 40 GB"):
-        start(QWEN2_7B, replace(LOW_RANK, refill=False), 40 * 10**9)
+        start(QWEN2_7B, FIXED_LOW_RANK, 40 * 10**9)

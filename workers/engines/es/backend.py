@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from workers.config import ConfigError, EsConfig, Problem
 from workers.engines.es.batches import BatchPlan
-from workers.engines.es.captured_plan import plan_on_card, uses_captured_steps
+from workers.engines.es.captured_plan import uses_captured_steps
 from workers.engines.es.member_memory import MemberMemory
 from workers.engines.es.noise import Noise
 from workers.engines.es.perturbation import Perturbation
@@ -125,7 +125,7 @@ def make_backend(
         # Needs Triton, which comes with torch for GPUs and with no other.
         from workers.engines.es.captured_backend import CapturedBackEnd
 
-        return CapturedBackEnd(loaded, trained, perturbation, es, plan_on_card(loaded, es, plan))
+        return CapturedBackEnd(loaded, trained, perturbation, es, plan)
     if why := MemberMemory.measure(loaded, trained, perturbation, es).refusal(plan.members):
         raise ConfigError([Problem("es.rows", f"is {plan.rows} in this run, and {why}; use a larger device")])
     return DecoderBackEnd(loaded, trained, perturbation, es, plan.rows)

@@ -27,14 +27,13 @@ class Batch:
 class BatchPlan:
     """The sequences that are decoded at once, and the members in a batch; one, if its prompts alone are more.
 
-    For a GPU, whose memory is planned: `longest_prompt` counts the tokens of the run's longest prompt, and `sharing`
-    the engines that share a GPU.
+    On a GPU, `lanes` sets of weights write so many rows each, and `columns` tokens hold an answer and its prompt.
     """
 
     rows: int
     members: int
-    longest_prompt: int = 0
-    sharing: int = 1
+    lanes: int = 1
+    columns: int = 0
 
     @classmethod
     def of_rows(cls, rows: int, prompts: int) -> BatchPlan:

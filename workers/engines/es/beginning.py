@@ -15,7 +15,7 @@ from workers.config import ConfigError, EsConfig, Problem, encode
 from workers.engines.context import Context
 from workers.engines.es.backend import DecoderBackEnd
 from workers.engines.es.batches import BatchPlan, choose_rows
-from workers.engines.es.captured_plan import choose_rows_on_card, cut_for_gpus, plan_on_card, uses_captured_steps
+from workers.engines.es.captured_plan import batches_of, plan_on_card, uses_captured_steps
 from workers.engines.es.engine_group import EngineGroup, EngineProcess, EngineSetup
 from workers.engines.es.lineage import Origin
 from workers.engines.es.member_memory import MemberMemory
@@ -26,6 +26,7 @@ from workers.engines.es.replay_log import FILE
 from workers.engines.es.state import State
 from workers.engines.es.trained import Trained
 from workers.engines.resuming import NotResumable
+from workers.memory_plan import MemoryPlan
 from workers.models.decoder import Decoder, why_unknown
 from workers.models.logits_check import LastLogits, LogitsDiffer, check_once
 from workers.models.save import weights_sha256
@@ -100,46 +101,44 @@ def _refuse_another_origin(checkpoint: Path, saved: Origin, ours: Origin) -> Non
 
 def _choose_rows(context: Context, what: Trained, es: EsConfig, state: State) -> int:
     if uses_captured_steps(context.loaded, es):
-        prompts, longest = _count_prompts(context, es), _longest_prompt(context)
-        return choose_rows_on_card(context.loaded, es, prompts, longest, *_count_engines(context, es))
+        return _plan_gpu(context, 0).rows
     perturbation = Perturbation(Noise(es.noise, es.rank), es.sigma, state.origin.scales)
     fitting = MemberMemory.measure(context.loaded, what, perturbation, es).fitting()
     device, gpus = context.loaded.device.type, context.config.compute.gpus
     return choose_rows(es, _count_prompts(context, es), fitting, device, gpus)
 
 
-def plan_of(context: Context, state: State) -> BatchPlan:
-    """Return how the run cuts its populations."""
-    if uses_captured_steps(context.loaded, context.config.es_section()):
-        return _gpu_plan(context, state.rows)
-    return BatchPlan.of_rows(state.rows, _count_prompts(context, context.config.es_section()))
-
-
-def record_memory(context: Context, state: State) -> None:
-    """Record the memory that is planned for each engine, in GB, with its parts as an alert; nothing without a plan."""
+def plan_batches(context: Context, state: State) -> BatchPlan:
+    """Return how the run cuts its populations. On a GPU record the memory that is planned for it, with its parts."""
     if not uses_captured_steps(context.loaded, context.config.es_section()):
-        return
-    plan = plan_on_card(context.loaded, context.config.es_section(), plan_of(context, state))
+        return BatchPlan.of_rows(state.rows, _count_prompts(context, context.config.es_section()))
+    plan = _plan_gpu(context, state.rows)
     print(plan.describe(), flush=True)
     context.alert("info", plan.describe(), state.step)
     context.metric(state.step, {"es/memory_planned_gb": plan.planned / 1e9}, state.axes)
+    return batches_of(plan)
 
 
-def _gpu_plan(context: Context, rows: int) -> BatchPlan:
-    es = context.config.es_section()
-    prompts, longest = _count_prompts(context, es), _longest_prompt(context)
-    return cut_for_gpus(context.loaded, es, rows, prompts, longest, *_count_engines(context, es))
+def _plan_gpu(context: Context, rows: int) -> MemoryPlan:
+    """Return the memory of each engine. Raise ConfigError if it does not fit."""
+    es, (engines, gpus) = context.config.es_section(), _count_engines(context)
+    return plan_on_card(
+        context.loaded, es, prompts=_count_prompts(context, es), longest_prompt=_longest_prompt(context),
+        engines=engines, sharing=-(-engines // gpus), rows=rows, evaluation=context.config.evaluation,
+    )  # fmt: skip
 
 
 def _longest_prompt(context: Context) -> int:
-    """Return the tokens of the longest prompt that training may ask."""
-    return max(len(context.prompts.ids(example.messages)) for example in context.task.examples("train"))
+    """Return the tokens of the longest prompt that training or evaluation may use."""
+    held_out = context.task.examples("eval")[: context.config.evaluation.prompts]
+    examples = (*context.task.examples("train"), *held_out)
+    return max(len(context.prompts.ids(example.messages)) for example in examples)
 
 
-def _count_engines(context: Context, es: EsConfig) -> tuple[int, int]:
+def _count_engines(context: Context) -> tuple[int, int]:
     """Return the engines of the run, and the GPUs that they share; one in place of GPUs on a CPU."""
     devices = len(_devices(context))
-    return es.engines or devices, devices
+    return context.config.es_section().engines or devices, devices
 
 
 def _devices(context: Context) -> list[str]:
@@ -155,11 +154,11 @@ def _count_prompts(context: Context, es: EsConfig) -> int:
     return min(es.prompts, total) if es.prompts else total
 
 
-def start_group(context: Context, backend: DecoderBackEnd, state: State) -> EngineGroup:
+def start_group(context: Context, backend: DecoderBackEnd, state: State, plan: BatchPlan) -> EngineGroup:
     """Return the engines that share the run's members: one per GPU if the config names no number."""
     es, loaded = context.config.es_section(), context.loaded
     devices = _devices(context)
-    (count, _), plan = _count_engines(context, es), plan_of(context, state)
+    count, _ = _count_engines(context)
     print(f"batches of {plan.members} of {es.population} members, {plan.rows} rows; engines: {count}", flush=True)
     threads = max(1, context.config.compute.cores // count)
     torch.set_num_threads(threads)
@@ -177,9 +176,14 @@ def _doubts(context: Context, plan: BatchPlan, engines: int) -> Iterator[str]:
     """Yield reasons why so many engines may not be faster than fewer."""
     batches, cores = len(plan.cut([0] * context.config.es_section().population)), context.config.compute.cores
     if batches < engines:
+        es = context.config.es_section()
+        refilled = es.refill and uses_captured_steps(context.loaded, es)
+        advice = (
+            "fewer engines are as fast" if refilled else f"in a new run, es.rows below {plan.rows} makes more batches"
+        )
         yield (
             f"{engines} engines share {_counted(batches, 'batch', 'batches')} of at most {plan.members} members, so "
-            f"that some stand idle; in a new run, es.rows below {plan.rows} makes more batches"
+            f"that some stand idle; {advice}"
         )
     if context.loaded.device.type == "cpu" and cores < engines:
         yield f"{engines} engines share {_counted(cores, 'core', 'cores')}; compute.cores should be at least {engines}"

@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 
 from workers.config import EsConfig
 from workers.engines.es.backend import DecoderBackEnd
+from workers.engines.es.batches import BatchPlan
 from workers.engines.es.perturbation import Perturbation
 from workers.engines.es.trained import Differences, Trained
-from workers.memory_plan import MemoryPlan
+from workers.memory_plan.plan import READ_ROWS
 from workers.models import Loaded
 from workers.models.decoder import Completion, Prompt, Shape
 from workers.models.decoder.gpu import (
@@ -38,7 +39,7 @@ class CapturedBackEnd(DecoderBackEnd):
     """A `DecoderBackEnd` that answers by captured steps. The plan says how many at once."""
 
     def __init__(
-        self, loaded: Loaded, trained: Trained, perturbation: Perturbation, es: EsConfig, plan: MemoryPlan
+        self, loaded: Loaded, trained: Trained, perturbation: Perturbation, es: EsConfig, plan: BatchPlan
     ) -> None:
         super().__init__(loaded, trained, perturbation, es, plan.rows)
         self.plan = plan
@@ -81,11 +82,18 @@ class CapturedBackEnd(DecoderBackEnd):
         plan, members = self.plan, terms.members if terms else 1
         tables = rotary_tables(shape, self.model.model.rotary_emb, plan.columns, weights.parameters[shape.embed])
         slots = slots_for(plan.rows, members)
-        sizes = Sizes(plan.rows, plan.read_rows, slots, plan.columns, self._max_new_tokens)
+        sizes = Sizes(plan.rows, READ_ROWS, slots, plan.columns, self._max_new_tokens)
         step = Step(shape, weights, terms, tables, self._decoder.ends, sizes)
         return ContinuousBatch(CapturedStep(step), members, self._measure)
 
+    def restore_centre(self) -> None:
+        """Write cast(master) into the model, behind what a lane may still write there or read."""
+        for lane in self._lanes:
+            lane.let_caller_wait()
+        super().restore_centre()
+
     def _load(self, made: Differences) -> None:
+        self._lanes[0].let_caller_wait()
         self._terms.load(made.factors, made.vectors)
 
     def _answer_together(self, members: int, ids: Ids) -> Answers:

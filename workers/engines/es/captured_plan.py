@@ -6,9 +6,9 @@ from importlib.util import find_spec
 
 import torch
 
-from workers.config import ConfigError, EsConfig, Problem
+from workers.config import ConfigError, EsConfig, EvaluationConfig, Problem
 from workers.engines.es.batches import BatchPlan
-from workers.memory_plan import CardTooSmall, MemoryPlan, ModelSizes, batch_members, plan_memory, plan_new_run
+from workers.memory_plan import CardTooSmall, MemoryPlan, ModelSizes, evaluation_bytes, plan_run
 from workers.models import Loaded
 from workers.models.decoder import Decoder
 
@@ -21,48 +21,39 @@ def uses_captured_steps(loaded: Loaded, es: EsConfig) -> bool:
     return Decoder(loaded.model, loaded.tokenizer).shape is not None
 
 
-def cut_for_gpus(
-    loaded: Loaded, es: EsConfig, rows: int, prompts: int, longest_prompt: int, engines: int, gpus: int
-) -> BatchPlan:
-    """Return how a population is cut: each engine's share is one batch, or, without es.refill, what the rows hold."""
-    sharing = -(-engines // gpus)
-    card = _card(loaded) // sharing
-    members = batch_members(_sizes(loaded), es, rows=rows, prompts=prompts, card=card, engines=engines)
-    return BatchPlan(rows, members, longest_prompt, sharing)
-
-
-def choose_rows_on_card(
-    loaded: Loaded, es: EsConfig, prompts: int, longest_prompt: int, engines: int, gpus: int
-) -> int:
-    """Return the answers at once of each engine of a new run on GPUs like this one. Raise ConfigError if none fit."""
-    card = _card(loaded) // -(-engines // gpus)
-    try:
-        plan = plan_new_run(
-            _sizes(loaded), es, prompts=prompts, longest_prompt=longest_prompt, card=card, engines=engines
-        )  # fmt: skip
-    except CardTooSmall as error:
-        raise ConfigError([Problem("es", str(error))]) from error
-    return plan.rows
-
-
 def plan_on_card(
-    loaded: Loaded, es: EsConfig, plan: BatchPlan, prompts: int = 0, *, evaluates: bool = True
+    loaded: Loaded,
+    es: EsConfig,
+    *,
+    prompts: int,
+    longest_prompt: int,
+    engines: int = 1,
+    sharing: int = 1,
+    rows: int = 0,
+    evaluation: EvaluationConfig | None = None,
 ) -> MemoryPlan:
-    """Return the memory of an engine in its share of this GPU. Rows are chosen if the plan has none.
+    """Return the plan of each engine of a run on GPUs like this one, each of which `sharing` engines share.
 
-    Raise ConfigError if it does not fit.
+    `rows` are those that the run has used so far. Raise ConfigError if it does not fit.
     """
+    sizes = ModelSizes.of_config(loaded.model.config.to_dict(), loaded.dtype.itemsize)
+    evaluated = 0
+    if evaluation is not None:
+        evaluated = evaluation_bytes(
+            sizes, evaluation, longest_prompt=longest_prompt, max_new_tokens=es.max_new_tokens
+        )  # fmt: skip
     try:
-        return plan_memory(
-            _sizes(loaded), es, prompts=prompts, longest_prompt=plan.longest_prompt, card=_card(loaded) // plan.sharing,
-            members=plan.members, rows=plan.rows, evaluates=evaluates,
+        return plan_run(
+            sizes, es, prompts=prompts, longest_prompt=longest_prompt, card=_card(loaded) // sharing, engines=engines,
+            rows=rows, evaluation=evaluated,
         )  # fmt: skip
     except CardTooSmall as error:
         raise ConfigError([Problem("es", str(error))]) from error
 
 
-def _sizes(loaded: Loaded) -> ModelSizes:
-    return ModelSizes.of_config(loaded.model.config.to_dict(), loaded.dtype.itemsize)
+def batches_of(plan: MemoryPlan) -> BatchPlan:
+    """Return how the plan cuts a population."""
+    return BatchPlan(plan.rows, plan.members, plan.lanes, plan.columns)
 
 
 def _card(loaded: Loaded) -> int:

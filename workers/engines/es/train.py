@@ -33,7 +33,7 @@ from workers.config import EsConfig
 from workers.engines.constraint import Constraint
 from workers.engines.context import Context, Stopped
 from workers.engines.es.backend import DecoderBackEnd, make_backend
-from workers.engines.es.beginning import begin_state, check_decoder, plan_of, record_memory, start_group
+from workers.engines.es.beginning import begin_state, check_decoder, plan_batches, start_group
 from workers.engines.es.captured_plan import uses_captured_steps
 from workers.engines.es.engine_group import EngineGroup
 from workers.engines.es.fitness import Fitness, drops_members, judge
@@ -78,8 +78,10 @@ def train(context: Context) -> None:
     what = trained(context.loaded, es.lora, context.config.seed)
     state = begin_state(context, what, es)
     noise = NoiseKind(es.noise, es.rank)
-    backend = make_backend(context.loaded, what, es, state.origin.scales, plan_of(context, state))
-    with ReplayLog(context.directory, noise) as replay_log, closing(start_group(context, backend, state)) as engines:
+    plan = plan_batches(context, state)
+    backend = make_backend(context.loaded, what, es, state.origin.scales, plan)
+    group = start_group(context, backend, state, plan)
+    with ReplayLog(context.directory, noise) as replay_log, closing(group) as engines:
         training = _Training(context, es, backend, state, replay_log, engines)
         try:
             training.begin()
@@ -111,7 +113,6 @@ class _Training:
         context, step = self.context, self.state.step
         self.replay_log.start(self.state, context.loaded.path)
         self.engines.begin(step, self.state.lineage, context.resume)
-        record_memory(context, self.state)
         if self.es.backend == "native" and (reason := why_unknown(self.backend.model.config)):
             context.alert("warning", FALLBACK.format(reason=reason), step)
         if self.es.refill and uses_captured_steps(context.loaded, self.es):

@@ -66,6 +66,11 @@ class ContinuousBatch:
         with torch.cuda.stream(self._captured.stream):
             yield
 
+    def let_caller_wait(self) -> None:
+        """Let what the caller queues next wait for what is queued here."""
+        if self._captured.stream is not None:
+            torch.cuda.current_stream(self._device).wait_stream(self._captured.stream)
+
     @property
     def weights(self) -> JoinedWeights:
         """Return the weights that answer."""
@@ -74,10 +79,9 @@ class ContinuousBatch:
     def answers(self, queue: Sequence[Query], beginning: int = 0) -> Iterator[list[Answer]]:
         """Yield answers as they end. All prompts have their first `beginning` tokens in common.
 
-        What is queued runs while the caller looks at what was yielded. Raise ValueError for a prompt without tokens.
+        What is queued runs while the caller looks at what was yielded. Raise ValueError for what no buffer can hold.
         """
-        if any(len(query.ids) <= beginning for query in queue):
-            raise ValueError("every prompt must have tokens of its own behind the common beginning")
+        self._check(queue, beginning)
         with self.in_stream(), self._measure("prefill"):
             self._read_beginnings(queue, beginning)
         waiting, free = deque(enumerate(queue)), list(range(self._rows))
@@ -107,6 +111,20 @@ class ContinuousBatch:
                     state = state[:, ~over]
                     free = sorted([*free, *gone[SLOT].tolist()])
 
+    def _check(self, queue: Sequence[Query], beginning: int) -> None:
+        """Kernels write where they are told to: refuse what lies outside."""
+        sizes = self._step.sizes
+        for query in queue:
+            if len(query.ids) <= beginning:
+                raise ValueError("every prompt must have tokens of its own behind the common beginning")
+            if not 0 <= query.member < self._members:
+                raise ValueError(f"member must be below {self._members}, not {query.member}")
+            if not 0 < query.limit <= sizes.max_new:
+                raise ValueError(f"an answer may have 1 to {sizes.max_new} tokens, not {query.limit}")
+            if len(query.ids) + query.limit - 1 > sizes.columns:
+                longest = sizes.columns - query.limit + 1
+                raise ValueError(f"a prompt may have {longest} tokens at most, not {len(query.ids)}")
+
     def _start(self, state: State) -> int:
         """Queue the next steps for these rows. Return the size of a step."""
         count = state.shape[1]
@@ -129,12 +147,10 @@ class ContinuousBatch:
 
     def _read_beginnings(self, queue: Sequence[Query], beginning: int) -> None:
         """Read what all prompts begin with, once for each member that answers."""
-        members = sorted({query.member for query in queue}) if beginning else []
-        tokens = [(query, self._rows + 1 + query.member) for query in (self._first(queue, m) for m in members)]
-        self._read_tokens([(query, slot, 0, beginning) for query, slot in tokens])
-
-    def _first(self, queue: Sequence[Query], member: int) -> Query:
-        return next(query for query in queue if query.member == member)
+        firsts: dict[int, Query] = {}
+        for query in queue if beginning else ():
+            firsts.setdefault(query.member, query)
+        self._read_tokens([(query, self._rows + 1 + member, 0, beginning) for member, query in sorted(firsts.items())])
 
     def _read(self, queries: Sequence[Query], slots: Sequence[int], beginning: int) -> None:
         """Read prompts into slots, each but for its last token."""

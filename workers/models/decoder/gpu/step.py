@@ -200,7 +200,8 @@ class Step:
             state[SLOT], state[MEMBER], self.sizes.columns, shape.attention_scale, shape.attention_softcap or 0.0,
             kv_heads=shape.kv_heads, group=group, head_dim=shape.head_dim, window=layer.window or 0,
             capped=shape.attention_softcap is not None, rank=term.rank if term else 0,
-            group_block=max(16, triton.next_power_of_2(group)), head_block=wide, tile=TILE,
+            group_block=max(16, triton.next_power_of_2(group)), head_block=wide,
+            tile=TILE // 2 if exact and wide > 128 else TILE,
             precision="ieee" if exact else "tf32", num_warps=4, num_stages=2 if exact or wide > 128 else 3,
         )  # fmt: skip
 
