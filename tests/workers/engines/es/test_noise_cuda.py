@@ -13,6 +13,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from tests.hopper import compile_kernels
 from tests.triton_interpreter import HAS_GPU
 from workers.engines.es import noise_cuda, noise_kernels, philox_cuda
 from workers.engines.es.noise import Noise, name_words
@@ -192,3 +193,9 @@ def test_perturbation_gives_the_same_bits_by_kernels(
     assert_same_bits(dict(zip("AB", drawn["odd"], strict=True)), dict(zip("AB", factors["odd"], strict=True)))
     assert perturbation.step({5: 0.3, 6: -0.1}, updated) == pytest.approx(norm, rel=1e-12)
     assert_same_bits(updated, expected)
+
+
+def test_kernels_compile_for_a_hopper_gpu_without_fused_multiply_adds(kernel_device: torch.device) -> None:
+    compiled = compile_kernels("tests.workers.engines.es.launch_noise_kernels")
+    assert compiled.keys() == {"write_full", "add_full", "write_low_rank", "add_low_rank", "_fill"}
+    assert [name for name, programs in compiled.items() for ptx in programs if "fma.rn.f32" in ptx] == []
