@@ -55,12 +55,13 @@ class Target:
     @property
     def size(self) -> int:
         """Return the number of elements of one member."""
-        return self.out[0].numel()
+        return self.out.numel() // self.out.shape[0]
 
     def row(self, first_part: int) -> tuple[int, ...]:
         """Return this tensor's row of the kernels' table."""
-        words = (signed(word) for word in name_words(self.stream))
-        return (address(self.out), address(self.master), first_part, self.size, *words, int(self.is_signed))
+        low, high = name_words(self.stream)
+        addresses = address(self.out), address(self.master)
+        return (*addresses, first_part, self.size, signed(low), signed(high), int(self.is_signed))
 
     def is_aligned(self) -> bool:
         """Return whether the kernel may access it in steps of 16 bytes."""
@@ -123,8 +124,8 @@ def address(tensor: Tensor | None) -> int:
 
 def are_aligned(out: Tensor, master: Tensor | None) -> bool:
     """Return whether every member of `out`, and the master, starts at a multiple of 16 bytes."""
-    distance = 0 if len(out) == 1 else out.stride(0) * out.element_size()
-    return all(value % ALIGNMENT == 0 for value in (address(out), address(master), distance))
+    distance = out.stride(0) * out.element_size() if out.shape[0] > 1 else 0
+    return (out.data_ptr() | (0 if master is None else master.data_ptr()) | distance) % ALIGNMENT == 0
 
 
 def unsigned(seeds: Sequence[int], device: torch.device) -> Tensor:

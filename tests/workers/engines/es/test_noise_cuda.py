@@ -17,7 +17,7 @@ from tests.hopper import compile_kernels
 from tests.triton_interpreter import HAS_GPU
 from workers.engines.es import noise_cuda, noise_kernels, philox_cuda
 from workers.engines.es.noise import Noise, name_words
-from workers.engines.es.noise_launch import PartSizes
+from workers.engines.es.noise_launch import PartSizes, are_aligned
 from workers.engines.es.perturbation import Perturbation
 from workers.engines.es.philox import Stream, by_numpy, halfwords, signed
 from workers.engines.es.quantiles import SIZE, normal_quantiles
@@ -199,3 +199,13 @@ def test_kernels_compile_for_a_hopper_gpu_without_fused_multiply_adds(kernel_dev
     compiled = compile_kernels("tests.workers.engines.es.launch_noise_kernels")
     assert compiled.keys() == {"write_full", "add_full", "write_low_rank", "add_low_rank", "_fill"}
     assert [name for name, programs in compiled.items() for ptx in programs if "fma.rn.f32" in ptx] == []
+
+
+def test_tensors_are_aligned_if_all_members_start_at_multiples_of_16_bytes() -> None:
+    shifted = torch.empty(1, 9)[:, 1:]
+    assert are_aligned(torch.empty(3, 8), torch.empty(8))
+    assert are_aligned(torch.empty(1, 5), None)
+    assert not are_aligned(torch.empty(3, 5), None)
+    assert not are_aligned(torch.empty(3, 4, dtype=torch.bfloat16), None)
+    assert not are_aligned(shifted, None)
+    assert not are_aligned(torch.empty(1, 8), shifted[0])
