@@ -1,10 +1,10 @@
 """ES noise on a GPU: the time to write a member and to update from 30 members, for a 1.5B model with random weights.
 
-    python3 -m benchmarks.gpu.noise [--variants] [--rank 1] [--rounds 5]
+    python3 -m benchmarks.gpu.noise [--rank 1] [--rounds 5]
 
 It first compares the kernels' bits with those of the CPU, on small tensors. Times are medians, by CUDA events around
-all that one call does on host and GPU, after a first call that compiles. `--variants` also times other sizes and
-variants of the kernels, fastest first. It needs torch, triton, numpy and what `workers` imports.
+all that one call does on host and GPU, after a first call that compiles. It needs torch, triton, numpy and what
+`workers` imports.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import torch
@@ -22,76 +21,52 @@ from torch import Tensor
 from benchmarks import results
 from benchmarks.gpu.qwen import random_masters
 from workers.engines.es.noise import Noise
-from workers.engines.es.noise_cuda import DEFAULT, add_weighted_sums, draw_factors, write_members
-from workers.engines.es.noise_launch import Launch
+from workers.engines.es.noise_cuda import add_weighted_sums, draw_factors, write_members
 from workers.engines.es.perturbation import Perturbation
 
-GOALS = {"write one member": 15.0, "update": 300.0, "factors": 5.0}
+WRITE_GOAL, UPDATE_GOAL = 15.0, 300.0
 """Most milliseconds."""
 MEMBERS, SIGMA = 30, 1e-3
 DIRECTIONS = {1000 + i: (-1) ** i * 1e-5 * (i + 1) for i in range(MEMBERS)}
 SMALL: dict[str, tuple[int, ...]] = {"wide": (40, 768), "rows": (300, 96), "whole": (8192,)}
 ODD: dict[str, tuple[int, ...]] = {"odd": (37, 131), "vector": (4099,)}
 """Shapes that a thread cannot access in steps of 16 bytes."""
-DRAWING = (
-    DEFAULT,
-    *(replace(DEFAULT, lookup=lookup) for lookup in ("half", "whole")),
-    replace(DEFAULT, by_halves=True),
-    *(replace(DEFAULT, blocks=b, warps=w) for b, w in ((64, 2), (128, 2), (256, 4), (256, 8), (512, 8), (512, 16))),
-)
-TILING = tuple(
-    replace(DEFAULT, tile=tile, tile_warps=warps)
-    for tile, warps in (
-        ((8, 256), 2),
-        ((8, 256), 4),
-        ((16, 256), 4),
-        ((16, 256), 8),
-        ((32, 128), 4),
-        ((32, 256), 8),
-        ((8, 512), 4),
-        ((16, 512), 8),
-    )
-)
 
 
 def main() -> int:
     """Check, measure, print, and return the exit code."""
     options = argparse.ArgumentParser(description="times of ES noise on a GPU")
-    options.add_argument("--variants", action="store_true")
     options.add_argument("--rank", type=int, default=1)
     options.add_argument("--rounds", type=int, default=5)
     chosen = options.parse_args()
     if not torch.cuda.is_available():
-        for figure in GOALS:
+        for figure in ("write one member", "update"):
             results.not_measured(figure, "no GPU")
         return results.exit_code()
     noises = {"full": Noise("full"), "low_rank": Noise("low_rank", chosen.rank)}
     for noise in (*noises.values(), Noise("correlated"), Noise("low_rank", 3)):
-        check_bits(noise, DEFAULT)
+        check_bits(noise)
     device = torch.device("cuda")
     masters = random_masters(device)
     outs = {name: torch.empty(1, *m.shape, dtype=torch.bfloat16, device=device) for name, m in masters.items()}
     report_machine(masters)
-    if chosen.variants:
-        compare(DRAWING, noises["full"], masters, outs, chosen.rounds)
-        compare(TILING, noises["low_rank"], masters, outs, chosen.rounds)
     for name, noise in noises.items():
-        write, update = times(noise, DEFAULT, masters, outs, chosen.rounds)
-        results.at_most(f"write one member, {name}", write, GOALS["write one member"], "ms")
-        results.at_most(f"update from {MEMBERS} members, {name}", update, GOALS["update"], "ms")
+        write, update = times(noise, masters, outs, chosen.rounds)
+        results.at_most(f"write one member, {name}", write, WRITE_GOAL, "ms")
+        results.at_most(f"update from {MEMBERS} members, {name}", update, UPDATE_GOAL, "ms")
     matrices = {name: m for name, m in masters.items() if m.ndim == 2}
     drawing = milliseconds(partial(draw_factors, matrices, chosen.rank, list(DIRECTIONS)), chosen.rounds)
-    results.at_most(f"factors of {MEMBERS} members", drawing, GOALS["factors"], "ms")
+    results.without_goal(f"factors of {MEMBERS} members", drawing, "ms")
     return results.exit_code()
 
 
-def check_bits(noise: Noise, launch: Launch) -> None:
+def check_bits(noise: Noise) -> None:
     """Compare members and updates with those of the CPU. Raise AssertionError if a bit differs."""
     for shapes in (SMALL, SMALL | ODD):
-        check_shapes(noise, launch, {name: torch.randn(shape) for name, shape in shapes.items()})
+        check_shapes(noise, {name: torch.randn(shape) for name, shape in shapes.items()})
 
 
-def check_shapes(noise: Noise, launch: Launch, master: dict[str, Tensor]) -> None:
+def check_shapes(noise: Noise, master: dict[str, Tensor]) -> None:
     """Compare members of these tensors, and an update, with those of the CPU. Change `master`."""
     cpu, scales = torch.device("cpu"), dict.fromkeys(master, 1.25)
     perturbation, seeds = Perturbation(noise, SIGMA, scales), [3, -4, (1 << 62) + 1]
@@ -99,14 +74,14 @@ def check_shapes(noise: Noise, launch: Launch, master: dict[str, Tensor]) -> Non
     for dtype in (torch.float32, torch.bfloat16, torch.float16):
         on_gpu = {name: tensor.cuda() for name, tensor in master.items()}
         outs = {n: torch.full((3, *m.shape), torch.nan, dtype=dtype, device="cuda") for n, m in master.items()}
-        write_members(outs, on_gpu, noise, seeds, factors, launch)
+        write_members(outs, on_gpu, noise, seeds, factors)
         for name, tensor in perturbation.members(seeds, master, dict.fromkeys(master, dtype)).items():
-            assert same_bits(outs[name].to(cpu), tensor), f"members of {noise} by {launch} differ in {name}"
+            assert same_bits(outs[name].to(cpu), tensor), f"members of {noise} differ in {name}"
     updated = {name: tensor.cuda() for name, tensor in master.items()}
-    squares = add_weighted_sums(updated, noise, DIRECTIONS, scales, launch)
+    squares = add_weighted_sums(updated, noise, DIRECTIONS, scales)
     norm = perturbation.step(DIRECTIONS, master)
     for name, tensor in updated.items():
-        assert same_bits(tensor.to(cpu), master[name]), f"the update of {noise} by {launch} differs in {name}"
+        assert same_bits(tensor.to(cpu), master[name]), f"the update of {noise} differs in {name}"
     assert abs(squares**0.5 / norm - 1) < 1e-9, f"the norm is {squares**0.5}, not {norm}"
 
 
@@ -125,30 +100,11 @@ def report_machine(masters: Mapping[str, Tensor]) -> None:
     print(f"copy {rate:.2f} TB/s: a member at least {member:.1f} ms, an update {update:.1f} ms")
 
 
-def compare(
-    launches: Sequence[Launch],
-    noise: Noise,
-    masters: Mapping[str, Tensor],
-    outs: Mapping[str, Tensor],
-    rounds: int,
-) -> None:
-    """Check and time every launch. Print a table, fastest update first."""
-    measured = []
-    for launch in launches:
-        check_bits(noise, launch)
-        measured.append((*times(noise, launch, masters, outs, rounds), launch))
-    print(f"\n{noise.kind}: write (ms), update (ms), bits checked")
-    for write, update, launch in sorted(measured, key=lambda row: row[1]):
-        print(f"{write:8.2f} {update:8.1f}  {launch}")
-
-
-def times(
-    noise: Noise, launch: Launch, masters: Mapping[str, Tensor], outs: Mapping[str, Tensor], rounds: int
-) -> tuple[float, float]:
+def times(noise: Noise, masters: Mapping[str, Tensor], outs: Mapping[str, Tensor], rounds: int) -> tuple[float, float]:
     """Return the milliseconds to write one member and to update from all directions."""
     factors, scales = dict.fromkeys(masters, SIGMA), dict.fromkeys(masters, 1.0)
-    write = partial(write_members, outs, masters, noise, [7], factors, launch)
-    update = partial(add_weighted_sums, masters, noise, DIRECTIONS, scales, launch)
+    write = partial(write_members, outs, masters, noise, [7], factors)
+    update = partial(add_weighted_sums, masters, noise, DIRECTIONS, scales)
     return milliseconds(write, rounds), milliseconds(update, rounds)
 
 

@@ -14,12 +14,12 @@ from torch import Tensor
 
 from workers.engines.es import noise_kernels as kernels
 from workers.engines.es.noise import Noise, signs
-from workers.engines.es.noise_launch import Launch, Matrix, Target, on, parts_of, tables, unsigned
+from workers.engines.es.noise_launch import Matrix, PartSizes, Target, on, parts_of, tables, unsigned
 
 TYPES = {torch.float32: tl.float32, torch.bfloat16: tl.bfloat16, torch.float16: tl.float16}
 FACTORS_AT_ONCE = 1 << 28
 """Numbers in the factors that an update holds. Matrices that need more are updated in several launches."""
-DEFAULT = Launch()
+DEFAULT_SIZES = PartSizes()
 
 
 def write_members(
@@ -28,7 +28,7 @@ def write_members(
     noise: Noise,
     seeds: Sequence[int],
     factors: Mapping[str, float],
-    launch: Launch = DEFAULT,
+    sizes: PartSizes = DEFAULT_SIZES,
 ) -> None:
     """Write cast(master + factor · ε) of every member into outs: name -> [seeds, *shape], all of one type of floats.
 
@@ -37,10 +37,10 @@ def write_members(
     matrices, others = _split(masters, noise)
     if others:
         streams = {name: noise.stream(name) for name in others}
-        _write_full([Target(streams[n], factors[n], outs[n], master) for n, master in others.items()], seeds, launch)
+        _write_full([Target(streams[n], factors[n], outs[n], master) for n, master in others.items()], seeds, sizes)
     if matrices:
-        made = draw_factors(matrices, noise.rank, seeds, launch)
-        _write_low_rank([Matrix(factors[n], outs[n], m, *made[n]) for n, m in matrices.items()], noise.rank, launch)
+        made = draw_factors(matrices, noise.rank, seeds, sizes)
+        _write_low_rank([Matrix(factors[n], outs[n], m, *made[n]) for n, m in matrices.items()], noise.rank, sizes)
 
 
 def add_weighted_sums(
@@ -48,7 +48,7 @@ def add_weighted_sums(
     noise: Noise,
     directions: Mapping[int, float],
     scales: Mapping[str, float],
-    launch: Launch = DEFAULT,
+    sizes: PartSizes = DEFAULT_SIZES,
 ) -> float:
     """Add scale · Σ weight · ε, over directions seed -> weight in their order, to every master, in place.
 
@@ -60,16 +60,16 @@ def add_weighted_sums(
     squares = 0.0
     if others:
         targets = [Target(noise.stream(name), scales[name], m.unsqueeze(0), m) for name, m in others.items()]
-        squares += _add_full(targets, directions, launch)
+        squares += _add_full(targets, directions, sizes)
     for group in _groups(matrices, len(seeds) * noise.rank):
-        made = draw_factors(group, noise.rank, seeds, launch)
+        made = draw_factors(group, noise.rank, seeds, sizes)
         pairs = [Matrix(scales[name], m.unsqueeze(0), m, *made[name]) for name, m in group.items()]
-        squares += _add_low_rank(pairs, noise.rank, list(directions.values()), launch)
+        squares += _add_low_rank(pairs, noise.rank, list(directions.values()), sizes)
     return squares
 
 
 def draw_factors(
-    likes: Mapping[str, Tensor], rank: int, seeds: Sequence[int], launch: Launch = DEFAULT
+    likes: Mapping[str, Tensor], rank: int, seeds: Sequence[int], sizes: PartSizes = DEFAULT_SIZES
 ) -> dict[str, tuple[Tensor, Tensor]]:
     """Return for each matrix A [seeds, out, rank], with sign and 1/√rank, and B [seeds, in, rank]: as Noise.factors."""
     device = next(iter(likes.values())).device
@@ -79,7 +79,7 @@ def draw_factors(
     drawn = [part.view(len(seeds), -1, rank) for part in parts]
     made = dict(zip(likes, zip(drawn[::2], drawn[1::2], strict=True), strict=True))
     sides = [side for name, (a, b) in made.items() for side in _sides(name, rank, a, b)]
-    _write_full(sides, seeds, launch)
+    _write_full(sides, seeds, sizes)
     return made
 
 
@@ -108,10 +108,10 @@ def _groups(matrices: Mapping[str, Tensor], columns: int) -> Iterator[dict[str, 
         yield group
 
 
-def _write_full(targets: Sequence[Target], seeds: Sequence[int], launch: Launch) -> None:
+def _write_full(targets: Sequence[Target], seeds: Sequence[int], sizes: PartSizes) -> None:
     """Write every target's `out`. All have a master, or none has."""
     out = targets[0].out
-    counts = [parts_of(target, launch) for target in targets]
+    counts = [parts_of(target, sizes) for target in targets]
     with on(out.device):
         kernels.write_full[(sum(counts), len(seeds))](
             **tables(targets, counts, out.device),
@@ -119,14 +119,14 @@ def _write_full(targets: Sequence[Target], seeds: Sequence[int], launch: Launch)
             signs=signs(seeds, out.device),
             dtype=TYPES[out.dtype],
             has_master=targets[0].master is not None,
-            **launch.drawing(out.device),
+            **sizes.full(out.device),
         )
 
 
-def _add_full(targets: Sequence[Target], directions: Mapping[int, float], launch: Launch) -> float:
+def _add_full(targets: Sequence[Target], directions: Mapping[int, float], sizes: PartSizes) -> float:
     """Add to every target's master. Return the sum of squares."""
     device, seeds = targets[0].out.device, list(directions)
-    counts = [parts_of(target, launch) for target in targets]
+    counts = [parts_of(target, sizes) for target in targets]
     squares = torch.empty(sum(counts), dtype=torch.float64, device=device)
     weights = torch.tensor(list(directions.values()), dtype=torch.float32, device=device)
     with on(device):
@@ -136,25 +136,25 @@ def _add_full(targets: Sequence[Target], directions: Mapping[int, float], launch
             weights=weights * signs(seeds, device),
             members=len(seeds),
             squares=squares,
-            **launch.drawing(device),
+            **sizes.full(device),
         )
     return float(squares.sum())
 
 
-def _write_low_rank(targets: Sequence[Matrix], rank: int, launch: Launch) -> None:
+def _write_low_rank(targets: Sequence[Matrix], rank: int, sizes: PartSizes) -> None:
     """Write every target's `out`."""
     out = targets[0].out
-    counts = [parts_of(target, launch) for target in targets]
+    counts = [parts_of(target, sizes) for target in targets]
     with on(out.device):
         kernels.write_low_rank[(sum(counts), len(out))](
-            **tables(targets, counts, out.device), ranks=rank, dtype=TYPES[out.dtype], **launch.tiling()
+            **tables(targets, counts, out.device), ranks=rank, dtype=TYPES[out.dtype], **sizes.low_rank()
         )
 
 
-def _add_low_rank(targets: Sequence[Matrix], rank: int, weights: Sequence[float], launch: Launch) -> float:
+def _add_low_rank(targets: Sequence[Matrix], rank: int, weights: Sequence[float], sizes: PartSizes) -> float:
     """Add to every target's master. Return the sum of squares."""
     device = targets[0].out.device
-    counts = [parts_of(target, launch) for target in targets]
+    counts = [parts_of(target, sizes) for target in targets]
     squares = torch.empty(sum(counts), dtype=torch.float64, device=device)
     with on(device):
         kernels.add_low_rank[(sum(counts),)](
@@ -163,6 +163,6 @@ def _add_low_rank(targets: Sequence[Matrix], rank: int, weights: Sequence[float]
             weights=torch.tensor(weights, dtype=torch.float32, device=device),
             members=len(weights),
             squares=squares,
-            **launch.tiling(),
+            **sizes.low_rank(),
         )
     return float(squares.sum())

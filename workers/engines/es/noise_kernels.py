@@ -5,11 +5,10 @@ belongs, `rows` int64 [tensors, words] where that tensor lies, and `scales` floa
 `noise_cuda.py` makes them. Seeds are int64 [members] without sign. Sums are those of `noise.py`: every product and
 every addition rounds to float32, in the same order, so kernels are launched without fused multiply-adds.
 
-`quantiles` is the table of `quantiles.py`, or its upper half, as `lookup` says. `blocks` is the number of Philox
-blocks, 16 numbers each, in a part of full noise; `high` and `wide` are the sizes of a part of a matrix. `aligned` says
-that all pointers, and all distances between members or rows of a matrix, are multiples of 16 bytes.
+`quantiles` is the upper half of the table of `quantiles.py`: half of it fits a GPU's cache. `blocks` is the number of
+Philox blocks, 16 numbers each, in a part of full noise; `high` and `wide` are the sizes of a part of a matrix.
+`aligned` says that all pointers, and all distances between members or rows of a matrix, are multiples of 16 bytes.
 """
-# mypy: disable-error-code="no-untyped-def, untyped-decorator"
 
 from __future__ import annotations
 
@@ -26,43 +25,31 @@ WORDS = tl.constexpr(7)
 
 
 @triton.jit
-def look_up(table, halfword, lookup: tl.constexpr):
-    """Return the quantiles float32 [n] of numbers from 0 to 65535."""
-    policy: tl.constexpr = "evict_last" if lookup == "half_kept" else ""
-    if lookup != "whole":
-        centred = halfword - 0x8000
-        below = centred >> 31
-        value = tl.load(table + (centred ^ below), eviction_policy=policy).to(tl.int32, bitcast=True)
-        return (value ^ (below & -0x80000000)).to(tl.float32, bitcast=True)
-    return tl.load(table + halfword, eviction_policy=policy)
+def look_up(quantiles, halfword):
+    """Return the quantiles float32 [n] of numbers below 65536. The lower half is the upper, mirrored and negated."""
+    centred = halfword - 0x8000
+    below = centred >> 31
+    value = tl.load(quantiles + (centred ^ below), eviction_policy="evict_last").to(tl.int32, bitcast=True)
+    return (value ^ (below & -0x80000000)).to(tl.float32, bitcast=True)
 
 
 @triton.jit
-def piece(words, shift: tl.constexpr, table, lookup: tl.constexpr):
+def piece(words, shift: tl.constexpr, quantiles):
     """Return [n, 2, 2]: the 16 bits from `shift` on of each of four words, looked up."""
     c0, c1, c2, c3 = words
-    v0 = look_up(table, ((c0 >> shift) & 0xFFFF).to(tl.int32), lookup)
-    v1 = look_up(table, ((c1 >> shift) & 0xFFFF).to(tl.int32), lookup)
-    v2 = look_up(table, ((c2 >> shift) & 0xFFFF).to(tl.int32), lookup)
-    v3 = look_up(table, ((c3 >> shift) & 0xFFFF).to(tl.int32), lookup)
+    v0 = look_up(quantiles, ((c0 >> shift) & 0xFFFF).to(tl.int32))
+    v1 = look_up(quantiles, ((c1 >> shift) & 0xFFFF).to(tl.int32))
+    v2 = look_up(quantiles, ((c2 >> shift) & 0xFFFF).to(tl.int32))
+    v3 = look_up(quantiles, ((c3 >> shift) & 0xFFFF).to(tl.int32))
     return tl.join(tl.join(v0, v2), tl.join(v1, v3))
 
 
 @triton.jit
-def normals(
-    position,
-    low,
-    high,
-    key,
-    table,
-    blocks: tl.constexpr,
-    by_halves: tl.constexpr,
-    lookup: tl.constexpr,
-):
+def normals(position, low, high, key, quantiles, blocks: tl.constexpr):
     """Return float32 [16 · blocks]: the numbers of these Philox blocks, in their order; a thread has whole blocks."""
-    words = philox(position, low, high, key, by_halves)
-    even = tl.join(piece(words, 0, table, lookup), piece(words, 32, table, lookup))
-    odd = tl.join(piece(words, 16, table, lookup), piece(words, 48, table, lookup))
+    words = philox(position, low, high, key)
+    even = tl.join(piece(words, 0, quantiles), piece(words, 32, quantiles))
+    odd = tl.join(piece(words, 16, quantiles), piece(words, 48, quantiles))
     return tl.reshape(tl.join(even, odd), [16 * blocks])
 
 
@@ -109,8 +96,6 @@ def write_full(
     has_master: tl.constexpr,
     aligned: tl.constexpr,
     blocks: tl.constexpr,
-    by_halves: tl.constexpr,
-    lookup: tl.constexpr,
 ):
     """Write out [member] = cast(master + scale · sign · ε), or without master, for a part and a member (axes 0, 1)."""
     tensor, member = tl.load(owner + tl.program_id(0)), tl.program_id(1).to(tl.int64)
@@ -124,7 +109,7 @@ def write_full(
     if tl.load(row + IS_SIGNED) != 0:
         factor *= tl.load(signs + member)
     position = (first + 1 + tl.arange(0, blocks)).to(tl.uint64)
-    value = factor * normals(position, low, high, key, quantiles, blocks, by_halves, lookup)
+    value = factor * normals(position, low, high, key, quantiles, blocks)
     if has_master:
         value += read(pointer(row, MASTER, tl.float32, aligned) + first * 16, offset, limit)
     shift = member * size
@@ -145,8 +130,6 @@ def add_full(
     quantiles,
     aligned: tl.constexpr,
     blocks: tl.constexpr,
-    by_halves: tl.constexpr,
-    lookup: tl.constexpr,
 ):
     """Add scale · Σ weight · ε to a part of the master. Write the sum of the part's squares to float64 `squares`."""
     tensor = tl.load(owner + tl.program_id(0))
@@ -159,7 +142,7 @@ def add_full(
     total = tl.zeros([16 * blocks], tl.float32)
     for member in tl.range(members):
         key = tl.load(seeds + member).to(tl.uint64, bitcast=True)
-        noise = normals(position, low, high, key, quantiles, blocks, by_halves, lookup)
+        noise = normals(position, low, high, key, quantiles, blocks)
         total += noise * tl.load(weights + member)
     step = total * tl.load(scales + tensor)
     start = pointer(row, MASTER, tl.float32, aligned) + first * 16

@@ -1,4 +1,4 @@
-"""What the kernels of ES noise are launched with: sizes, variants, and tables that say where tensors lie."""
+"""Arguments of the kernels of ES noise: the sizes of parts, and tables that say where tensors lie."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -20,36 +20,23 @@ ALIGNMENT = 16
 
 
 @dataclass(frozen=True)
-class Launch:
-    """Sizes of the kernels' parts, and their variants. All give the same bits; the defaults are the fastest."""
+class PartSizes:
+    """Sizes of the parts that tensors are cut into. All give the same bits; the defaults were fastest on an H200."""
 
     blocks: int = 128
     """Philox blocks, of 16 numbers each, in a part of full noise."""
-    warps: int = 4
-    tile: tuple[int, int] = (8, 512)
+    tile: tuple[int, int] = (8, 256)
     """Height and width of a part of a low-rank matrix."""
-    tile_warps: int = 4
-    by_halves: bool = False
-    """Multiply 64-bit words by halves of 32 bits, instead of by the GPU's own instructions."""
-    lookup: Literal["whole", "half", "half_kept"] = "half_kept"
-    """Look up in the whole table, 256 kB, or in its upper half, which a cache holds; `kept`: ask it to keep it."""
 
-    def drawing(self, device: torch.device) -> dict[str, Any]:
+    def full(self, device: torch.device) -> dict[str, Any]:
         """Return the arguments that all kernels of full noise have."""
-        table = normal_quantiles(device)
-        return {
-            "quantiles": table if self.lookup == "whole" else table[SIZE // 2 :],
-            "lookup": self.lookup,
-            "by_halves": self.by_halves,
-            "blocks": self.blocks,
-            "num_warps": self.warps,
-            "enable_fp_fusion": False,
-        }
+        upper_half = normal_quantiles(device)[SIZE // 2 :]
+        return {"quantiles": upper_half, "blocks": self.blocks, "num_warps": 4, "enable_fp_fusion": False}
 
-    def tiling(self) -> dict[str, Any]:
+    def low_rank(self) -> dict[str, Any]:
         """Return the arguments that all kernels of low-rank noise have."""
         high, wide = self.tile
-        return {"high": high, "wide": wide, "num_warps": self.tile_warps, "enable_fp_fusion": False}
+        return {"high": high, "wide": wide, "num_warps": 2, "enable_fp_fusion": False}
 
 
 @dataclass(frozen=True)
@@ -68,12 +55,13 @@ class Target:
     @property
     def size(self) -> int:
         """Return the number of elements of one member."""
-        return self.out[0].numel()
+        return self.out.numel() // self.out.shape[0]
 
     def row(self, first_part: int) -> tuple[int, ...]:
         """Return this tensor's row of the kernels' table."""
-        words = (signed(word) for word in name_words(self.stream))
-        return (address(self.out), address(self.master), first_part, self.size, *words, int(self.is_signed))
+        low, high = name_words(self.stream)
+        addresses = address(self.out), address(self.master)
+        return (*addresses, first_part, self.size, signed(low), signed(high), int(self.is_signed))
 
     def is_aligned(self) -> bool:
         """Return whether the kernel may access it in steps of 16 bytes."""
@@ -116,11 +104,11 @@ def tables(targets: Sequence[Target | Matrix], counts: Sequence[int], device: to
     }
 
 
-def parts_of(target: Target | Matrix, launch: Launch) -> int:
+def parts_of(target: Target | Matrix, sizes: PartSizes) -> int:
     """Return into how many parts a tensor is cut."""
     if isinstance(target, Target):
-        return -(-target.size // (16 * launch.blocks))
-    (height, width), (high, wide) = target.master.shape, launch.tile
+        return -(-target.size // (16 * sizes.blocks))
+    (height, width), (high, wide) = target.master.shape, sizes.tile
     return (-(-height // high)) * (-(-width // wide))
 
 
@@ -136,8 +124,8 @@ def address(tensor: Tensor | None) -> int:
 
 def are_aligned(out: Tensor, master: Tensor | None) -> bool:
     """Return whether every member of `out`, and the master, starts at a multiple of 16 bytes."""
-    distance = 0 if len(out) == 1 else out.stride(0) * out.element_size()
-    return all(value % ALIGNMENT == 0 for value in (address(out), address(master), distance))
+    distance = out.stride(0) * out.element_size() if out.shape[0] > 1 else 0
+    return (out.data_ptr() | (0 if master is None else master.data_ptr()) | distance) % ALIGNMENT == 0
 
 
 def unsigned(seeds: Sequence[int], device: torch.device) -> Tensor:

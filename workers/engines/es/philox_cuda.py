@@ -17,46 +17,36 @@ from workers.engines.es.philox import Stream, signed
 BLOCKS_A_PROGRAM = 256
 
 
-@triton.jit  # type: ignore[untyped-decorator]
-def philox(position, low, high, key, by_halves: tl.constexpr):  # type: ignore[no-untyped-def]
+@triton.jit
+def philox(position, low, high, key):
     """Return four uint64 words [n]: the block of counter (position, 0, low, high) and key (key, 0).
 
     `position` is uint64 [n]; the others are uint64 numbers. What they alone decide stays a number: a sixth of the work.
     """
-    high0, low0 = multiply(position, 0xD2E7470E, 0xE14C6C93, by_halves)
-    high1, low1 = multiply(low, 0xCA5A8263, 0x95121157, by_halves)
+    high0, low0 = multiply(position, 0xD2E7470EE14C6C93)
+    high1, low1 = multiply(low, 0xCA5A826395121157)
     c0, c1, c2, c3 = high1 ^ key, low1, high0 ^ high, low0
     for step in tl.static_range(1, 10):
         key += 0x9E3779B97F4A7C15
-        high0, low0 = multiply(c0, 0xD2E7470E, 0xE14C6C93, by_halves)
-        high1, low1 = multiply(c2, 0xCA5A8263, 0x95121157, by_halves)
+        high0, low0 = multiply(c0, 0xD2E7470EE14C6C93)
+        high1, low1 = multiply(c2, 0xCA5A826395121157)
         c0, c1, c2, c3 = high1 ^ c1 ^ key, low1, high0 ^ c3 ^ ((step * 0xBB67AE8584CAA73B) % (1 << 64)), low0
     return c0, c1, c2, c3
 
 
-@triton.jit  # type: ignore[untyped-decorator]
-def multiply(word, upper: tl.constexpr, lower: tl.constexpr, by_halves: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Return the upper and the lower 64 bits of uint64 `word` · (upper · 2³² + lower).
-
-    `by_halves`: by four products of 32-bit halves, else by the GPU's 64-bit instructions. The bits are the same.
-    """
-    if by_halves:
-        low, high = word & 0xFFFFFFFF, word >> 32
-        product = low * lower
-        middle = high * lower + (product >> 32)
-        crossed = low * upper + (middle & 0xFFFFFFFF)
-        return high * upper + (middle >> 32) + (crossed >> 32), (crossed << 32) | (product & 0xFFFFFFFF)
-    factor = word * 0 + ((upper << 32) | lower)
-    return tl.umulhi(word, factor), word * factor
+@triton.jit
+def multiply(word, factor: tl.constexpr):
+    """Return the upper and the lower 64 bits of uint64 `word` · factor."""
+    return tl.umulhi(word, word * 0 + factor), word * factor
 
 
-@triton.jit  # type: ignore[untyped-decorator]
-def _fill(out, keys, name, first, blocks, row_length, size: tl.constexpr):  # type: ignore[no-untyped-def]
+@triton.jit
+def _fill(out, keys, name, first, blocks, row_length, size: tl.constexpr):
     """One key (program axis 1), `size` blocks of one stream (axis 0): 16 halfwords each, low bits first."""
     row, block = tl.program_id(1), tl.program_id(0) * size + tl.arange(0, size)
     low, high = tl.load(name).to(tl.uint64, bitcast=True), tl.load(name + 1).to(tl.uint64, bitcast=True)
     key = tl.load(keys + row).to(tl.uint64, bitcast=True)
-    c0, c1, c2, c3 = philox((first + block + 1).to(tl.uint64), low, high, key, False)
+    c0, c1, c2, c3 = philox((first + block + 1).to(tl.uint64), low, high, key)
     at = out + row.to(tl.int64) * row_length + block.to(tl.int64) * 16
     _put(at, c0, block < blocks)
     _put(at + 4, c1, block < blocks)
@@ -65,7 +55,7 @@ def _fill(out, keys, name, first, blocks, row_length, size: tl.constexpr):  # ty
 
 
 @triton.jit
-def _put(at, word, mask):  # type: ignore[no-untyped-def]
+def _put(at, word, mask):
     for piece in tl.static_range(4):
         tl.store(at + piece, ((word >> (16 * piece)) & 0xFFFF).to(tl.int32), mask=mask)
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import copy
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import torch
 
+from tests.hopper import compile_kernels
 from tests.triton_interpreter import HAS_GPU
 from tests.workers.models.shapes import KNOWN, Make
 from workers.models import Loaded
@@ -70,9 +67,5 @@ def test_joined_parameters_are_slices_of_what_steps_read(micro: Loaded) -> None:
 
 
 def test_all_kernels_compile_for_a_hopper_gpu(kernel_device: torch.device) -> None:
-    """In a process of its own, because in this one an interpreter takes the kernels."""
-    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    program = Path(__file__).with_name("compile_kernels.py")
-    done = subprocess.run([sys.executable, program], env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert int(done.stdout.split()[-1]) >= 20
+    compiled = compile_kernels("tests.workers.models.gpu.launch_step_kernels")
+    assert sum(len(programs) for programs in compiled.values()) >= 20

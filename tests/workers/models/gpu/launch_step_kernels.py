@@ -1,58 +1,18 @@
-"""Compiles every kernel that steps launch for a Hopper GPU, on a machine without one. Prints how many there were."""
+"""Launch every kernel of a decoder's steps, on tensors of a CPU."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import torch
-import triton
 from transformers import Gemma2Config, Qwen2Config
-from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
-from triton.runtime.jit import JITFunction
-
-sys.path.insert(0, str(Path(__file__).parents[4]))
 
 from workers.models.decoder.gpu import JoinedWeights, MemberTerms, Sizes, Step, slots_for
 from workers.models.decoder.shape import Shape, read_shape
 
-TYPES = {torch.bfloat16: "*bf16", torch.float32: "*fp32", torch.int32: "*i32"}
-HOPPER = GPUTarget("cuda", 90, 32)
-OPTIONS = ("num_warps", "num_stages")
-COMPILED: set[str] = set()
 
-
-def compile_launch(function: Any, *args: Any, grid: Any, warmup: bool, **more: Any) -> None:
-    """Take the place of a launch: compile the function for the types of its arguments."""
-    options = {name: more.pop(name) for name in OPTIONS if name in more}
-    values = dict(zip(function.arg_names, args, strict=False)) | more
-    signature, constants, attributes = {}, {}, {}
-    for place, parameter in enumerate(function.params):
-        value = values[parameter.name]
-        kind = "constexpr" if parameter.is_constexpr or value is None else _type_of(value)
-        signature[parameter.name] = kind
-        if kind == "constexpr":
-            constants[(place,)] = value
-        elif kind.startswith("*") or (kind in ("i32", "i64") and value % 16 == 0):
-            attributes[(place,)] = [["tt.divisibility", 16]]
-    key = f"{function.fn.__name__} {signature} {constants} {options}"
-    if key not in COMPILED:
-        triton.compile(ASTSource(function, signature, constants, attributes), target=HOPPER, options=options)
-        COMPILED.add(key)
-
-
-def _type_of(value: Any) -> str:
-    if torch.is_tensor(value):
-        return TYPES[value.dtype]
-    if isinstance(value, float):
-        return "fp32"
-    return "constexpr" if value == 1 else "i32"
-
-
-def compile_step(shape: Shape, config: Any, dtype: torch.dtype, rank: int) -> None:
-    """Compile a step of random weights, of one model and of members."""
+def launch_step(shape: Shape, config: Any, dtype: torch.dtype, rank: int) -> None:
+    """Launch a step of weights that are not set, of one model and of members."""
     hidden, width = config.hidden_size, config.head_dim
     sizes = {"q_proj": config.num_attention_heads * width, "o_proj": hidden, "down_proj": hidden}
     sizes |= dict.fromkeys(("k_proj", "v_proj"), config.num_key_value_heads * width)
@@ -82,7 +42,7 @@ def compile_step(shape: Shape, config: Any, dtype: torch.dtype, rank: int) -> No
 
 
 def main() -> None:
-    JITFunction.run = compile_launch
+    """Launch steps of two architectures and types of floats."""
     common: dict[str, Any] = {"num_hidden_layers": 1, "vocab_size": 3000, "tie_word_embeddings": True}
     qwen = Qwen2Config(
         hidden_size=1536, intermediate_size=8960, num_attention_heads=12, num_key_value_heads=2, **common
@@ -90,10 +50,5 @@ def main() -> None:
     qwen.head_dim = 128
     gemma = Gemma2Config(hidden_size=96, intermediate_size=160, num_attention_heads=4, num_key_value_heads=2,
                          head_dim=48, sliding_window=8, **common)  # fmt: skip
-    compile_step(read_shape(qwen, is_tied=True), qwen, torch.bfloat16, rank=1)
-    compile_step(read_shape(gemma, is_tied=True), gemma, torch.float32, rank=2)
-    print(len(COMPILED))
-
-
-if __name__ == "__main__":
-    main()
+    launch_step(read_shape(qwen, is_tied=True), qwen, torch.bfloat16, rank=1)
+    launch_step(read_shape(gemma, is_tied=True), gemma, torch.float32, rank=2)
