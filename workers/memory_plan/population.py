@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from workers.config import EsConfig
 from workers.memory_plan.plan import LANES, LOGITS_BYTES, ROWS, CardTooSmall, MemoryPlan, ModelSizes, plan_memory
@@ -41,21 +42,22 @@ def plan_run(
         choices = iter([_members_of_rows(es, rows, prompts)])
     else:
         choices = (m for m in _fractions(es.population) if m * prompts <= max(prompts, es.rows or ROWS))
+    fit = partial(
+        plan_memory, model, es, prompts=prompts, longest_prompt=longest_prompt, card=card, evaluation=evaluation
+    )
     plans: list[MemoryPlan] = []
     for members in choices:
         try:
-            plan = plan_memory(
-                model, es, prompts=prompts, longest_prompt=longest_prompt, card=card, members=members, rows=rows,
-                evaluation=evaluation,
-            )  # fmt: skip
+            plan = fit(members=members, rows=rows)
         except CardTooSmall as error:
             smallest = error
             continue
-        if not es.refill and is_low_rank:
-            if plan.rows < members * prompts and members > 1:
-                continue
-            return replace(plan, members=_members_of_rows(es, plan.rows, prompts))
-        plans.append(plan)
+        if is_low_rank and not es.refill:
+            if plan.rows >= members * prompts or members == 1:
+                # The rows were rounded up, and decide from now on.
+                return fit(members=_members_of_rows(es, plan.rows, prompts), rows=plan.rows)
+        else:
+            plans.append(plan)
     if not plans:
         raise smallest
     return max(plans, key=lambda plan: _answers_a_step(plan, prompts))

@@ -44,8 +44,8 @@ def test_large_populations_are_cut_into_batches_that_fit(population: int, card: 
     made = start(QWEN2_7B, replace(LOW_RANK, population=population), card)
 
     assert made.planned <= made.most
-    assert made.rows >= 56
-    assert 1 < made.members < population
+    assert made.rows >= 56, made.describe()
+    assert 1 < made.members <= 64
 
 
 def test_batch_keeps_more_rows_rather_than_all_members_when_memory_is_short() -> None:

@@ -10,11 +10,13 @@ import torch
 from tests.workers.engines.es.population import SIGMA, own_copy, prompts_of
 from workers.config import EsConfig, LoraConfig
 from workers.engines.es.backend import DecoderBackEnd
+from workers.engines.es.batches import BatchPlan
 from workers.engines.es.captured_backend import CapturedBackEnd, _in_order
+from workers.engines.es.captured_plan import batches_of
 from workers.engines.es.noise import Noise
 from workers.engines.es.perturbation import Perturbation, scales_of
 from workers.engines.es.trained import trained
-from workers.memory_plan import MemoryPlan, ModelSizes, plan_memory
+from workers.memory_plan import ModelSizes, plan_memory
 from workers.models import Loaded
 from workers.models.decoder import Completion
 from workers.models.decoder.gpu import batch
@@ -37,10 +39,10 @@ def few_steps_between_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch, "STEPS_A_LOOK", 2)
 
 
-def small_plan(loaded: Loaded, es: EsConfig, prompts: int) -> MemoryPlan:
+def small_plan(loaded: Loaded, es: EsConfig, prompts: int) -> BatchPlan:
     """Return a plan of few rows, so that slots are refilled, and three sets of weights."""
     sizes = ModelSizes.of_config(loaded.model.config.to_dict(), 4)
-    return plan_memory(sizes, es, prompts=prompts, longest_prompt=60, card=CARD, members=len(SEEDS))
+    return batches_of(plan_memory(sizes, es, prompts=prompts, longest_prompt=60, card=CARD, members=len(SEEDS)))
 
 
 def pair_of(micro: Loaded, device: torch.device, options: dict[str, Any]) -> tuple[DecoderBackEnd, CapturedBackEnd]:
