@@ -71,7 +71,7 @@ def _type_of(value: Any) -> str:
         return f"*{type_canonicalisation_dict[str(value.dtype).removeprefix('torch.')]}"
     if isinstance(value, float):
         return "fp32"
-    return "constexpr" if value == 1 else "i32"
+    return "constexpr" if value == 1 else "i32" if abs(value) < 2**31 else "i64"
 
 
 def main() -> None:

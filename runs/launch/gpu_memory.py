@@ -15,8 +15,8 @@ from django.utils.translation import gettext_noop as _
 
 from runs.launch.creating import cluster_of
 from runs.launch.model_config import ModelConfigMissing, read_model_config
-from workers.config import EsConfig, RunConfig
-from workers.memory_plan import CardTooSmall, MemoryPlan, ModelSizes, plan_run
+from workers.config import RunConfig
+from workers.memory_plan import CardTooSmall, MemoryPlan, ModelSizes, evaluation_bytes, plan_run
 
 CARDS_GB = (24, 40, 80, 141)
 GB = 10**9
@@ -163,7 +163,7 @@ def _plan(config: RunConfig, models: _Models) -> GpuMemory:
     except ModelConfigMissing as missing:
         return GpuMemory(str(missing))
     prompts = es.prompts or PROMPTS
-    cards = tuple(_plan_on(model, es, gb, prompts, config.compute.gpus) for gb in CARDS_GB)
+    cards = tuple(_plan_on(model, config, gb, prompts) for gb in CARDS_GB)
     return GpuMemory(cards=cards, prompts=prompts, prompts_assumed=not es.prompts)
 
 
@@ -195,12 +195,17 @@ def _implausible(config: RunConfig) -> str:
     return gettext("The config.json of %(model)s states sizes that no model has.") % {"model": config.model.path}
 
 
-def _plan_on(model: ModelSizes, es: EsConfig, gb: int, prompts: int, gpus: int) -> CardPlan:
+def _plan_on(model: ModelSizes, config: RunConfig, gb: int, prompts: int) -> CardPlan:
+    es, gpus = config.es_section(), config.compute.gpus
     engines = es.engines or gpus
+    evaluation = evaluation_bytes(
+        model, config.evaluation, longest_prompt=PROMPT_TOKENS, max_new_tokens=es.max_new_tokens
+    )  # fmt: skip
     on_card = -(-engines // gpus)
     try:
         plan = plan_run(
-            model, es, prompts=prompts, longest_prompt=PROMPT_TOKENS, card=gb * GB // on_card, engines=engines
+            model, es, prompts=prompts, longest_prompt=PROMPT_TOKENS, card=gb * GB // on_card, engines=engines,
+            evaluation=evaluation,
         )  # fmt: skip
     except CardTooSmall as error:
         return CardPlan(gb, on_card, error.plan, str(error))

@@ -24,8 +24,9 @@ ROWS, READ_ROWS = 2048, 2048
 """Rows of a step beyond which it gives no more tokens a second, measured on an H200; tokens read at once."""
 LOGITS_BYTES = 2 * 1024**3
 """Of an evaluation: the logits of two models and their float32 blocks, as the evaluator bounds them."""
-EVALUATED_ROWS, EVALUATED_TOKENS = 512, 16_384
-"""Answers that an evaluation writes at once, and tokens that it reads at once."""
+EVALUATED_ROWS, EVALUATED_TOKENS, EVALUATED_BYTES = 512, 8192, 3 * 1024**3
+"""Answers that an evaluation writes at once, tokens that it reads at once, and its keys and values, as the decoder
+bounds them."""
 GRAIN = 8
 
 
@@ -192,8 +193,8 @@ def evaluation_bytes(
 ) -> int:
     """Return the most bytes that the evaluator takes beside its reference, for prompts of so many tokens."""
     answers = evaluation.prompts * max(1, evaluation.samples)
-    rows = min(EVALUATED_ROWS, answers)
     columns = longest_prompt + (evaluation.max_new_tokens or max_new_tokens)
+    rows = max(1, min(EVALUATED_ROWS, answers, EVALUATED_BYTES // (columns * _token_bytes(model))))
     read = min(EVALUATED_TOKENS, rows * longest_prompt) * _activations(model)
     # A logit, and the float32 numbers that a sample is drawn by.
     return LOGITS_BYTES + rows * (columns * _token_bytes(model) + 16 * model.vocabulary) + read

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,8 @@ from tests.workers.memory_plan.sizes import QWEN2_1_5B, QWEN2_7B, QWEN2_TINY, si
 from workers.config import EsConfig, EvaluationConfig
 from workers.config.es import LoraConfig
 from workers.memory_plan import CardTooSmall, MemoryPlan, evaluation_bytes, plan_memory
+from workers.memory_plan import plan as plan_module
+from workers.models.decoder import decoder, loop
 
 FULL = EsConfig(max_new_tokens=1024, prompts=200)
 LOW_RANK = replace(FULL, noise="low_rank")
@@ -136,12 +139,17 @@ def test_describe_names_the_parts_in_gb() -> None:
 
 
 def test_evaluation_counts_its_cache_its_logits_and_what_it_reads() -> None:
-    sizes, asked = sizes_of(QWEN2_7B), EvaluationConfig(prompts=32, samples=4)
+    sizes, asked, token = sizes_of(QWEN2_7B), EvaluationConfig(prompts=8, samples=4), 57_344
     few = evaluation_bytes(sizes, asked, longest_prompt=200, max_new_tokens=512)
-    # 128 answers of 712 tokens, each with keys and values of 57 kB.
-    assert 128 * 712 * 57_344 + 2**31 < few < 128 * 712 * 57_344 + 2**31 + 6 * 10**9
-    more = evaluation_bytes(sizes, replace(asked, prompts=10_000), longest_prompt=200, max_new_tokens=512)
-    most = evaluation_bytes(sizes, replace(asked, prompts=20_000), longest_prompt=200, max_new_tokens=512)
-    assert few < more == most, "an evaluation writes 512 answers at once"
+    # 32 answers of 712 tokens.
+    assert 32 * 712 * token + 2**31 < few < 32 * 712 * token + 2**31 + 2 * 10**9
     longer = replace(asked, max_new_tokens=1024)
-    assert evaluation_bytes(sizes, longer, longest_prompt=200, max_new_tokens=512) - few == 128 * 512 * 57_344
+    assert evaluation_bytes(sizes, longer, longest_prompt=200, max_new_tokens=512) - few == 32 * 512 * token
+    most = evaluation_bytes(sizes, replace(asked, prompts=10_000), longest_prompt=200, max_new_tokens=512)
+    assert few < most < 3 * 2**30 + 2**31 + 3 * 10**9, "keys and values are bounded"
+
+
+def test_evaluation_is_bounded_as_the_decoder_bounds_it() -> None:
+    assert plan_module.EVALUATED_BYTES == decoder.CACHE_BYTES_CUDA
+    assert loop.READ_TOKENS["cuda"] == plan_module.EVALUATED_TOKENS
+    assert inspect.signature(decoder.Decoder).parameters["rows"].default == plan_module.EVALUATED_ROWS

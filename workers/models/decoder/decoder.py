@@ -23,6 +23,8 @@ from workers.models.decoder.shape import Shape, UnknownShape, shape_of
 from workers.models.decoder.weights import Plain, Weights
 
 Prompt: TypeAlias = str | Sequence[int]
+CACHE_BYTES_CUDA = 3 * 1024**3
+"""Keys and values that are held at once on a GPU: an evaluation must leave room for what trains beside it."""
 logger = logging.getLogger(__name__)
 _said: set[str] = set()
 
@@ -109,7 +111,7 @@ class Decoder:
     def _answers(self, weights: Weights, ids: list[list[int]], max_new: int, choose: Choose) -> list[list[list[int]]]:
         """Token lists [member][prompt], decoded in batches of whole prompts."""
         answers: list[list[list[int]]] = [[] for _ in range(weights.members)]
-        step = max(1, self.rows // weights.members)
+        step = max(1, self._rows_at_once(ids, max_new) // weights.members)
         for start in range(0, len(ids), step):
             some, rotary = _shifted(choose, start * weights.members), self.model.model.rotary_emb
             piece, shape = ids[start : start + step], self.known_shape()
@@ -117,6 +119,14 @@ class Decoder:
             for so_far, more in zip(answers, batch, strict=True):
                 so_far.extend(more)
         return answers
+
+    def _rows_at_once(self, ids: list[list[int]], max_new: int) -> int:
+        shape = self.known_shape()
+        if not ids or self.ends.device.type != "cuda":
+            return self.rows
+        numbers = len(shape.layers) * 2 * shape.kv_heads * shape.head_dim * (max(map(len, ids)) + max_new)
+        number_bytes: int = self.model.lm_head.weight.element_size()
+        return max(1, min(self.rows, CACHE_BYTES_CUDA // (numbers * number_bytes)))
 
     def tokens(self, prompts: Sequence[Prompt]) -> list[list[int]]:
         """Return the token ids of each prompt. Raise ValueError for one without any."""

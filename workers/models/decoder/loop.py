@@ -15,7 +15,7 @@ from workers.models.decoder.shape import Shape
 from workers.models.decoder.weights import Weights
 
 # Prompts are read in pieces, so that a piece's activations stay in the cache of a CPU.
-READ_TOKENS = {"cpu": 2048, "cuda": 16384}
+READ_TOKENS = {"cpu": 2048, "cuda": 8192}
 # Whether answers have ended is asked after this many tokens: a GPU has to be waited for at each question.
 ASK_EVERY = {"cpu": 1, "cuda": 8}
 # One in so many rows must have ended before the others close up.

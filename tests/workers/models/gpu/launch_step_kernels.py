@@ -38,6 +38,9 @@ def launch_step(shape: Shape, config: Any, dtype: torch.dtype, rank: int) -> Non
         step.answer(16)
         step.logits(16)
         step.read(16)
+        # As in a cache of more numbers than 32 bits count.
+        step._planes = lambda index: (2**32, 2**33)  # type: ignore[method-assign]
+        step.answer(16)
         step.copy_beginnings(torch.zeros(4, dtype=torch.int32), torch.zeros(4, dtype=torch.int32), 5)
 
 
