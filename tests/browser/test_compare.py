@@ -41,10 +41,10 @@ def test_from_choosing_to_reading_by_keyboard_alone(signed_in, address, runs):
     page.get_by_role("link", name="make baseline").press("Enter")
     page.wait_for_url("**baseline=**")
     page.get_by_role("button", name="Next difference").press("Enter")
-    expect(page.locator("[data-at]")).to_have_text("1 of 38: method")
+    expect(page.locator("[data-at]")).to_have_text("1 of 39: method")
     page.keyboard.press("Enter")
     expect(page.locator(".is-here")).to_have_count(1)
-    expect(page.locator("[data-at]")).to_have_text("2 of 38: es.iterations")
+    expect(page.locator("[data-at]")).to_have_text("2 of 39: es.iterations")
 
 
 def test_zoom_and_cursor_are_the_same_in_all_charts(signed_in, compared):

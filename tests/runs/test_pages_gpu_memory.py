@@ -55,7 +55,7 @@ def test_panel_has_a_row_for_each_card(check: Check) -> None:
 
     assert [rows[f"{gb} GB"][0] for gb in (24, 40, 80, 141)] == ["✗no", "✗no", "✓yes", "✓yes"]
     assert rows["24 GB"][3:] == ["–", "–"]
-    assert rows["141 GB"][1] == "119.4 GB" and rows["141 GB"][4] == "400 (2 × 200)"
+    assert rows["141 GB"][1] == "119.1 GB" and rows["141 GB"][4] == "400 (2 × 200)"
 
 
 def test_panel_has_a_row_for_each_part(check: Check) -> None:
