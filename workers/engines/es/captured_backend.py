@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from workers.config import EsConfig
 from workers.engines.es.backend import DecoderBackEnd
@@ -45,6 +46,7 @@ class CapturedBackEnd(DecoderBackEnd):
         self.plan = plan
         shape = self._decoder.known_shape()
         weights = JoinedWeights(trained.base, shape)
+        self._measure_lane = partial(self.phases.measure, streams=plan.lanes)
         self._shares_steps = es.lora is not None or es.noise == "low_rank"
         if self._shares_steps:
             self._terms = _terms_for(trained, perturbation, weights, shape, plan.members)
@@ -84,7 +86,7 @@ class CapturedBackEnd(DecoderBackEnd):
         slots = slots_for(plan.rows, members)
         sizes = Sizes(plan.rows, READ_ROWS, slots, plan.columns, self._max_new_tokens)
         step = Step(shape, weights, terms, tables, self._decoder.ends, sizes)
-        return ContinuousBatch(CapturedStep(step), members, self._measure)
+        return ContinuousBatch(CapturedStep(step), members, self._measure_lane)
 
     def restore_centre(self) -> None:
         """Write cast(master) into the model, behind what a lane may still write there or read."""
@@ -118,7 +120,7 @@ class CapturedBackEnd(DecoderBackEnd):
 
     def _write_member(self, seed: int, lane: ContinuousBatch) -> None:
         """Write the member into the lane's weights, in its stream: the others go on meanwhile."""
-        with lane.in_stream(), self._measure("noise"):
+        with lane.in_stream(), self._measure_lane("noise"):
             self.perturbation.write_member(seed, self.trained.master, lane.weights.parameters)
 
     def _answers(self, lane: ContinuousBatch, queue: Sequence[tuple[int, Sequence[int]]]) -> Answers:

@@ -60,6 +60,14 @@ def test_measure_counts_a_block_that_raises() -> None:
     assert phases.take()["decode"] >= 0.001
 
 
+def test_streams_count_for_their_share() -> None:
+    phases, began = Phases(CPU), time.perf_counter()
+    with phases.measure("decode", streams=4):
+        busy(0.02)
+    passed = time.perf_counter() - began
+    assert 0.02 / 4 <= phases.take()["decode"] <= passed / 4
+
+
 def test_measure_refuses_an_unknown_phase() -> None:
     with pytest.raises(ValueError, match=r"phase must be one of noise, prefill, decode, update, not 'thinking'"):
         Phases(CPU).measure("thinking").__enter__()

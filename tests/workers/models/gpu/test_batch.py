@@ -134,10 +134,25 @@ def test_matrices_without_factors_are_the_models_own(plain: Any) -> None:
     assert answers_of(member, queue, 2) == expected
 
 
-def test_a_prompt_that_is_all_beginning_is_refused(plain: Any) -> None:
+@pytest.mark.parametrize(
+    ("queries", "beginning", "message"),
+    [
+        ([Query(0, [5, 6], 1), Query(0, [5, 6, 7], 1)], 2, "tokens of its own behind the common beginning"),
+        ([Query(0, [5] * 14, 4)], 0, "a prompt may have 13 tokens at most, not 14"),
+        ([Query(1, [5, 6], 4)], 0, "member must be below 1, not 1"),
+        ([Query(0, [5, 6], 5)], 0, "an answer may have 1 to 4 tokens, not 5"),
+    ],
+)
+def test_what_no_buffer_can_hold_is_refused(plain: Any, queries: list[Query], beginning: int, message: str) -> None:
     model, weights, _, ends = plain
-    with pytest.raises(ValueError, match="tokens of its own behind the common beginning"):
-        answers_of(batch_of(model, None, weights, ends), [Query(0, [5, 6], 1), Query(0, [5, 6, 7], 1)], 2)
+    with pytest.raises(ValueError, match=message):
+        answers_of(batch_of(model, None, weights, ends), queries, beginning)
+
+
+def test_a_prompt_may_fill_all_columns(plain: Any) -> None:
+    model, weights, _, ends = plain
+    (answer,) = answers_of(batch_of(model, None, weights, ends), [Query(0, [5] * COLUMNS, 1)], 0)
+    assert len(answer) == 1
 
 
 def test_members_need_slots_for_their_beginnings(plain: Any) -> None:
