@@ -32,7 +32,7 @@ POSTED = {
     "api:invite_voters", "api:take_invitation_back", "api:order_board",
     "settings-cluster-test", "tournament-board-order", "viewer-cover",
     "run-scoring-change", "api:cancel_scoring", "api:resume_scoring", "api:calibrate_judge", "api:restore_tournament",
-    "api:test_cluster",
+    "api:test_cluster", "api:plan_gpu_memory",
 }  # fmt: skip
 OF_NO_SITE = {
     "login", "sign-in", "invitation", "health", "api-docs", "api:openapi-json", "api:api-root", "settings-password",
