@@ -37,9 +37,11 @@ def test_health_names_a_frozen_server_within_seconds(site: WebProcess, part: str
 
 def test_health_asks_a_frozen_database_in_one_thread_only(site: WebProcess) -> None:
     site.health()
-    before = site.threads()
+    before, counts = site.threads(), []
     with frozen(site.postgres):
         for _ in range(6):
             assert site.health()[0] == 503
-        assert site.threads() <= before + 2
+            counts.append(site.threads())
+    # Threads of the requests themselves, which end soon after the response, are at times among them.
+    assert min(counts[2:]) <= before + 2, counts
     wait_until(lambda: site.health()[0] == 200, "the site to be well again")

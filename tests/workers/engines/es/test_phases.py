@@ -127,7 +127,7 @@ def test_phases_of_a_gpu_come_from_events_of_the_current_stream() -> None:
         pass
     with phases.measure("decode"), phases.measure("noise"):
         pass
-    assert {end.value.stream for _phase, _start, end in phases._spans} == {"stream of cuda"}
+    assert {end.value.stream for _phase, _start, end, _streams in phases._spans} == {"stream of cuda"}
     assert phases.take() == pytest.approx({"noise": 0.001, "prefill": 0.001, "decode": 0.003, "update": 0})
 
 
