@@ -60,7 +60,7 @@ class LogitsDiffer(ValueError):
 
 @dataclass(frozen=True)
 class Difference:
-    """How far logits are from a reference: the largest difference of two logits, and the root mean square of all
+    """Distance of logits from a reference: the largest difference of two logits, and the root mean square of all
     differences relative to that of the reference's logits around their mean, of the worst prompt."""
 
     largest: float

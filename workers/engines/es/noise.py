@@ -89,7 +89,7 @@ class Noise:
     rank: int = 1
 
     def is_low_rank(self, like: Tensor) -> bool:
-        """Whether a tensor's noise is a product of two factors."""
+        """Return whether a tensor's noise is a product of two factors."""
         return self.kind == "low_rank" and like.ndim == 2
 
     def stream(self, name: str) -> str:

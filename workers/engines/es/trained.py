@@ -31,7 +31,7 @@ Values = Callable[[str], Tensor]
 
 @dataclass(frozen=True)
 class Differences:
-    """What is added to `Trained.base`: name -> (A [members, out, r], B [members, in, r]).
+    """Differences of members from `Trained.base`. `factors`: name -> (A [members, out, r], B [members, in, r]).
 
     `vectors` replace those of the base: name -> [members, n].
     """
@@ -76,7 +76,7 @@ class Trained(Protocol):
 
 
 def trained(loaded: Loaded, lora: LoraConfig | None, run_seed: int) -> Trained:
-    """What a run with this config trains."""
+    """Return what a run with this config trains."""
     return WholeModel(loaded) if lora is None else Adapter(loaded, lora, run_seed)
 
 

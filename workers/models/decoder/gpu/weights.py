@@ -56,7 +56,7 @@ def _detached(tensor: Tensor | None) -> Tensor | None:
 
 @dataclass(frozen=True)
 class Term:
-    """What members add to one map: a [M, rank, out], b [M, parts, rank, in]."""
+    """Low-rank differences of members in one map: a [M, rank, out], b [M, parts, rank, in]."""
 
     a: Tensor
     b: Tensor
