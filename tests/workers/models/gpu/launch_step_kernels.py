@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from transformers import Gemma2Config, Qwen2Config
+from transformers import Gemma2Config, Qwen2Config, Qwen3Config
 
 from workers.models.decoder.gpu import JoinedWeights, MemberTerms, Sizes, Step, slots_for
 from workers.models.decoder.shape import Shape, read_shape
@@ -45,7 +45,7 @@ def launch_step(shape: Shape, config: Any, dtype: torch.dtype, rank: int) -> Non
 
 
 def main() -> None:
-    """Launch steps of two architectures and types of floats."""
+    """Launch steps of three architectures: with biases, with norms of heads, and with soft caps and windows."""
     common: dict[str, Any] = {"num_hidden_layers": 1, "vocab_size": 3000, "tie_word_embeddings": True}
     qwen = Qwen2Config(
         hidden_size=1536, intermediate_size=8960, num_attention_heads=12, num_key_value_heads=2, **common
@@ -53,5 +53,8 @@ def main() -> None:
     qwen.head_dim = 128
     gemma = Gemma2Config(hidden_size=96, intermediate_size=160, num_attention_heads=4, num_key_value_heads=2,
                          head_dim=48, sliding_window=8, **common)  # fmt: skip
+    qwen3 = Qwen3Config(hidden_size=256, intermediate_size=512, num_attention_heads=4, num_key_value_heads=2,
+                        head_dim=64, **common)  # fmt: skip
     launch_step(read_shape(qwen, is_tied=True), qwen, torch.bfloat16, rank=1)
+    launch_step(read_shape(qwen3, is_tied=True), qwen3, torch.bfloat16, rank=1)
     launch_step(read_shape(gemma, is_tied=True), gemma, torch.float32, rank=2)

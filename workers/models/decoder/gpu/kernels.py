@@ -23,12 +23,31 @@ def _corrected(y, dots, a, rank: tl.constexpr, partials: tl.constexpr, width, co
 
 
 @triton.jit
-def _normed(x, weight, width, eps, offset: tl.constexpr, dtype: tl.constexpr):
-    """RMSNorm of x; Gemma's, where `offset` is set, multiplies by 1 + weight and casts afterwards."""
-    x = x * tl.rsqrt(tl.sum(x * x) / width + eps)
+def _weighted(x, weight, offset: tl.constexpr, dtype: tl.constexpr):
+    """The last part of an RMSNorm. Gemma's, where `offset` is set, multiplies by 1 + weight and casts afterwards."""
     if offset:
         return (x * (1.0 + weight)).to(dtype)
     return (x.to(dtype).to(tl.float32) * weight).to(dtype)
+
+
+@triton.jit
+def _normed(x, weight, width, eps, offset: tl.constexpr, dtype: tl.constexpr):
+    """RMSNorm of x [width]."""
+    return _weighted(x * tl.rsqrt(tl.sum(x * x) / width + eps), weight, offset, dtype)
+
+
+@triton.jit
+def _normed_heads(
+    first, second, q_weight, k_weight, head, place, heads: tl.constexpr, half: tl.constexpr, eps,
+    offset: tl.constexpr, dtype: tl.constexpr,
+):  # fmt: skip
+    """RMSNorm of both halves of each head, queries by one weight [2 half] and keys by another."""
+    scale = tl.rsqrt((tl.sum(first * first, 1) + tl.sum(second * second, 1))[:, None] / (2 * half) + eps)
+    weight = tl.where(head < heads, q_weight, k_weight) + place
+    low = tl.load(weight, mask=place < half, other=0.0).to(tl.float32)
+    high = tl.load(weight + half, mask=place < half, other=0.0).to(tl.float32)
+    first, second = _weighted(first * scale, low, offset, dtype), _weighted(second * scale, high, offset, dtype)
+    return first.to(tl.float32), second.to(tl.float32)
 
 
 @triton.jit
@@ -121,21 +140,9 @@ def turn_heads(
     first, second = first.to(dtype).to(tl.float32), second.to(dtype).to(tl.float32)
     is_value = head >= heads + kv_heads
     if normed:
-        scale = tl.rsqrt((tl.sum(first * first, 1) + tl.sum(second * second, 1))[:, None] / (2 * half) + eps)
-        is_query = (head < heads) & (place < half)
-        is_key = (head >= heads) & (place < half)
-        of_q, of_k = q_norm + member * q_norm_stride + place, k_norm + member * k_norm_stride + place
-        low = tl.load(of_q + 0 * head, mask=is_query, other=0.0) + tl.load(of_k + 0 * head, mask=is_key, other=0.0)
-        high = tl.load(of_q + half + 0 * head, mask=is_query, other=0.0)
-        high += tl.load(of_k + half + 0 * head, mask=is_key, other=0.0)
-        low, high = low.to(tl.float32), high.to(tl.float32)
-        if offset:
-            first_normed = (first * scale * (1.0 + low)).to(dtype).to(tl.float32)
-            second_normed = (second * scale * (1.0 + high)).to(dtype).to(tl.float32)
-        else:
-            first_normed = ((first * scale).to(dtype).to(tl.float32) * low).to(dtype).to(tl.float32)
-            second_normed = ((second * scale).to(dtype).to(tl.float32) * high).to(dtype).to(tl.float32)
-        first, second = tl.where(is_value, first, first_normed), tl.where(is_value, second, second_normed)
+        of_q, of_k = q_norm + member * q_norm_stride, k_norm + member * k_norm_stride
+        low, high = _normed_heads(first, second, of_q, of_k, head, place, heads, half, eps, offset, dtype)
+        first, second = tl.where(is_value, first, low), tl.where(is_value, second, high)
     turn = position * half + place
     c = tl.load(cos + turn, mask=place < half, other=0.0).to(tl.float32)
     s = tl.load(sin + turn, mask=place < half, other=0.0).to(tl.float32)
