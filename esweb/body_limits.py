@@ -29,6 +29,8 @@ from django.utils.translation import gettext
 from esweb.api import api
 from esweb.asgi_types import App, Message, Receive, Scope, Send
 from esweb.handed import BodyRefusal, hand, handed, handed_in
+from esweb.outage_errors import server_of
+from esweb.outages import unavailable
 from judging.exchange import UPLOAD_AT_MOST as JUDGMENTS_AT_MOST
 from judging.gold import BYTES_AT_MOST as GOLD_AT_MOST
 from runs.api.problems import problem
@@ -76,7 +78,13 @@ class BodyLimits:
         bare = _without(scope, OF_A_BODY)
         # One thread for the check and for Django.
         async with ThreadSensitiveContext():
-            allowance = await _allowance(bare)
+            try:
+                allowance = await _allowance(bare)
+            except DatabaseError as error:
+                # Django must not be asked without the body: the database may be back by then.
+                hand(bare, replace(handed_in(bare), error=error))
+                await self.site(bare, _nothing(), send)
+                return
             if allowance is None:
                 # What is known to be nobody's need not be looked up again.
                 shown = OF_A_CALLER if handed_in(bare).is_nobody else set()
@@ -89,13 +97,17 @@ class BodyLimits:
 
 
 class BodyRefusals:
-    """The Django middleware that answers 413 and 415 for bodies that were not read."""
+    """The Django middleware that answers for bodies that were not read: 413, 415, or 503 while the database is away."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        refusal = handed(request).refusal
+        refusal, error = handed(request).refusal, handed(request).error
+        if error is not None:
+            if not (server := server_of(error)):
+                raise error
+            return unavailable(request, server, error=error, began=False)
         if refusal is None:
             return self.get_response(request)
         if request.path.startswith(API):
@@ -130,7 +142,7 @@ def _may_have_body(scope: Scope) -> bool:
 
 async def _allowance(bare: Scope) -> Allowance | None:
     """Return what the body may be. The scope is without the body's headers: the check of a session's CSRF token would
-    look for a form."""
+    look for a form. Raise DatabaseError if the database does not say who sends it."""
     known = handed_in(bare)
     if bare["method"] in READS_NO_BODY or known.full or known.is_nobody:
         return None
@@ -138,11 +150,7 @@ async def _allowance(bare: Scope) -> Allowance | None:
         request = ASGIRequest(bare, BytesIO())
     except UnicodeDecodeError:
         return None
-    try:
-        found: Allowance | None = await database_sync_to_async(allowance)(request)
-    except DatabaseError:
-        # Django asks the database again, and says what is wrong with it.
-        return None
+    found: Allowance | None = await database_sync_to_async(allowance)(request)
     return found
 
 

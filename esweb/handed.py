@@ -6,6 +6,7 @@ from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.db import Error as DatabaseError
 from django.http import HttpRequest
 
 NAME = "esweb.handed"
@@ -22,12 +23,14 @@ class BodyRefusal:
 @dataclass(frozen=True)
 class Handed:
     """Whether the call is counted, of what there was too much for it, whether the token or session that it shows is
-    known to be nobody's, and why its body was not read."""
+    known to be nobody's, and why its body was not read: a refusal, or the error of the database that was to say who
+    sends it."""
 
     is_counted: bool = False
     full: str = ""
     is_nobody: bool = False
     refusal: BodyRefusal | None = None
+    error: DatabaseError | None = None
 
 
 def hand(scope: MutableMapping[str, Any], what: Handed) -> None:

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import OperationalError
+from django.http import HttpRequest
 from django.test import Client
 from django.urls import resolve, reverse
 from django.utils import timezone
@@ -223,6 +225,27 @@ def test_pages_take_64_kilobytes_of_whoever_has_not_signed_in(addresses: list[tu
         if not address.startswith("/api/"):
             cut_off = deliver(application, request(address), endless())
             assert (cut_off.status, cut_off.bytes_read) == (413, len(PIECE) * 2), name
+
+
+def test_whoever_sends_while_the_database_comes_back_is_asked_to_send_again(
+    ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database fails while it is asked for the sender, and is well when Django gets the request."""
+
+    def fail(_: HttpRequest) -> None:
+        raise OperationalError("the database system is in recovery mode")
+
+    new = json.dumps({"name": "Lasting", "question": "Does it last?"}).encode()
+    sent = Knock("/api/v1/experiments", [new]).with_headers(
+        host="localhost", authorization=f"Bearer {access.issue(ada, 'launch')[1]}", content_type="application/json",
+        content_length=str(len(new)),
+    )  # fmt: skip
+    with monkeypatch.context() as patched:
+        patched.setattr(body_limits, "allowance", fail)
+        refused = knock(application, sent)
+    assert (refused.status, refused.headers["retry-after"]) == (503, "5")
+    assert refused.json["detail"] == "The database does not answer. Try again in a few seconds."
+    assert knock(application, sent).status == 201
 
 
 def test_a_form_to_sign_in_is_read(ada: User) -> None:
