@@ -27,12 +27,12 @@ from benchmarks import results
 from benchmarks.gpu.qwen import QWEN_1B, QWEN_7B, QwenSizes, load_random, write_folder
 from benchmarks.gpu.workload import LONGEST, MEMBERS, PROMPT_TOKENS, SIGMA, Workload, draw_workload, length_reward
 from workers.config import EsConfig
-from workers.engines.es.captured_backend import Answers, CapturedBackEnd
+from workers.engines.es.captured_backend import CapturedBackEnd
 from workers.engines.es.captured_plan import batches_of, plan_on_card
 from workers.engines.es.noise import Noise
 from workers.engines.es.perturbation import Perturbation, scales_of
 from workers.engines.es.trained import trained
-from workers.models.decoder.gpu import ContinuousBatch, Query
+from workers.models.decoder.gpu import Query
 
 REFERENCE_SECONDS = 300
 FULL_7B_MEMBERS = 6
@@ -43,12 +43,8 @@ class FixedLengths(CapturedBackEnd):
 
     workload: Workload
 
-    def _answers(self, lane: ContinuousBatch, queue: Sequence[tuple[int, Sequence[int]]]) -> Answers:
-        lengths = self.workload.lengths
-        queries = [Query(member, ids, lengths[place % len(lengths)]) for place, (member, ids) in enumerate(queue)]
-        for some in lane.answers(queries):
-            completions = self._decoder.completions([answer.tokens for answer in some])
-            yield list(zip((answer.place for answer in some), completions, strict=True))
+    def _query(self, member: int, place: int, ids: Sequence[Sequence[int]]) -> Query:
+        return Query(member, ids[place], self.workload.lengths[place])
 
 
 def main() -> int:

@@ -65,14 +65,19 @@ class CardPlan:
         return self.engines * self.plan.most / GB
 
     @property
-    def sets(self) -> int:
+    def weight_sets(self) -> int:
         """Return how many sets of weights answer at the same time on the card."""
-        return self.engines * self.plan.lanes
+        return self.engines * self.plan.weight_sets
 
     @property
     def answers(self) -> int:
-        """Return how many answers are written at once on the card, in all sets of weights."""
-        return self.sets * self.plan.rows
+        """Return how many answers are written at once on the card."""
+        return self.engines * self.plan.rows
+
+    @property
+    def answers_a_set(self) -> int:
+        """Return how many answers are written at once with each set of weights."""
+        return self.plan.rows // self.plan.weight_sets
 
     @property
     def parts_gb(self) -> dict[str, float]:

@@ -44,7 +44,7 @@ def test_gpu_memory_is_planned_for_each_card_and_nothing_is_made(script: Client)
     assert [card["card_gb"] for card in shown["cards"]] == [24, 40, 80, 141]
     assert (small["fits"], small["rows"]) == (False, 8) and "at most 21.3 GB can be used" in small["reason"]
     assert (large["fits"], large["reason"], large["members"]) == (True, "", 30)
-    assert (large["lanes"], large["rows"]) == (2, 200)
+    assert (large["weight_sets"], large["rows"]) == (2, 400)
     assert sum(large["parts_gb"].values()) == pytest.approx(large["needed_gb"])
     assert not Run.objects.exists() and not Experiment.objects.exists()
 

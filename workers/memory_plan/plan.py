@@ -17,9 +17,9 @@ SHARE = 0.92
 CONTEXT_BYTES = 768 * 1024**2
 """CUDA's context, kernels and libraries, outside torch's allocator."""
 GRAPH_BYTES = 96 * 1024**2
-"""Workspace of matrix products in the captured graphs of one set of weights."""
-LANES = 3
-"""Sets of weights that answer at once with full noise: three were measured to fill an H200, a fourth to add little."""
+"""Workspace of matrix products in the captured graphs."""
+WEIGHT_SETS = 10
+"""Members with full noise that answer at once, each with weights of its own."""
 ROWS, READ_ROWS = 2048, 2048
 """Rows of a step beyond which it gives no more tokens a second, measured on an H200; tokens read at once."""
 LOGITS_BYTES = 2 * 1024**3
@@ -105,12 +105,12 @@ class ModelSizes:
 class MemoryPlan:
     """Bytes on one card by part, and what was chosen so that they fit.
 
-    `members` answer in one batch. Each of `lanes` sets of weights writes up to `rows` answers at once; `columns` tokens
-    hold an answer and its prompt.
+    `members` answer in one batch, and a step writes up to `rows` answers: as many with each of `weight_sets`. `columns`
+    tokens hold an answer and its prompt.
     """
 
     members: int
-    lanes: int
+    weight_sets: int
     rows: int
     read_rows: int
     columns: int
@@ -141,7 +141,8 @@ class MemoryPlan:
         listed = ", ".join(f"{name} {getattr(self, name) / 1e9:.1f}" for name in parts if getattr(self, name) > 5e7)
         return (
             f"GPU memory planned: {self.planned / 1e9:.1f} of {self.card / 1e9:.0f} GB ({listed}); {self.members} "
-            f"members a batch, {self.rows} answers at once" + (f" in each of {self.lanes}" if self.lanes > 1 else "")
+            f"members a batch, {self.rows} answers at once"
+            + (f" with {self.weight_sets} sets of weights" if self.weight_sets > 1 else "")
         )
 
     def to_json(self) -> dict[str, int]:
@@ -162,20 +163,22 @@ def plan_memory(
 ) -> MemoryPlan:
     """Return the plan for an engine that answers `members` members of `prompts` prompts on a card of so many bytes.
 
-    `rows` is what an earlier attempt chose, 0 for a new run. `evaluation` bytes are for the run's evaluator; with 0 it
-    has none. Raise CardTooSmall.
+    `rows` is what an earlier attempt chose, and is kept; 0 for a new run. `evaluation` bytes are for the run's
+    evaluator; with 0 it has none. Raise CardTooSmall.
     """
     is_low_rank = es.lora is not None or es.noise == "low_rank"
-    most = min(es.rows or ROWS, prompts * members if is_low_rank else prompts)
-    wanted = _rounded(rows or most)
+    limit = rows or es.rows or ROWS
+    if is_low_rank:
+        each, choices = _rounded(rows or min(limit, prompts * members)), [1]
+    else:
+        each = _rounded(min(limit, prompts))
+        most = max(1, min(WEIGHT_SETS, members, limit // each))
+        choices = [most] if rows else sorted({evenly(members, n) for n in range(1, most + 1)}, reverse=True)
     columns = -(-(longest_prompt + es.max_new_tokens) // 16) * 16
-    tried = []
-    for lanes in range(1 if is_low_rank else min(LANES, members), 0, -1):
-        plan = _plan(model, es, is_low_rank, members, lanes, wanted, columns, card, evaluation)
-        if plan.planned <= plan.most:
-            return plan
-        tried.append(plan)
-    one = tried[-1]
+    for weight_sets in choices:
+        one = _plan(model, es, is_low_rank, members, weight_sets, weight_sets * each, columns, card, evaluation)
+        if one.planned <= one.most:
+            return one
     a_row = columns * _token_bytes(model) + model.vocabulary * model.number_bytes
     fitting = (one.rows * a_row - (one.planned - one.most)) // a_row // GRAIN * GRAIN
     if rows == 0 and fitting >= GRAIN:
@@ -201,21 +204,21 @@ def evaluation_bytes(
 
 
 def _plan(
-    model: ModelSizes, es: EsConfig, is_low_rank: bool, members: int, lanes: int, rows: int, columns: int, card: int,
-    evaluation: int,
+    model: ModelSizes, es: EsConfig, is_low_rank: bool, members: int, weight_sets: int, rows: int, columns: int,
+    card: int, evaluation: int,
 ) -> MemoryPlan:  # fmt: skip
     number, read_rows = model.number_bytes, READ_ROWS
     weights, trained = model.parameters * number, model.parameters
-    copies = (lanes - 1) * weights
+    copies = (weight_sets - 1) * weights
     if es.lora is not None:
         # The base beside the merged weights that the model holds.
         trained, copies = es.lora.rank * model.factor_elements, weights
-    slots = rows + 1 + (members if is_low_rank else 1)
+    slots = rows + 1 + (members if is_low_rank else weight_sets)
     read = read_rows * _activations(model)
     answered = rows * (model.vocabulary * number + max(0, _activations(model) if rows > read_rows else 0))
     return MemoryPlan(
         members=members,
-        lanes=lanes,
+        weight_sets=weight_sets,
         rows=rows,
         read_rows=read_rows,
         columns=columns,
@@ -225,8 +228,8 @@ def _plan(
         reference=weights if evaluation else 0,
         copies=copies,
         factors=_factors(model, es, members),
-        cache=lanes * slots * columns * _token_bytes(model),
-        workspace=lanes * (read + answered + GRAPH_BYTES),
+        cache=slots * columns * _token_bytes(model),
+        workspace=read + answered + GRAPH_BYTES,
         evaluation=evaluation,
     )
 
@@ -250,6 +253,12 @@ def _factors(model: ModelSizes, es: EsConfig, members: int) -> int:
     # While they are drawn, the factors are float32 numbers, and the random bits that these are made of.
     drawn = 8 * rank * model.factor_elements
     return members * (drawn + (rank * model.factor_elements + model.vector_elements) * model.number_bytes)
+
+
+def evenly(members: int, at_once: int) -> int:
+    """Return how many at once, at most `at_once`, answer the members in turns of nearly equal size."""
+    turns = -(-members // at_once)
+    return -(-members // turns)
 
 
 def _rounded(rows: int) -> int:

@@ -7,7 +7,16 @@ from dataclasses import replace
 from functools import partial
 
 from workers.config import EsConfig
-from workers.memory_plan.plan import LANES, LOGITS_BYTES, ROWS, CardTooSmall, MemoryPlan, ModelSizes, plan_memory
+from workers.memory_plan.plan import (
+    LOGITS_BYTES,
+    ROWS,
+    WEIGHT_SETS,
+    CardTooSmall,
+    MemoryPlan,
+    ModelSizes,
+    evenly,
+    plan_memory,
+)
 
 TAIL = 2.0
 """Mean lengths of an answer that a batch takes beyond those in which its rows are full: its longest answers."""
@@ -34,8 +43,8 @@ def plan_run(
     if es.refill:
         es, rows = replace(es, rows=min(filter(None, (es.rows, rows)), default=0)), 0
     if not is_low_rank:
-        # Each member has weights and rows of its own, so that those beside it change no bit of its answers.
-        choices = iter([-(-es.population // engines) if es.refill else min(LANES, es.population)])
+        # Without es.refill, members that share steps are the same ones on any number of engines.
+        choices = iter([-(-es.population // engines) if es.refill else evenly(es.population, WEIGHT_SETS)])
     elif es.refill:
         choices = _fractions(-(-es.population // engines))
     elif rows:

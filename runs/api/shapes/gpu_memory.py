@@ -40,8 +40,8 @@ class PartsOut(Schema):
 
 class CardPlanOut(Schema):
     """The plan of a card of `card_gb`, which `engines` share. If the run does not fit, `reason` says why, and the plan
-    is the smallest. Of each engine, `members` answer in one batch, and each of `lanes` sets of weights writes `rows`
-    answers at once. All GB are those of the card."""
+    is the smallest. Of each engine, `members` answer in one batch, and `rows` answers are written at once, as many with
+    each of `weight_sets`. All GB are those of the card."""
 
     card_gb: int
     engines: int
@@ -50,7 +50,7 @@ class CardPlanOut(Schema):
     needed_gb: float
     usable_gb: float
     members: int
-    lanes: int
+    weight_sets: int
     rows: int
     parts_gb: PartsOut
 
@@ -60,7 +60,8 @@ class CardPlanOut(Schema):
         return cls(
             card_gb=card.gb, engines=card.engines, fits=card.fits, reason=card.reason,
             needed_gb=card.needed_gb, usable_gb=card.usable_gb,
-            members=card.plan.members, lanes=card.plan.lanes, rows=card.plan.rows, parts_gb=PartsOut(**card.parts_gb),
+            members=card.plan.members, weight_sets=card.plan.weight_sets, rows=card.plan.rows,
+            parts_gb=PartsOut(**card.parts_gb),
         )  # fmt: skip
 
 

@@ -35,11 +35,11 @@ def test_plan_stays_below_the_usable_memory(es: EsConfig, gb: int) -> None:
     assert made.planned <= made.most < 0.92 * gb * 1e9
 
 
-def test_plan_gives_up_lanes_before_rows_when_the_card_is_smaller() -> None:
-    chosen = [(made.lanes, made.rows) for made in (plan(QWEN2_1_5B, FULL, gb) for gb in (141, 45, 40, 24))]
+def test_plan_gives_up_weight_sets_before_rows_when_the_card_is_smaller() -> None:
+    chosen = [(made.weight_sets, made.rows) for made in (plan(QWEN2_1_5B, FULL, gb) for gb in (141, 80, 45, 30, 24))]
 
-    assert chosen[:3] == [(3, 200), (2, 200), (1, 200)]
-    assert chosen[3][0] == 1 and 8 <= chosen[3][1] < 200
+    assert chosen[:4] == [(8, 1600), (5, 1000), (2, 400), (1, 200)]
+    assert chosen[4][0] == 1 and 8 <= chosen[4][1] < 200
 
 
 def test_plan_uses_as_many_rows_as_fit() -> None:
@@ -51,18 +51,20 @@ def test_plan_uses_as_many_rows_as_fit() -> None:
 
 
 def test_plan_has_one_set_of_weights_when_members_share_steps() -> None:
-    assert [plan(QWEN2_1_5B, es, 141).lanes for es in (LOW_RANK, ADAPTER)] == [1, 1]
+    assert [plan(QWEN2_1_5B, es, 141).weight_sets for es in (LOW_RANK, ADAPTER)] == [1, 1]
     assert plan(QWEN2_1_5B, LOW_RANK, 141).copies == 0
     # The base beside the weights that the adapter is merged into.
     assert plan(QWEN2_1_5B, ADAPTER, 141).copies == plan(QWEN2_1_5B, ADAPTER, 141).working
 
 
-def test_plan_has_no_more_lanes_than_members() -> None:
-    assert plan(QWEN2_TINY, FULL, 141, members=2).lanes == 2
+def test_plan_has_no_more_weight_sets_than_members() -> None:
+    assert plan(QWEN2_TINY, FULL, 141, members=2).weight_sets == 2
 
 
 def test_plan_limits_rows_by_prompts_with_full_noise_and_by_es_rows() -> None:
-    assert plan(QWEN2_TINY, FULL, 141).rows == 200
+    assert plan(QWEN2_TINY, FULL, 141).rows == 10 * 200
+    assert plan(QWEN2_TINY, replace(FULL, rows=500), 141).rows == 2 * 200
+    assert plan(QWEN2_TINY, replace(FULL, rows=100), 141).rows == 104
     assert plan(QWEN2_TINY, LOW_RANK, 141).rows == 2048
     assert plan(QWEN2_TINY, replace(LOW_RANK, rows=100), 141).rows == 104
 
@@ -86,7 +88,7 @@ def test_plan_of_7b_fits_cards_of_141_and_80_gb_and_no_smaller_one(es: EsConfig)
     large, small = plan(QWEN2_7B, es, 141), plan(QWEN2_7B, es, 80)
 
     assert large.rows > small.rows >= 64
-    assert (large.lanes, small.lanes) == ((2, 1) if es is FULL else (1, 1))
+    assert (large.weight_sets, small.weight_sets) == ((2, 1) if es is FULL else (1, 1))
     with pytest.raises(CardTooSmall, match="Use a larger card"):
         plan(QWEN2_7B, es, 40)
 
@@ -96,7 +98,7 @@ def test_card_too_small_holds_the_smallest_plan() -> None:
         plan(QWEN2_7B, FULL, 24)
     smallest = error.value.plan
 
-    assert (smallest.lanes, smallest.rows) == (1, 8)
+    assert (smallest.weight_sets, smallest.rows) == (1, 8)
     assert smallest.planned > smallest.most
 
 
@@ -104,7 +106,7 @@ def test_plan_counts_master_working_copy_and_reference() -> None:
     made, parameters = plan(QWEN2_1_5B, FULL, 141), sizes_of(QWEN2_1_5B).parameters
 
     assert (made.master, made.working, made.reference) == (4 * parameters, 2 * parameters, 2 * parameters)
-    assert made.copies == 2 * 2 * parameters
+    assert made.copies == (made.weight_sets - 1) * 2 * parameters > 0
 
 
 def test_plan_has_no_reference_when_it_does_not_evaluate() -> None:
@@ -133,9 +135,9 @@ def test_describe_names_the_parts_in_gb() -> None:
     text = plan(QWEN2_7B, FULL, 141).describe()
 
     assert text.startswith(
-        "GPU memory planned: 114.9 of 141 GB (master 30.5, working 15.2, reference 15.2, copies 15.2"
+        "GPU memory planned: 114.3 of 141 GB (master 30.5, working 15.2, reference 15.2, copies 15.2"
     )
-    assert text.endswith("30 members a batch, 200 answers at once in each of 2")
+    assert text.endswith("30 members a batch, 400 answers at once with 2 sets of weights")
 
 
 def test_evaluation_counts_its_cache_its_logits_and_what_it_reads() -> None:

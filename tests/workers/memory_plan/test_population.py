@@ -34,8 +34,9 @@ def test_batch_members_are_those_whose_prompts_fit_the_rows_when_nothing_is_refi
     assert (made.rows, made.members) == (2000, 10)
 
 
-def test_batch_members_are_the_lanes_when_nothing_is_refilled_with_full_noise() -> None:
-    assert start(QWEN2_1_5B, FIXED).members == 3
+@pytest.mark.parametrize(("population", "members"), [(30, 10), (32, 8), (9, 9), (11, 6)])
+def test_batches_of_full_noise_are_of_nearly_equal_size_when_nothing_is_refilled(population: int, members: int) -> None:
+    assert start(QWEN2_1_5B, replace(FIXED, population=population)).members == members
 
 
 @pytest.mark.parametrize("population", [64, 256, 1000, 10_000])

@@ -27,12 +27,12 @@ class Batch:
 class BatchPlan:
     """The sequences that are decoded at once, and the members in a batch; one, if its prompts alone are more.
 
-    On a GPU, `lanes` sets of weights write so many rows each, and `columns` tokens hold an answer and its prompt.
+    On a GPU, `weight_sets` share the rows, and `columns` tokens hold an answer and its prompt.
     """
 
     rows: int
     members: int
-    lanes: int = 1
+    weight_sets: int = 1
     columns: int = 0
 
     @classmethod

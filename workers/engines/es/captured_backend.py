@@ -1,14 +1,12 @@
 """The native back end on a GPU: members answer by captured steps, in slots that are refilled until all have answered.
 
-Low-rank noise and adapters: all members of a batch share every step. Full noise: a few members answer at once, each
-with weights and a stream of its own, so that one fills the card while another writes its last long answers.
+Low-rank noise and adapters: all members of a batch share the weights and every step. Full noise: a few members answer
+at once, each with a copy of the weights, and share every step too: its products are batched over the copies.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
 
 from workers.config import EsConfig
 from workers.engines.es.backend import DecoderBackEnd
@@ -31,10 +29,6 @@ from workers.models.decoder.gpu import (
     slots_for,
 )
 
-Ids = Sequence[Sequence[int]]
-Answers = Iterator[list[tuple[int, Completion]]]
-"""(member · prompts + prompt, answer), as answers end."""
-
 
 class CapturedBackEnd(DecoderBackEnd):
     """A `DecoderBackEnd` that answers by captured steps. The plan says how many at once."""
@@ -45,94 +39,88 @@ class CapturedBackEnd(DecoderBackEnd):
         super().__init__(loaded, trained, perturbation, es, plan.rows)
         self.plan = plan
         shape = self._decoder.known_shape()
-        weights = JoinedWeights(trained.base, shape)
-        self._measure_lane = partial(self.phases.measure, streams=plan.lanes)
-        self._shares_steps = es.lora is not None or es.noise == "low_rank"
-        if self._shares_steps:
-            self._terms = _terms_for(trained, perturbation, weights, shape, plan.members)
-            self._lanes = [self._lane(weights, shape, self._terms)]
-        else:
-            copies = (JoinedWeights.empty_like(weights, shape) for _ in range(plan.lanes - 1))
-            self._lanes = [self._lane(each, shape, None) for each in (weights, *copies)]
+        self._weights = JoinedWeights(trained.base, shape, plan.weight_sets)
+        self._terms: MemberTerms | None = None
+        if es.lora is not None or es.noise == "low_rank":
+            self._terms = _terms_for(trained, perturbation, self._weights, shape, plan.members)
+        self._batch = self._batch_of(shape)
 
     def answer(self, seeds: Sequence[int], prompts: Sequence[Prompt]) -> list[list[Completion]]:
         return [of_member for some in self.answer_each(seeds, prompts) for of_member in some]
 
     def answer_each(self, seeds: Sequence[int], prompts: Sequence[Prompt]) -> Iterator[list[list[Completion]]]:
         ids = self._decoder.tokens(prompts)
-        if self._shares_steps:
+        if self._terms is not None:
             with self._measure("noise"):
-                self._load(self.trained.differences(seeds, self.perturbation))
-            yield from _in_order(self._answer_together(len(seeds), ids), len(seeds), len(ids))
+                self._load(self._terms, self.trained.differences(seeds, self.perturbation))
+            queue = [self._query(member, place, ids) for member in range(len(seeds)) for place in range(len(ids))]
+            yield from _in_order(self._answers([queue]), len(seeds), len(ids))
             return
+        queues = [[self._query(0, place, ids) for place in range(len(ids))] for _ in seeds]
         try:
-            yield from _in_order(self._answer_in_lanes(seeds, ids), len(seeds), len(ids))
+            answers = self._answers(queues, lambda number, copy: self._write_member(seeds[number], copy))
+            yield from _in_order(answers, len(seeds), len(ids))
         finally:
             with self._measure("noise"):
                 self.restore_centre()
 
     def answer_centre(self, prompts: Sequence[Prompt]) -> list[Completion]:
         ids = self._decoder.tokens(prompts)
-        if self._shares_steps:
-            self._load(self.trained.centre_difference())
-            answers = self._answer_together(1, ids)
-        else:
-            answers = self._answers(self._lanes[0], [(0, prompt) for prompt in ids])
-        return next(_in_order(answers, 1, len(ids)))[0]
-
-    def _lane(self, weights: JoinedWeights, shape: Shape, terms: MemberTerms | None) -> ContinuousBatch:
-        plan, members = self.plan, terms.members if terms else 1
-        tables = rotary_tables(shape, self.model.model.rotary_emb, plan.columns, weights.parameters[shape.embed])
-        slots = slots_for(plan.rows, members)
-        sizes = Sizes(plan.rows, READ_ROWS, slots, plan.columns, self._max_new_tokens)
-        step = Step(shape, weights, terms, tables, self._decoder.ends, sizes)
-        return ContinuousBatch(CapturedStep(step), members, self._measure_lane)
+        queue = [self._query(0, place, ids) for place in range(len(ids))]
+        if self._terms is not None:
+            self._load(self._terms, self.trained.centre_difference())
+        # Each copy of the weights answers a part of the prompts.
+        part = -(-len(queue) // self.plan.weight_sets)
+        queues = [queue[first : first + part] for first in range(0, len(queue), part)]
+        return next(_in_order(self._answers(queues, lambda _, copy: self._write_centre(copy)), 1, len(ids)))[0]
 
     def restore_centre(self) -> None:
-        """Write cast(master) into the model, behind what a lane may still write there or read."""
-        for lane in self._lanes:
-            lane.let_caller_wait()
+        """Write cast(master) into the model, behind what steps may still read there."""
+        self._batch.let_caller_wait()
         super().restore_centre()
 
-    def _load(self, made: Differences) -> None:
-        self._lanes[0].let_caller_wait()
-        self._terms.load(made.factors, made.vectors)
+    def _batch_of(self, shape: Shape) -> ContinuousBatch:
+        plan, members = self.plan, self._terms.members if self._terms else self.plan.weight_sets
+        tables = rotary_tables(shape, self.model.model.rotary_emb, plan.columns, self._weights.tensors[shape.embed])
+        slots = slots_for(plan.rows, members)
+        sizes = Sizes(plan.rows, READ_ROWS, slots, plan.columns, self._max_new_tokens)
+        step = Step(shape, self._weights, self._terms, tables, self._decoder.ends, sizes)
+        return ContinuousBatch(CapturedStep(step), members, self._measure)
 
-    def _answer_together(self, members: int, ids: Ids) -> Answers:
-        """Yield the answers of the members that were loaded, all in one queue."""
-        return self._answers(self._lanes[0], [(member, prompt) for member in range(members) for prompt in ids])
+    def _query(self, member: int, place: int, ids: Sequence[Sequence[int]]) -> Query:
+        return Query(member, ids[place], self._max_new_tokens)
 
-    def _answer_in_lanes(self, seeds: Sequence[int], ids: Ids) -> Answers:
-        """Yield the answers of members that each take the next set of weights that is free."""
-        waiting, running = deque(range(len(seeds))), dict[int, tuple[int, Answers]]()
-        while waiting or running:
-            for number, lane in enumerate(self._lanes):
-                if number not in running and waiting:
-                    member = waiting.popleft()
-                    self._write_member(seeds[member], lane)
-                    running[number] = member, self._answers(lane, [(0, prompt) for prompt in ids])
-                if number in running:
-                    member, further = running[number]
-                    if (some := next(further, None)) is None:
-                        del running[number]
-                    else:
-                        yield [(member * len(ids) + place, answer) for place, answer in some]
+    def _load(self, terms: MemberTerms, made: Differences) -> None:
+        self._batch.let_caller_wait()
+        terms.load(made.factors, made.vectors)
 
-    def _write_member(self, seed: int, lane: ContinuousBatch) -> None:
-        """Write the member into the lane's weights, in its stream: the others go on meanwhile."""
-        with lane.in_stream(), self._measure_lane("noise"):
-            self.perturbation.write_member(seed, self.trained.master, lane.weights.parameters)
+    def _write_member(self, seed: int, copy: int) -> None:
+        """Write the member into a copy of the weights, in the stream of the steps."""
+        with self._measure("noise"):
+            self.perturbation.write_member(seed, self.trained.master, self._weights.of_copy(copy))
 
-    def _answers(self, lane: ContinuousBatch, queue: Sequence[tuple[int, Sequence[int]]]) -> Answers:
-        """Yield the answers to (member, prompt). They are turned to text while the GPU goes on."""
-        queries = [Query(member, prompt, self._max_new_tokens) for member, prompt in queue]
-        for some in lane.answers(queries, common_beginning([prompt for _, prompt in queue])):
+    def _write_centre(self, copy: int) -> None:
+        """Write the centre, which the model holds in the first copy, into another one."""
+        if copy:
+            self._weights.repeat_first(copy)
+
+    def _answers(
+        self, queues: Sequence[Sequence[Query]], write: Callable[[int, int], None] | None = None
+    ) -> Iterator[list[tuple[int, Completion]]]:
+        """Yield (place in all queues, answer), as answers end. They are turned to text while the GPU goes on."""
+        beginning = common_beginning([query.ids for queue in queues for query in queue])
+        for some in self._batch.answers(queues, beginning, write):
             completions = self._decoder.completions([answer.tokens for answer in some])
             yield list(zip((answer.place for answer in some), completions, strict=True))
 
 
-def _in_order(answers: Answers, members: int, prompts: int) -> Iterator[list[list[Completion]]]:
-    """Yield the answers [member][prompt] of members in their order, as soon as all of a member's are there."""
+def _in_order(
+    answers: Iterator[list[tuple[int, Completion]]], members: int, prompts: int
+) -> Iterator[list[list[Completion]]]:
+    """Yield the answers [member][prompt] of members in their order, as soon as all of a member's are there.
+
+    They come as (member · prompts + prompt, answer), in any order.
+    """
     arrived: list[dict[int, Completion]] = [{} for _ in range(members)]
     first = 0
     for some in answers:

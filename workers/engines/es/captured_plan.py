@@ -53,7 +53,7 @@ def plan_on_card(
 
 def batches_of(plan: MemoryPlan) -> BatchPlan:
     """Return how the plan cuts a population."""
-    return BatchPlan(plan.rows, plan.members, plan.lanes, plan.columns)
+    return BatchPlan(plan.rows, plan.members, plan.weight_sets, plan.columns)
 
 
 def _card(loaded: Loaded) -> int:

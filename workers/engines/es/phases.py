@@ -7,8 +7,7 @@ update   adds the weighted noise to the master and writes the centre
 
 Seconds are those of one device: an engine has one, and seconds of several engines are added up. On a GPU they are the
 time between two events on the stream that is current, so they hold the gaps in which the GPU waits for its CPU.
-Streams that share a GPU count for their share of its seconds, as if all of them were always busy: an estimate. Other
-measurements that overlap, such as nested ones, each count in full. Tokens turned to text, and what happens between the
+Measurements that overlap, such as nested ones, each count in full. Tokens turned to text, and what happens between the
 phases, belong to none.
 """
 
@@ -30,25 +29,22 @@ class Phases:
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
-        self._spans: deque[tuple[str, Timestamp, Timestamp, int]] = deque()
+        self._spans: deque[tuple[str, Timestamp, Timestamp]] = deque()
 
     @contextmanager
-    def measure(self, phase: str, streams: int = 1) -> Iterator[None]:
-        """Count the block's seconds to a phase, even if the block raises. Raise ValueError for an unknown phase.
-
-        The current stream is one of so many that share the GPU: a part of the seconds counts.
-        """
+    def measure(self, phase: str) -> Iterator[None]:
+        """Count the block's seconds to a phase, even if the block raises. Raise ValueError for an unknown phase."""
         if phase not in PHASES:
             raise ValueError(f"phase must be one of {', '.join(PHASES)}, not {phase!r}")
         start = self._now()
         try:
             yield
         finally:
-            self._spans.append((phase, start, self._now(), streams))
+            self._spans.append((phase, start, self._now()))
 
     def take(self) -> dict[str, float]:
         """Return the seconds of every phase and begin again at 0. On a GPU wait until all that was measured is done."""
-        for _phase, _start, end, _streams in list(self._spans):
+        for _phase, _start, end in list(self._spans):
             end.wait()
         return self.take_finished()
 
@@ -57,9 +53,9 @@ class Phases:
         seconds = dict.fromkeys(PHASES, 0.0)
         for _ in range(len(self._spans)):
             span = self._spans.popleft()
-            phase, start, end, streams = span
+            phase, start, end = span
             if end.is_reached():
-                seconds[phase] += end.seconds_since(start) / streams
+                seconds[phase] += end.seconds_since(start)
             else:
                 self._spans.append(span)
         return seconds

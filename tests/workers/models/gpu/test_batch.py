@@ -10,7 +10,7 @@ import torch
 from tests.workers.models.shapes import KNOWN
 from tests.workers.models.test_decoder_population import RANK, noise
 from workers.models import Loaded
-from workers.models.decoder import Decoder, LowRank
+from workers.models.decoder import Decoder, LowRank, Stacked
 from workers.models.decoder.gpu import (
     CapturedStep,
     ContinuousBatch,
@@ -42,8 +42,8 @@ def few_steps_between_looks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def batch_of(model: Any, terms: MemberTerms | None, weights: JoinedWeights, ends: list[int], rows: int = 4) -> Any:
     """Return a continuous batch of few rows, so that slots are refilled, which reads a few tokens at once."""
-    shape, members = shape_of(model), terms.members if terms else 1
-    tables = rotary_tables(shape, model.model.rotary_emb, COLUMNS, weights.parameters[shape.embed])
+    shape, members = shape_of(model), terms.members if terms else weights.copies
+    tables = rotary_tables(shape, model.model.rotary_emb, COLUMNS, weights.tensors[shape.embed])
     sizes = Sizes(rows, 8, slots_for(rows, members), COLUMNS, LONGEST)
     step = Step(shape, weights, terms, tables, torch.tensor(ends, device=model.device), sizes)
     return ContinuousBatch(CapturedStep(step), members)
@@ -51,7 +51,7 @@ def batch_of(model: Any, terms: MemberTerms | None, weights: JoinedWeights, ends
 
 def answers_of(batch: ContinuousBatch, queue: list[Query], beginning: int) -> list[list[int]]:
     """Return the tokens of each answer in the order of the queue."""
-    answers = {answer.place: answer.tokens for some in batch.answers(queue, beginning) for answer in some}
+    answers = {answer.place: answer.tokens for some in batch.answers([queue], beginning) for answer in some}
     assert sorted(answers) == list(range(len(queue)))
     return [answers[place] for place in range(len(queue))]
 
@@ -80,6 +80,36 @@ def test_members_answer_as_on_a_cpu_when_slots_are_refilled(
         queue = [Query(member, ids, LONGEST) for member in range(MEMBERS) for ids in PROMPTS]
         answers = answers_of(members, queue, common_beginning(PROMPTS))
     assert answers == [answer.tokens for member in expected for answer in member]
+
+
+@pytest.mark.parametrize("name", VARIED)
+def test_copies_of_the_weights_answer_one_member_after_another_as_on_a_cpu(
+    micro: Loaded, name: str, kernel_device: torch.device
+) -> None:
+    """Three members on two copies of two rows each: rows are refilled, and so is the copy that is done first."""
+    model = KNOWN[name](micro.tokenizer)
+    shape, (_, _, full) = shape_of(model), noise(model)
+    full = {name: members[:3] for name, members in full.items()}
+    queues = [PROMPTS, PROMPTS[:2], PROMPTS[1:]]
+    answers = Decoder(model, micro.tokenizer).population(Stacked(dict(full), shape), PROMPTS, LONGEST)
+    expected = [answers[member][PROMPTS.index(ids)].tokens for member, some in enumerate(queues) for ids in some]
+    assert len({tuple(answer.tokens) for member in answers for answer in member}) > 3
+    model.to(kernel_device)
+    written = []
+    with torch.no_grad():
+        weights = JoinedWeights(dict(model.named_parameters()), shape, copies=2)
+        copies = batch_of(model, None, weights, [micro.tokenizer.eos_token_id])
+
+        def write(member: int, copy: int) -> None:
+            written.append((member, copy))
+            for name, tensor in weights.of_copy(copy).items():
+                tensor.copy_(full[name][member])
+
+        asked = [[], *([Query(0, ids, LONGEST) for ids in some] for some in queues)]
+        some = copies.answers(asked, common_beginning(PROMPTS), lambda queue, copy: write(queue - 1, copy))
+        given = {answer.place: answer.tokens for ended in some for answer in ended}
+    assert [given[place] for place in range(len(expected))] == expected
+    assert written == [(0, 0), (1, 1), (2, 1)]
 
 
 @pytest.fixture
@@ -160,6 +190,13 @@ def test_members_need_slots_for_their_beginnings(plain: Any) -> None:
     captured = batch_of(model, None, weights, ends)._captured
     with pytest.raises(ValueError, match="4 rows of 2 members need 7 slots"):
         ContinuousBatch(captured, 2)
+
+
+def test_copies_of_the_weights_need_equal_parts_of_the_rows(plain: Any) -> None:
+    model, _, _, ends = plain
+    two = JoinedWeights(dict(model.named_parameters()), shape_of(model), copies=2)
+    with pytest.raises(ValueError, match="3 rows of 2 members do not make 2 equal parts"):
+        batch_of(model, None, two, ends, rows=3)
 
 
 def test_common_beginning_leaves_each_prompt_a_token() -> None:

@@ -61,9 +61,30 @@ def test_joined_parameters_are_slices_of_what_steps_read(micro: Loaded) -> None:
         for name in (layer.qkv.weights[1], layer.qkv.biases[2], layer.out.biases[0]):
             model.get_parameter(name).fill_(7.0)
     queries, keys = (len(before[name]) for name in layer.qkv.weights[:2])
-    assert torch.equal(weights.matrices[layer.qkv][queries : queries + keys].unique(), torch.tensor([7.0]))
-    assert torch.equal(weights.biases[layer.qkv][queries + keys :].unique(), torch.tensor([7.0]))
+    assert torch.equal(weights.matrices[layer.qkv][0, queries : queries + keys].unique(), torch.tensor([7.0]))
+    assert torch.equal(weights.biases[layer.qkv][0, queries + keys :].unique(), torch.tensor([7.0]))
     assert torch.equal(weights.biases[layer.out].unique(), torch.tensor([7.0]))
+
+
+def test_copies_of_weights_are_written_apart_and_hold_zeros_for_missing_biases(micro: Loaded) -> None:
+    model = KNOWN["llama with biases"](micro.tokenizer)
+    layer = shape_of(model).layers[0]
+    parameters = dict(model.named_parameters())
+    missing = layer.qkv.biases[1]
+    del parameters[missing]
+    before = {name: parameter.detach().clone() for name, parameter in parameters.items()}
+    weights = JoinedWeights(parameters, shape_of(model), copies=3)
+    assert missing not in weights.of_copy(1) and parameters.keys() == weights.of_copy(1).keys()
+    with torch.no_grad():
+        for name, tensor in weights.of_copy(1).items():
+            tensor.copy_(before[name] + 1)
+        weights.repeat_first(2)
+    for name, first in before.items():
+        assert all(map(torch.equal, weights.tensors[name], (first, first + 1, first))), name
+        assert torch.equal(parameters[name], first)
+    queries, keys = (len(before[name]) for name in layer.qkv.weights[:2])
+    assert torch.equal(weights.matrices[layer.qkv][1, :queries], before[layer.qkv.weights[0]] + 1)
+    assert not weights.biases[layer.qkv][:, queries : queries + keys].any()
 
 
 def test_all_kernels_compile_for_a_hopper_gpu(kernel_device: torch.device) -> None:

@@ -2,12 +2,15 @@
 
 Which rows share a step follows from the queue and from the answers, never from the clock, so that a queue answered
 again on an equal card gives equal answers. A step of another size may round differently.
+
+A step may hold rows of several copies of the weights, as many of each, so that every copy is read at the full speed of
+the memory. A copy that has answered all of its queue is written anew and takes the next.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -36,11 +39,23 @@ class Answer:
 
 @dataclass(frozen=True)
 class Query:
-    """A prompt's token ids, the member that answers it, and the tokens that the answer may have."""
+    """A prompt's token ids, the member that answers it, and the tokens that the answer may have.
+
+    The member is one of those that share a copy of the weights; 0 where each has a copy of its own.
+    """
 
     member: int
     ids: Sequence[int]
     limit: int
+
+
+@dataclass
+class _Copy:
+    """A copy of the weights, the queries that wait for it, with their places, and the answers that it writes now."""
+
+    number: int
+    waiting: deque[tuple[int, Query]]
+    running: int = 0
 
 
 class ContinuousBatch:
@@ -53,11 +68,14 @@ class ContinuousBatch:
     def __init__(self, captured: CapturedStep, members: int, measure: Measure = unmeasured) -> None:
         self._measure = measure
         self._captured, self._step = captured, captured.step
-        self._rows, self._members = captured.step.sizes.rows, members
+        self._rows, self._copies = captured.step.sizes.rows, captured.step.weights.copies
+        self._members = members
         self._unused = self._rows
         self._device = captured.step.cache.device
         if captured.step.sizes.slots < slots_for(self._rows, members):
             raise ValueError(f"{self._rows} rows of {members} members need {slots_for(self._rows, members)} slots")
+        if members < self._copies or self._rows % self._copies:
+            raise ValueError(f"{self._rows} rows of {members} members do not make {self._copies} equal parts")
 
     @contextmanager
     def in_stream(self) -> Iterator[None]:
@@ -76,40 +94,42 @@ class ContinuousBatch:
         """Return the weights that answer."""
         return self._step.weights
 
-    def answers(self, queue: Sequence[Query], beginning: int = 0) -> Iterator[list[Answer]]:
+    def answers(
+        self, queues: Sequence[Sequence[Query]], beginning: int = 0, write: Callable[[int, int], None] | None = None
+    ) -> Iterator[list[Answer]]:
         """Yield answers as they end. All prompts have their first `beginning` tokens in common.
 
-        What is queued runs while the caller looks at what was yielded. Raise ValueError for what no buffer can hold.
+        Each queue is answered by one copy of the weights, the first that has nothing left to do: `write` is called with
+        the queue's number and the copy's, to write its weights. What is queued runs while the caller looks at what was
+        yielded. Raise ValueError for what no buffer can hold.
         """
-        self._check(queue, beginning)
-        with self.in_stream(), self._measure("prefill"):
-            self._read_beginnings(queue, beginning)
-        waiting, free = deque(enumerate(queue)), list(range(self._rows))
+        self._check([query for queue in queues for query in queue], beginning)
+        numbered = _numbered(queues)
+        copies, free = [_Copy(number, deque()) for number in range(self._copies)], list(range(self._rows))
         places: dict[int, int] = {}
-        state = np.zeros((7, 0), dtype=np.int32)
-        ended: list[Answer] = []
-        while waiting or state.shape[1] or ended:
-            with torch.cuda.stream(self._captured.stream):
-                new = [waiting.popleft() for _ in range(min(len(waiting), self._rows - state.shape[1]))]
-                slots = [free.pop(0) for _ in new]
-                places.update(zip(slots, (place for place, _ in new), strict=True))
-                if new:
-                    with self._measure("prefill"):
-                        self._read([query for _, query in new], slots, beginning)
-                state = np.concatenate([state, _first_state([query for _, query in new], slots)], axis=1)
-                with self._measure("decode"):
-                    size = self._start(state) if state.shape[1] else 0
+        state, ended = np.zeros((7, 0), dtype=np.int32), list[Answer]()
+        while True:
+            with self.in_stream():
+                for copy in copies:
+                    if not copy.waiting and not copy.running and numbered:
+                        number, copy.waiting = numbered.popleft()
+                        if write is not None:
+                            write(number, copy.number)
+                        self._read_beginnings(copy, beginning)
+                    state = np.concatenate([state, self._begin(copy, free, places, beginning)], axis=1)
+                size = self._start(state) if state.shape[1] else 0
             # The GPU works meanwhile.
             yield ended
+            if not size:
+                return
             with torch.cuda.stream(self._captured.stream):
-                ended = []
-                if size:
-                    state = self._step.state[:, : state.shape[1]].cpu().numpy()
-                    over = state[ENDED] == 1
-                    gone = state[:, over]
-                    ended = self._take(gone, places)
-                    state = state[:, ~over]
-                    free = sorted([*free, *gone[SLOT].tolist()])
+                state, gone = self._look(size)
+                ended = self._take(gone, places)
+            free.extend(gone[SLOT].tolist())
+            free.sort()
+            running = np.bincount(self._copies_of(state), minlength=self._copies)
+            for copy in copies:
+                copy.running = int(running[copy.number])
 
     def _check(self, queue: Sequence[Query], beginning: int) -> None:
         """Kernels write where they are told to: refuse what lies outside."""
@@ -117,24 +137,60 @@ class ContinuousBatch:
         for query in queue:
             if len(query.ids) <= beginning:
                 raise ValueError("every prompt must have tokens of its own behind the common beginning")
-            if not 0 <= query.member < self._members:
-                raise ValueError(f"member must be below {self._members}, not {query.member}")
+            members = self._members if self._copies == 1 else 1
+            if not 0 <= query.member < members:
+                raise ValueError(f"member must be below {members}, not {query.member}")
             if not 0 < query.limit <= sizes.max_new:
                 raise ValueError(f"an answer may have 1 to {sizes.max_new} tokens, not {query.limit}")
             if len(query.ids) + query.limit - 1 > sizes.columns:
                 longest = sizes.columns - query.limit + 1
                 raise ValueError(f"a prompt may have {longest} tokens at most, not {len(query.ids)}")
 
+    def _begin(self, copy: _Copy, free: list[int], places: dict[int, int], beginning: int) -> State:
+        """Read the prompts that the copy has rows for. Return the state of their rows."""
+        count = min(len(copy.waiting), self._rows // self._copies - copy.running)
+        new = [copy.waiting.popleft() for _ in range(count)]
+        slots, free[:count] = free[:count], []
+        places.update(zip(slots, (place for place, _ in new), strict=True))
+        queries = [query for _, query in new]
+        copy.running += count
+        self._read(copy, queries, slots, beginning)
+        state = np.zeros((7, count), dtype=np.int32)
+        state[TOKEN] = [query.ids[-1] for query in queries]
+        state[POSITION] = [len(query.ids) - 1 for query in queries]
+        state[SLOT], state[MEMBER] = slots, [copy.number + query.member for query in queries]
+        state[LIMIT] = [query.limit for query in queries]
+        return state
+
     def _start(self, state: State) -> int:
-        """Queue the next steps for these rows. Return the size of a step."""
-        count = state.shape[1]
-        size = size_for(count, self._captured.answer_sizes)
-        unused = np.zeros((7, size - count), dtype=np.int32)
-        unused[SLOT], unused[ENDED] = self._unused, 1
-        self._step.state[:, :size].copy_(torch.from_numpy(np.concatenate([state, unused], axis=1)))
-        for _ in range(STEPS_A_LOOK):
-            self._captured.answer(size)
+        """Queue the next steps for these rows, as many of each copy. Return the size of a step."""
+        numbers = self._copies_of(state)
+        counts = np.bincount(numbers, minlength=self._copies)
+        size = size_for(int(counts.max()) * self._copies, self._captured.answer_sizes)
+        each = size // self._copies
+        padded = np.zeros((7, size), dtype=np.int32)
+        padded[SLOT], padded[ENDED] = self._unused, 1
+        if self._copies > 1:
+            padded[MEMBER] = np.repeat(np.arange(self._copies), each)
+        order = np.argsort(numbers, kind="stable")
+        within = np.arange(len(numbers)) - np.repeat(np.cumsum(counts) - counts, counts)
+        padded[:, numbers[order] * each + within] = state[:, order]
+        self._step.state[:, :size].copy_(torch.from_numpy(padded))
+        with self._measure("decode"):
+            for _ in range(STEPS_A_LOOK):
+                self._captured.answer(size)
         return size
+
+    def _copies_of(self, state: State) -> npt.NDArray[np.int32]:
+        """Return the copy of the weights that each row has."""
+        return state[MEMBER] if self._copies > 1 else np.zeros_like(state[MEMBER])
+
+    def _look(self, size: int) -> tuple[State, State]:
+        """Wait for the steps of so many rows. Return the state of the rows that go on, and of those that have ended."""
+        state = self._step.state[:, :size].cpu().numpy()
+        state = state[:, state[SLOT] != self._unused]
+        over = state[ENDED] == 1
+        return state[:, ~over], state[:, over]
 
     def _take(self, gone: State, places: dict[int, int]) -> list[Answer]:
         """Return the answers of rows that have ended."""
@@ -145,23 +201,23 @@ class ContinuousBatch:
         counted = zip(gone[SLOT].tolist(), gone[NUMBER].tolist(), tokens, strict=True)
         return [Answer(places.pop(slot), own[:count].tolist()) for slot, count, own in counted]
 
-    def _read_beginnings(self, queue: Sequence[Query], beginning: int) -> None:
-        """Read what all prompts begin with, once for each member that answers."""
+    def _read_beginnings(self, copy: _Copy, beginning: int) -> None:
+        """Read what the copy's prompts begin with, once for each member."""
         firsts: dict[int, Query] = {}
-        for query in queue if beginning else ():
-            firsts.setdefault(query.member, query)
-        self._read_tokens([(query, self._rows + 1 + member, 0, beginning) for member, query in sorted(firsts.items())])
+        for _, query in copy.waiting if beginning else ():
+            firsts.setdefault(copy.number + query.member, query)
+        self._read_tokens(copy, [(q, self._rows + 1 + member, 0, beginning) for member, q in sorted(firsts.items())])
 
-    def _read(self, queries: Sequence[Query], slots: Sequence[int], beginning: int) -> None:
+    def _read(self, copy: _Copy, queries: Sequence[Query], slots: Sequence[int], beginning: int) -> None:
         """Read prompts into slots, each but for its last token."""
-        if beginning:
-            sources = [self._rows + 1 + query.member for query in queries]
+        if beginning and queries:
+            sources = [self._rows + 1 + copy.number + query.member for query in queries]
             numbers = torch.tensor([sources, list(slots)], dtype=torch.int32).to(self._device)
             self._step.copy_beginnings(numbers[0], numbers[1], beginning)
         paired = zip(queries, slots, strict=True)
-        self._read_tokens([(query, slot, beginning, len(query.ids) - 1) for query, slot in paired])
+        self._read_tokens(copy, [(query, slot, beginning, len(query.ids) - 1) for query, slot in paired])
 
-    def _read_tokens(self, parts: Sequence[tuple[Query, int, int, int]]) -> None:
+    def _read_tokens(self, copy: _Copy, parts: Sequence[tuple[Query, int, int, int]]) -> None:
         """Read tokens start … end − 1 of each (query, slot, start, end), in steps as large as there are."""
         lengths = np.array([end - start for _, _, start, end in parts], dtype=np.int64)
         total = int(lengths.sum()) if len(parts) else 0
@@ -171,15 +227,16 @@ class ContinuousBatch:
         rows[TOKEN] = [token for query, _, start, end in parts for token in query.ids[start:end]]
         rows[POSITION] = [at for _, _, start, end in parts for at in range(start, end)]
         rows[SLOT] = np.repeat([slot for _, slot, _, _ in parts], lengths)
-        rows[MEMBER] = np.repeat([query.member for query, _, _, _ in parts], lengths)
+        rows[MEMBER] = np.repeat([copy.number + query.member for query, _, _, _ in parts], lengths)
         most = self._step.sizes.read_rows
-        for first in range(0, total, most):
-            some = rows[:, first : first + most]
-            size = size_for(some.shape[1], self._captured.read_sizes)
-            unused = np.zeros((4, size - some.shape[1]), dtype=np.int32)
-            unused[SLOT] = self._unused
-            self._step.read_state[:, :size].copy_(torch.from_numpy(np.concatenate([some, unused], axis=1)))
-            self._captured.read(size)
+        with self._measure("prefill"):
+            for first in range(0, total, most):
+                some = rows[:, first : first + most]
+                size = size_for(some.shape[1], self._captured.read_sizes)
+                unused = np.zeros((4, size - some.shape[1]), dtype=np.int32)
+                unused[SLOT] = self._unused
+                self._step.read_state[:, :size].copy_(torch.from_numpy(np.concatenate([some, unused], axis=1)))
+                self._captured.read(size, copy.number)
 
 
 def slots_for(rows: int, members: int) -> int:
@@ -193,11 +250,11 @@ def common_beginning(prompts: Sequence[Sequence[int]]) -> int:
     return next((at for at in range(most) if len({prompt[at] for prompt in prompts}) > 1), most)
 
 
-def _first_state(queries: Sequence[Query], slots: Sequence[int]) -> State:
-    """Rows that answer these queries: each with the last token of its prompt to be read next."""
-    state = np.zeros((7, len(queries)), dtype=np.int32)
-    state[TOKEN] = [query.ids[-1] for query in queries]
-    state[POSITION] = [len(query.ids) - 1 for query in queries]
-    state[SLOT], state[MEMBER] = slots, [query.member for query in queries]
-    state[LIMIT] = [query.limit for query in queries]
-    return state
+def _numbered(queues: Sequence[Sequence[Query]]) -> deque[tuple[int, deque[tuple[int, Query]]]]:
+    """Return each queue that is not empty with its number, and its queries with their places in all queues."""
+    numbered, first = deque[tuple[int, deque[tuple[int, Query]]]](), 0
+    for number, queue in enumerate(queues):
+        if queue:
+            numbered.append((number, deque(enumerate(queue, first))))
+        first += len(queue)
+    return numbered

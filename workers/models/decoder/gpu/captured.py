@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import torch
 
@@ -16,6 +17,7 @@ FINEST = 128
 class CapturedStep:
     """A step whose launches are recorded once for each size. All work is queued on `stream`, in order.
 
+    `answer_sizes` are rows of all copies of the weights together, `read_sizes` those of one.
     Without a GPU, where Triton's interpreter runs the kernels, every step is launched anew.
     """
 
@@ -23,18 +25,22 @@ class CapturedStep:
         self.step = step
         self.on_gpu = step.cache.is_cuda
         self.stream = torch.cuda.Stream(step.cache.device) if self.on_gpu else None  # type: ignore[no-untyped-call]
-        self.answer_sizes = sizes_up_to(step.sizes.rows)
+        copies = step.weights.copies
+        self.answer_sizes = [copies * size for size in sizes_up_to(step.sizes.rows // copies)]
         self.read_sizes = sizes_up_to(step.sizes.read_rows)
         self._answers = {rows: self._record(step.answer, rows) for rows in self.answer_sizes}
-        self._reads = {rows: self._record(step.read, rows) for rows in self.read_sizes}
+        self._reads = [
+            {rows: self._record(partial(step.read, copy=copy), rows) for rows in self.read_sizes}
+            for copy in range(copies)
+        ]
 
     def answer(self, rows: int) -> None:
         """Replay the step that answers with the smallest size of at least `rows`."""
         self._answers[size_for(rows, self.answer_sizes)]()
 
-    def read(self, rows: int) -> None:
-        """Replay the step that reads with the smallest size of at least `rows`."""
-        self._reads[size_for(rows, self.read_sizes)]()
+    def read(self, rows: int, copy: int) -> None:
+        """Replay the step that reads with the smallest size of at least `rows`, by one copy of the weights."""
+        self._reads[copy][size_for(rows, self.read_sizes)]()
 
     def wait_for_caller(self) -> None:
         """Let the stream wait for what the caller has queued, such as the writing of weights."""

@@ -57,16 +57,17 @@ def _tanh(x):
 
 @triton.jit
 def embed(
-    x, table, tokens, members, a, b, width, vocabulary, scale,
+    x, table, table_stride, tokens, members, a, b, width, vocabulary, scale,
     rank: tl.constexpr, scaled: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
     """x [rows, width] = the tokens' entries of the table [vocabulary, width], each its own member's."""
     row, columns = tl.program_id(0), tl.arange(0, block)
     inside = columns < width
-    token = tl.load(tokens + row).to(tl.int64)
-    y = tl.load(table + token * width + columns, mask=inside, other=0.0).to(tl.float32)
+    token, member = tl.load(tokens + row).to(tl.int64), tl.load(members + row).to(tl.int64)
+    own = table + member * table_stride + token * width + columns
+    y = tl.load(own, mask=inside, other=0.0).to(tl.float32)
     if rank > 0:
-        first = tl.load(members + row).to(tl.int64) * rank
+        first = member * rank
         for k in range(rank):
             entry = tl.load(a + (first + k) * vocabulary + token).to(tl.float32)
             y += entry * tl.load(b + (first + k) * width + columns, mask=inside, other=0.0).to(tl.float32)

@@ -22,7 +22,7 @@ def last_logits(model: Any) -> Callable[[Sequence[Sequence[int]]], Tensor]:
     def compute(prompts: Sequence[Sequence[int]]) -> Tensor:
         shape, columns = shape_of(model), max(map(len, prompts))
         weights = JoinedWeights(dict(model.named_parameters()), shape)
-        like = weights.parameters[shape.embed]
+        like = weights.tensors[shape.embed]
         tables = rotary_tables(shape, model.model.rotary_emb, columns, like)
         read = [(token, at, slot) for slot, ids in enumerate(prompts) for at, token in enumerate(ids[:-1])]
         sizes = Sizes(len(prompts), max(1, len(read)), len(prompts), columns, 1)

@@ -42,7 +42,11 @@ class Sizes:
 
 
 class Step:
-    """The buffers and the launches of a step. `members` is None where all rows have the weights themselves."""
+    """The buffers and the launches of a step. `members` is None where rows have the weights themselves.
+
+    Where there are several copies of the weights, a step that answers has as many rows of each, in their order, and a
+    row's member is its copy. A step that reads has rows of one copy.
+    """
 
     def __init__(
         self,
@@ -55,9 +59,9 @@ class Step:
     ) -> None:
         self.shape, self.weights, self.members, self.sizes = shape, weights, members, sizes
         self._tables, self._ends = tables, ends.to(torch.int32)
-        table = weights.parameters[shape.embed]
-        self._hidden, self._vocabulary = table.shape[1], len(weights.matrices[shape.head])
-        self._inner = weights.matrices[shape.layers[0].down].shape[1]
+        table = weights.tensors[shape.embed][0]
+        self._hidden, self._vocabulary = table.shape[1], weights.matrices[shape.head].shape[1]
+        self._inner = weights.matrices[shape.layers[0].down].shape[2]
         self._pieces = triton.cdiv(self._inner, PIECE)
         most, whole, device = max(sizes.rows, sizes.read_rows), table.new_empty, table.device
         queries, qkv = shape.heads * shape.head_dim, (shape.heads + 2 * shape.kv_heads) * shape.head_dim
@@ -78,9 +82,9 @@ class Step:
         self._values = torch.empty(sizes.rows, SPANS, dtype=floats, device=device)
         self._places = torch.empty(sizes.rows, SPANS, dtype=torch.int32, device=device)
 
-    def read(self, rows: int) -> None:
-        """Read the first `rows` tokens of `read_state`."""
-        self._layers(self.read_state, rows, answers=False)
+    def read(self, rows: int, copy: int = 0) -> None:
+        """Read the first `rows` tokens of `read_state`, whose members have this copy of the weights."""
+        self._layers(self.read_state, rows, copy)
 
     def answer(self, rows: int) -> None:
         """Read the first `rows` tokens of `state`, and write the likeliest next ones."""
@@ -99,8 +103,8 @@ class Step:
 
     def _pick_likeliest(self, rows: int, *, stored: bool) -> None:
         state, shape = self.state, self.shape
-        self._layers(state, rows, answers=True)
-        torch.mm(self._normed[:rows], self.weights.matrices[shape.head].t(), out=self._logits[:rows])
+        self._layers(state, rows, None)
+        self._multiply(shape.head, self._normed, self._logits, rows, None)
         term = self._term(shape.head)
         bias, stride = self._bias(shape.head)
         span = triton.cdiv(triton.cdiv(self._vocabulary, SPANS), SPAN_BLOCK) * SPAN_BLOCK
@@ -119,38 +123,45 @@ class Step:
             kv_heads=self.shape.kv_heads, head_dim=self.shape.head_dim, block=1024,
         )  # fmt: skip
 
-    def _layers(self, state: Tensor, rows: int, *, answers: bool) -> None:
-        """All layers; the last one only as far as its keys and values where nothing is answered."""
+    def _layers(self, state: Tensor, rows: int, copy: int | None) -> None:
+        """All layers. With `copy` it is a step that reads, and the last layer goes no further than keys and values."""
         shape = self.shape
         self._embed(state, rows)
         self._norm(shape.layers[0].norm_attention, shape.layers[0].qkv, state, rows)
         following = [*shape.layers[1:], None]
         for index, (layer, after) in enumerate(zip(shape.layers, following, strict=True)):
-            self._multiply(layer.qkv, self._normed, self._qkv, rows)
+            self._multiply(layer.qkv, self._normed, self._qkv, rows, copy)
             self._turn_heads(index, layer, state, rows)
-            if after is None and not answers:
+            if after is None and copy is not None:
                 return
             self._attend(index, layer, state, rows)
-            self._multiply(layer.out, self._attended, self._y, rows)
+            self._multiply(layer.out, self._attended, self._y, rows, copy)
             attended = (layer.out, shape.kv_heads, layer.norm_attended)
             self._norm(layer.norm_mlp, layer.gate_up, state, rows, attended)
-            self._multiply(layer.gate_up, self._normed, self._gate_up, rows)
+            self._multiply(layer.gate_up, self._normed, self._gate_up, rows, copy)
             self._activate(layer, state, rows)
-            self._multiply(layer.down, self._active, self._y, rows)
+            self._multiply(layer.down, self._active, self._y, rows, copy)
             norm, over = (shape.norm, shape.head) if after is None else (after.norm_attention, after.qkv)
             self._norm(norm, over, state, rows, (layer.down, self._pieces, layer.norm_mlp_out))
 
-    def _multiply(self, over: Map, x: Tensor, into: Tensor, rows: int) -> None:
-        torch.mm(x[:rows], self.weights.matrices[over].t(), out=into[:rows])
+    def _multiply(self, over: Map, x: Tensor, into: Tensor, rows: int, copy: int | None) -> None:
+        """Multiply by one copy of the weights, or equal parts of the rows by each."""
+        matrices, copies = self.weights.matrices[over], self.weights.copies
+        if copy is not None or copies == 1:
+            torch.mm(x[:rows], matrices[copy or 0].t(), out=into[:rows])
+            return
+        parts, out = (tensor[:rows].view(copies, rows // copies, -1) for tensor in (x, into))
+        torch.bmm(parts, matrices.transpose(1, 2), out=out)
 
     def _embed(self, state: Tensor, rows: int) -> None:
-        shape, table = self.shape, self.weights.parameters[self.shape.embed]
+        shape, table = self.shape, self.weights.tensors[self.shape.embed]
         term = self._term(Map((shape.embed.removesuffix(".weight"),)))
         # Rounded as transformers rounds it, to the precision of the table.
         scale = float(torch.tensor(shape.embed_scale, dtype=table.dtype))
         kernels.embed[(rows,)](
-            self._x, table, state[TOKEN], state[MEMBER], term and term.a, term and term.b, self._hidden, len(table),
-            scale, rank=term.rank if term else 0, scaled=scale != 1.0, block=triton.next_power_of_2(self._hidden),
+            self._x, table, self.weights.stride(table), state[TOKEN], state[MEMBER], term and term.a, term and term.b,
+            self._hidden, table.shape[1], scale, rank=term.rank if term else 0, scaled=scale != 1.0,
+            block=triton.next_power_of_2(self._hidden),
         )  # fmt: skip
 
     def _norm(
@@ -226,14 +237,16 @@ class Step:
         """Return biases and the elements from one member's to the next."""
         if self.members and over in self.members.biases:
             return self.members.biases[over], self.members.biases[over].shape[1]
-        return self.weights.biases.get(over), 0
+        biases = self.weights.biases.get(over)
+        return biases, 0 if biases is None else self.weights.stride(biases)
 
     def _vector(self, name: str | None) -> tuple[Tensor | None, int]:
         if name is None:
             return None, 0
         if self.members and name in self.members.vectors:
             return self.members.vectors[name], self.members.vectors[name].shape[1]
-        return self.weights.parameters[name], 0
+        vectors = self.weights.tensors[name]
+        return vectors, self.weights.stride(vectors)
 
 
 def rotary_tables(shape: Shape, rotary: Any, columns: int, like: Tensor) -> dict[str, tuple[Tensor, Tensor]]:

@@ -1,4 +1,4 @@
-"""Weights at fixed addresses, as captured steps read them: one model's, and what members of a population add to it."""
+"""Weights at fixed addresses, as captured steps read them: copies of a model's, and what members add to one."""
 
 from __future__ import annotations
 
@@ -10,48 +10,56 @@ from torch import Tensor
 
 from workers.models.decoder.population import Factors
 from workers.models.decoder.shape import Map, Shape
-from workers.models.decoder.weights import side_by_side
 
 
 class JoinedWeights:
-    """A model's parameters, with the parts of each map side by side in one tensor.
+    """Copies of a model's weights, with the parts of each map side by side: map -> [copies, out, in].
 
-    The given tensors of maps with several parts become slices of the joined tensor, so that what is written into them
-    is what steps read. `matrices`: map -> [out, in]. `biases`: map -> [out], where it has any.
+    The given parameters become the first copy: what is written into them is what steps read. The values of the other
+    copies are still to be written. `tensors`: name -> [copies, *shape], slices of the joined ones where a map has
+    several parts. `biases`: map -> [copies, out], where it has any.
     """
 
-    def __init__(self, parameters: Mapping[str, Tensor], shape: Shape) -> None:
-        self.parameters = parameters
+    def __init__(self, parameters: Mapping[str, Tensor], shape: Shape, copies: int = 1) -> None:
+        self.copies = copies
+        self.tensors: dict[str, Tensor] = {}
         self.matrices: dict[Map, Tensor] = {}
         self.biases: dict[Map, Tensor] = {}
         for over in maps_of(shape):
-            weights = [parameters[name].detach() for name in over.weights]
-            sizes = [len(weight) for weight in weights]
-            biases = [_detached(parameters.get(name)) for name in over.biases]
-            if len(weights) == 1:
-                matrix, bias = weights[0], biases[0]
-            else:
-                matrix, bias = torch.cat(weights), side_by_side(biases, sizes)
-                self._cut(over.weights, matrix, sizes)
-                self._cut(over.biases, bias, sizes)
-            self.matrices[over] = matrix
-            if bias is not None:
-                self.biases[over] = bias
+            sizes = [len(parameters[name]) for name in over.weights]
+            self.matrices[over] = self._take(parameters, over.weights, sizes)
+            if not parameters.keys().isdisjoint(over.biases):
+                self.biases[over] = self._take(parameters, over.biases, sizes)
+        for name in parameters.keys() - self.tensors.keys():
+            self._take(parameters, [name], [len(parameters[name])])
 
-    @classmethod
-    def empty_like(cls, other: JoinedWeights, shape: Shape) -> JoinedWeights:
-        """Return weights of the same shape whose values are still to be written."""
-        return cls({name: torch.empty_like(tensor.detach()) for name, tensor in other.parameters.items()}, shape)
+    def of_copy(self, copy: int) -> dict[str, Tensor]:
+        """Return the parameters of one copy, to be written."""
+        return {name: tensor[copy] for name, tensor in self.tensors.items()}
 
-    def _cut(self, names: Sequence[str], joined: Tensor | None, sizes: list[int]) -> None:
-        """Let the named parameters be slices of the joined tensor. What held them before is freed."""
-        for name, part in zip(names, torch.split(joined, sizes) if joined is not None else (), strict=False):
-            if name in self.parameters:
-                self.parameters[name].data = part
+    def repeat_first(self, copy: int) -> None:
+        """Write the values of the first copy into another one."""
+        for tensor in self.tensors.values():
+            tensor[copy].copy_(tensor[0])
 
+    def stride(self, tensor: Tensor) -> int:
+        """Return the elements from one copy to the next; 0 where all members read the only copy."""
+        return tensor.stride(0) if self.copies > 1 else 0
 
-def _detached(tensor: Tensor | None) -> Tensor | None:
-    return None if tensor is None else tensor.detach()
+    def _take(self, parameters: Mapping[str, Tensor], names: Sequence[str], sizes: Sequence[int]) -> Tensor:
+        """Return the named tensors [copies, sum of sizes, …], zeros where there is none. What held them is freed."""
+        held = {name: parameters[name].detach() for name in names if name in parameters}
+        like = next(iter(held.values()))
+        if len(names) == self.copies == 1:
+            self.tensors[names[0]] = like.unsqueeze(0)
+            return self.tensors[names[0]]
+        joined = like.new_zeros(self.copies, sum(sizes), *like.shape[1:])
+        for name, part in zip(names, torch.split(joined, list(sizes), dim=1), strict=True):
+            if name in held:
+                part[0].copy_(held[name])
+                parameters[name].data = part[0]
+                self.tensors[name] = part
+        return joined
 
 
 @dataclass(frozen=True)
@@ -81,20 +89,20 @@ class MemberTerms:
         self.vectors: dict[str, Tensor] = {}
         self.biases: dict[Map, Tensor] = {}
         for over in maps_of(shape):
-            matrix = base.matrices[over]
+            matrix = base.matrices[over][0]
             if not matrices.isdisjoint(over.weights):
                 a = matrix.new_zeros(members, rank, matrix.shape[0])
                 self.maps[over] = Term(a, matrix.new_zeros(members, len(over.parts), rank, matrix.shape[1]))
             if not vectors.isdisjoint(over.biases):
-                self.biases[over] = base.biases[over].repeat(members, 1)
+                self.biases[over] = base.biases[over][0].repeat(members, 1)
         for name in vectors:
             if not name.endswith(".bias"):
-                self.vectors[name] = base.parameters[name].repeat(members, 1)
+                self.vectors[name] = base.tensors[name][0].repeat(members, 1)
         head, embed = self.maps.get(shape.head), Map((shape.embed.removesuffix(".weight"),))
         if head is not None and shape.embed == shape.head.weights[0]:
             self.maps[embed] = head
         elif shape.embed in matrices:
-            table = base.parameters[shape.embed]
+            table = base.tensors[shape.embed][0]
             a = table.new_zeros(members, rank, len(table))
             self.maps[embed] = Term(a, table.new_zeros(members, 1, rank, table.shape[1]))
 
@@ -106,7 +114,7 @@ class MemberTerms:
         for over, term in self.maps.items():
             start = 0
             for part, name in enumerate(over.weights):
-                size = len(self._base.parameters[name])
+                size = self._base.tensors[name].shape[1]
                 if name in factors:
                     a, b = factors[name]
                     term.a[: len(a), :, start : start + size] = a.transpose(1, 2)
@@ -117,7 +125,7 @@ class MemberTerms:
         for over, biases in self.biases.items():
             start = 0
             for name, weight in zip(over.biases, over.weights, strict=True):
-                size = len(self._base.parameters[weight])
+                size = self._base.tensors[weight].shape[1]
                 if name in vectors:
                     biases[: len(vectors[name]), start : start + size] = vectors[name]
                 start += size
