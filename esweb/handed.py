@@ -22,9 +22,10 @@ class BodyRefusal:
 
 @dataclass(frozen=True)
 class Handed:
-    """Whether the call is counted, of what there was too much for it, whether the token or session that it shows is
-    known to be nobody's, and why its body was not read: a refusal, or the error of the database that was to say who
-    sends it."""
+    """Holds whether the call is counted, of what there was too much for it, whether the token or session that it shows
+    is known to be nobody's, and why its body was not read: a refusal, or the error of the database that was to say who
+    sends it.
+    """
 
     is_counted: bool = False
     full: str = ""

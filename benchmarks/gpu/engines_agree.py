@@ -62,7 +62,7 @@ def _update(folder: Path, noise: str, count: int, updates: int) -> str:
     what = trained(loaded, None, run.seed)
     scales = scales_of(what.master, False)
     gpus = torch.cuda.device_count()
-    plan = BatchPlan(8, 2, lanes=1, columns=32)
+    plan = BatchPlan(8, 2, columns=32)
     backend = make_backend(loaded, what, run.es_section(), scales, plan)
     setup = EngineSetup(config, plan, scales, "origin", folder / "replay.jsonl", 2)
     devices = [f"cuda:{number}" for number in range(gpus)]
