@@ -16,6 +16,7 @@ from django.urls import reverse
 from runs.models import Cluster, Experiment
 from tests.runs.model_files import QWEN2_7B, write_model_config
 from tests.runs.test_pages_launch import sent
+from tests.workers.memory_plan.sizes import QWEN2_TINY
 
 pytestmark = pytest.mark.django_db
 Check = Callable[..., str]
@@ -55,15 +56,21 @@ def test_panel_has_a_row_for_each_card(check: Check) -> None:
 
     assert [rows[f"{gb} GB"][0] for gb in (24, 40, 80, 141)] == ["✗no", "✗no", "✓yes", "✓yes"]
     assert rows["24 GB"][3:] == ["–", "–"]
-    assert rows["141 GB"][1] == "119.1 GB" and rows["141 GB"][4] == "400 (2 × 200)"
+    assert rows["141 GB"][1] == "118.5 GB" and rows["141 GB"][4] == "400 (2 × 200)"
 
 
 def test_panel_has_a_row_for_each_part(check: Check) -> None:
     rows = cells(check(**ON_GPU))
 
     assert rows["Master weights, float32"] == ["30.5"] * 4
-    assert rows["Further copies of the weights"] == ["0.0", "0.0", "0.0", "15.2"]
+    assert rows["Further copies of the weights"] == ["0", "0", "0", "15.2"]
     assert "Noise of the members" not in rows
+
+
+def test_panel_says_that_a_part_is_small_rather_than_nothing(check: Check, tmp_path: Path) -> None:
+    write_model_config(tmp_path / "little", QWEN2_TINY)
+
+    assert cells(check(**ON_GPU | {"model.path": "little"}))["Master weights, float32"] == ["&lt; 0.1"] * 4
 
 
 def test_panel_states_its_assumptions(check: Check) -> None:
