@@ -16,7 +16,7 @@ from django.db import connections
 from django.db.backends.postgresql.base import DatabaseWrapper
 from django.http import HttpRequest, HttpResponse
 
-from esweb.handed import handed
+from esweb.precheck import get_precheck
 from runs.api.problems import problem
 
 API, PUSHES = "/api/v1/", "/records"
@@ -68,8 +68,8 @@ class BackPressure:
         if not (request.method == "POST" and request.path.startswith(API) and request.path.endswith(PUSHES)):
             return self.get_response(request)
         try:
-            if full := handed(request).full:
-                raise Full(full)
+            if reason := get_precheck(request).overload_reason:
+                raise Full(reason)
             check_connections()
             with self.places.taken():
                 return self.get_response(request)

@@ -28,9 +28,9 @@ from django.utils.translation import gettext
 
 from esweb.api import api
 from esweb.asgi_types import App, Message, Receive, Scope, Send
-from esweb.handed import BodyRefusal, hand, handed, handed_in
 from esweb.outage_errors import server_of
 from esweb.outages import unavailable
+from esweb.precheck import BodyRefusal, get_precheck, scope_precheck, set_precheck
 from judging.exchange import UPLOAD_AT_MOST as JUDGMENTS_AT_MOST
 from judging.gold import BYTES_AT_MOST as GOLD_AT_MOST
 from runs.api.problems import problem
@@ -82,15 +82,15 @@ class BodyLimits:
                 allowance = await _allowance(bare)
             except DatabaseError as error:
                 # Django must not be asked without the body: the database may be back by then.
-                hand(bare, replace(handed_in(bare), error=error))
+                set_precheck(bare, replace(scope_precheck(bare), error=error))
                 await self.site(bare, _nothing(), send)
                 return
             if allowance is None:
                 # What is known to be nobody's need not be looked up again.
-                shown = OF_A_CALLER if handed_in(bare).is_nobody else set()
+                shown = OF_A_CALLER if scope_precheck(bare).is_nobody else set()
                 await self.site(_without(bare, shown), _nothing(), send)
             elif refusal := _refusal(scope, allowance):
-                hand(bare, replace(handed_in(bare), refusal=refusal))
+                set_precheck(bare, replace(scope_precheck(bare), refusal=refusal))
                 await self.site(bare, _nothing(), send)
             else:
                 await self.site(scope, _limited(scope, receive, allowance.max_bytes), send)
@@ -103,7 +103,7 @@ class BodyRefusals:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        refusal, error = handed(request).refusal, handed(request).error
+        refusal, error = get_precheck(request).refusal, get_precheck(request).error
         if error is not None:
             if not (server := server_of(error)):
                 raise error
@@ -143,8 +143,8 @@ def _may_have_body(scope: Scope) -> bool:
 async def _allowance(bare: Scope) -> Allowance | None:
     """Return what the body may be. The scope is without the body's headers: the check of a session's CSRF token would
     look for a form. Raise DatabaseError if the database does not say who sends it."""
-    known = handed_in(bare)
-    if bare["method"] in READS_NO_BODY or known.full or known.is_nobody:
+    known = scope_precheck(bare)
+    if bare["method"] in READS_NO_BODY or known.overload_reason or known.is_nobody:
         return None
     try:
         request = ASGIRequest(bare, BytesIO())
@@ -171,7 +171,7 @@ def _may_call(request: HttpRequest, match: ResolverMatch) -> bool:
         return False
     if (refused := operation._run_checks(request)) is not None:
         if refused.status_code == HTTPStatus.UNAUTHORIZED:
-            hand(request.scope, replace(handed(request), is_nobody=True))  # type: ignore[attr-defined]
+            set_precheck(request.scope, replace(get_precheck(request), is_nobody=True))  # type: ignore[attr-defined]
         return False
     if match.view_name != PUSH:
         return True
@@ -209,7 +209,7 @@ def _limited(scope: Scope, receive: Receive, max_bytes: int) -> Receive:
         left -= len(message.get("body", b""))
         if left >= 0:
             return message
-        hand(scope, replace(handed_in(scope), refusal=BodyRefusal(413, max_bytes)))
+        set_precheck(scope, replace(scope_precheck(scope), refusal=BodyRefusal(413, max_bytes)))
         return {"type": "http.request", "body": b"", "more_body": False}
 
     return limited

@@ -26,7 +26,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from esweb import addresses
-from esweb.handed import handed
+from esweb.precheck import get_precheck
 from runs.api.problems import problem
 
 log = logging.getLogger(__name__)
@@ -103,7 +103,7 @@ def of_push(authorization: str) -> Limit:
 
 
 def _limits(request: HttpRequest) -> list[Limit]:
-    if handed(request).is_counted:
+    if get_precheck(request).is_counted:
         return []
     if request.path.startswith(API):
         return [_of_the_api(request)]

@@ -23,7 +23,7 @@ from psycopg_pool import PoolTimeout
 from esweb import limits
 from esweb.asgi_types import App, Message, Receive, Scope, Send
 from esweb.back_pressure import AT_ONCE, WAITING, BackPressure, Full, check_connections
-from esweb.handed import Handed, hand
+from esweb.precheck import Precheck, set_precheck
 from runs import ingest
 from runs.access.tokens import digest
 from runs.api.problems import Invalid
@@ -88,8 +88,8 @@ class QuickPushes:
         The push itself looks anew: a right that has ended since lets a body in, and none of its records.
         """
         done = await asyncio.get_running_loop().run_in_executor(self._threads, _may_write, push)
-        if isinstance(done, Handed):
-            hand(scope, done)
+        if isinstance(done, Precheck):
+            set_precheck(scope, done)
             return False
         if done:
             self._writers.add(push.token, push.key)
@@ -103,7 +103,7 @@ class QuickPushes:
             if isinstance(done, PushResult):
                 await self._answer(done, send)
                 return
-            hand(scope, done)
+            set_precheck(scope, done)
         await self.site(scope, _again(messages, receive), send)
 
     async def _answer(self, kept: PushResult, send: Send) -> None:
@@ -157,28 +157,28 @@ def recognised(scope: Scope) -> Push | None:
     return Push(path[1], int(epoch[1] or 0), shown[0].decode(), form, encoding == b"gzip", is_small)
 
 
-def _may_write(push: Push) -> bool | Handed:
+def _may_write(push: Push) -> bool | Precheck:
     try:
         check_connections()
         writes = ingest.may_write(push.token, push.key)
-        return Handed(is_nobody=True) if writes is None else writes
+        return Precheck(is_nobody=True) if writes is None else writes
     except Full as full:
-        return Handed(full=str(full))
+        return Precheck(overload_reason=str(full))
     except (psycopg.Error, PoolTimeout) as error:
         log.warning("A push goes the long way, because the database did not answer: %s", error)
         return False
 
 
-def taken(push: Push, body: bytes) -> PushResult | Handed:
+def taken(push: Push, body: bytes) -> PushResult | Precheck:
     """Counts a push and keeps its records: what was kept, or how far it came."""
     if limits.of_push(push.authorization).wait_seconds():
-        return Handed()
+        return Precheck()
     try:
         check_connections()
         with BackPressure.places.taken():
-            return _kept(push, body) or Handed(is_counted=True)
+            return _kept(push, body) or Precheck(is_counted=True)
     except Full as full:
-        return Handed(is_counted=True, full=str(full))
+        return Precheck(is_counted=True, overload_reason=str(full))
 
 
 def _kept(push: Push, body: bytes) -> PushResult | None:
