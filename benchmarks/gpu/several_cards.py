@@ -37,7 +37,7 @@ from workers.engines.es.perturbation import scales_of
 from workers.engines.es.trained import trained
 
 SMALL = QwenSizes(64, 128, 4, 2, 2000, is_tied=True)
-ITERATIONS = 2
+ITERATIONS = 3
 """Measured ones. The first iteration of each number of cards is not counted."""
 
 
@@ -132,10 +132,10 @@ def _answers_a_second(machine: Machine, folder: Path, case: Case, cards: int) ->
                 began = time.perf_counter()
         seconds = (time.perf_counter() - began) / ITERATIONS
         waiting = group.compare(ITERATIONS + 1)
-        states = [(engine.device, engine.state) for engine in group.report()]
-    if waiting or any(state != "ready" for _, state in states):
-        raise RuntimeError(f"engines did not take part to the end: {states}")
-    print(f"{case.name}, {cards} cards: {seconds:.2f} s an iteration of {members} members {states}", flush=True)
+        engines = [(engine.device, engine.state, f"{engine.seconds:.2f} s") for engine in group.report()]
+    if waiting or any(state != "ready" for _, state, _ in engines):
+        raise RuntimeError(f"engines did not take part to the end: {engines}")
+    print(f"{case.name}, {cards} cards: {seconds:.2f} s an iteration of {members} members {engines}", flush=True)
     return members * len(prompts) / seconds
 
 

@@ -10,15 +10,17 @@ import pytest
 
 from workers.engines.es.engine_group.wire import (
     Kind,
-    pack_answers,
     pack_directions,
     pack_ids,
+    pack_members,
+    pack_seconds,
     pack_seeds,
     receive,
     send,
-    unpack_answers,
     unpack_directions,
     unpack_ids,
+    unpack_members,
+    unpack_seconds,
     unpack_seeds,
 )
 from workers.engines.es.perturbation import directions
@@ -56,13 +58,17 @@ def test_prompts_come_back(ids: list[list[int]]) -> None:
     assert unpack_ids(pack_ids(ids)) == ids
 
 
-def test_answers_come_back_with_their_seconds_and_phases() -> None:
+def test_answers_come_back() -> None:
     answers = [
         [Completion([5, 6, 0], "ab", False), Completion([9], "ö \x00 😀", True)],
         [Completion([0], "", False), Completion([1, 2], "c", True)],
     ]
+    assert unpack_members(pack_members(answers)) == answers
+
+
+def test_seconds_of_a_batch_come_back_with_their_phases() -> None:
     phases = {"noise": 0.1, "prefill": 0.2, "decode": 3.0, "update": 0.0}
-    assert unpack_answers(pack_answers(answers, 0.25, phases)) == (answers, 0.25, phases)
+    assert unpack_seconds(pack_seconds(0.25, phases)) == (0.25, phases)
 
 
 def test_a_coefficient_keeps_the_bits_of_its_float32() -> None:

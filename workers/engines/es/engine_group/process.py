@@ -24,7 +24,8 @@ from workers.engines.es.engine_group.wire import (
     pack_seeds,
     receive,
     send,
-    unpack_answers,
+    unpack_members,
+    unpack_seconds,
 )
 from workers.models.decoder import Completion
 
@@ -104,12 +105,14 @@ class EngineProcess:
         """Return the answers of these members, or of the centre if there are none, and the seconds that they took.
 
         The third value has the seconds of each phase since the engine's last answers. `limit` is asked again and again
-        for the seconds after which the engine counts as hanging.
+        for the seconds after which the engine counts as hanging, if no member's answers come.
         """
         self._send(Kind.ANSWER, pack_seeds(seeds))
-        body = self._receive(Kind.ANSWERS, limit)
+        answers: list[list[Completion]] = []
         try:
-            return unpack_answers(body)
+            while len(answers) < max(1, len(seeds)):
+                answers += unpack_members(self._receive(Kind.MEMBERS, limit))
+            return answers, *unpack_seconds(self._receive(Kind.ANSWERED, limit))
         except (ValueError, struct.error) as error:
             raise self._lost(f"sent answers that cannot be read: {error}") from error
 

@@ -30,8 +30,9 @@ from workers.engines.es.batches import BatchPlan
 from workers.engines.es.engine_group.wire import (
     Ids,
     Kind,
-    pack_answers,
     pack_json,
+    pack_members,
+    pack_seconds,
     receive,
     send,
     unpack_directions,
@@ -95,7 +96,7 @@ def _serve(connection: Connection, inbox: SimpleQueue[Message]) -> NoReturn:
         elif kind is Kind.PROMPTS:
             prompts = unpack_ids(body)
         elif kind is Kind.ANSWER:
-            send(connection, Kind.ANSWERS, _answer(backend, unpack_seeds(body), prompts))
+            _answer(connection, backend, unpack_seeds(body), prompts)
         elif kind is Kind.UPDATE:
             backend.update(unpack_directions(body))
         elif kind is Kind.HASH:
@@ -124,11 +125,14 @@ def _catch_up(backend: DecoderBackEnd, es: EsConfig, log: Path, begin: str, end:
     backend.phases.take()
 
 
-def _answer(backend: DecoderBackEnd, seeds: list[int], prompts: Ids) -> bytes:
+def _answer(connection: Connection, backend: DecoderBackEnd, seeds: list[int], prompts: Ids) -> None:
+    """Send members' answers as they are complete, while the GPU goes on with the others; then the batch's seconds."""
     began = time.perf_counter()
-    answers = backend.answer(seeds, prompts) if seeds else [backend.answer_centre(prompts)]
+    parts = backend.answer_each(seeds, prompts) if seeds else iter([[backend.answer_centre(prompts)]])
+    for answers in parts:
+        send(connection, Kind.MEMBERS, pack_members(answers))
     seconds = time.perf_counter() - began
-    return pack_answers(answers, seconds, backend.phases.take_finished())
+    send(connection, Kind.ANSWERED, pack_seconds(seconds, backend.phases.take_finished()))
 
 
 if __name__ == "__main__":

@@ -22,21 +22,26 @@ Ids = Sequence[Sequence[int]]
 """Token ids of each prompt."""
 HEADER_BYTES = 4
 """The length that a `Connection` sends before a message."""
-ANSWERS_HEAD = struct.Struct("<dII")
-"""Seconds that answering took, members, prompts."""
-PHASE_SECONDS = struct.Struct(f"<{len(PHASES)}d")
-"""Seconds of each phase since the engine's last answers, in the order of PHASES."""
+MEMBERS_HEAD = struct.Struct("<III")
+"""Members, prompts, and the bytes of the token ids that follow."""
+BATCH_SECONDS = struct.Struct(f"<{1 + len(PHASES)}d")
+"""Seconds that a batch took, and seconds of each phase since the engine's last batch, in the order of PHASES."""
 
 
 class Kind(Enum):
-    """Kinds of messages. An engine sends READY, ANSWERS, HASH and ERROR; the training process the others and HASH."""
+    """Kinds of messages. An engine sends READY, MEMBERS, ANSWERED, HASH and ERROR; the training process the others and
+    HASH.
+
+    ANSWER is followed by one MEMBERS or several, as members are complete, and by ANSWERED at the end of the batch.
+    """
 
     START = b"S"
     CATCH_UP = b"C"
     READY = b"R"
     PROMPTS = b"P"
     ANSWER = b"A"
-    ANSWERS = b"a"
+    MEMBERS = b"m"
+    ANSWERED = b"a"
     UPDATE = b"U"
     HASH = b"H"
     ERROR = b"E"
@@ -96,24 +101,30 @@ def unpack_ids(body: bytes) -> list[list[int]]:
     return [part.tolist() for part in np.split(numbers[count + 1 :], ends[:-1])]
 
 
-def pack_answers(answers: Sequence[Sequence[Completion]], seconds: float, phases: Mapping[str, float]) -> bytes:
-    """Encode the answers [member][prompt] of a batch, the seconds that they took, and the seconds of each phase."""
+def pack_members(answers: Sequence[Sequence[Completion]]) -> bytes:
+    """Encode the answers [member][prompt] of one member or several."""
     flat = [answer for of_member in answers for answer in of_member]
-    head = ANSWERS_HEAD.pack(seconds, len(answers), len(answers[0]))
-    head += PHASE_SECONDS.pack(*(phases[name] for name in PHASES))
     ids = pack_ids([answer.tokens for answer in flat])
     texts = pack_json([[answer.text, answer.clipped] for answer in flat])
-    return head + struct.pack("<I", len(ids)) + ids + texts
+    return MEMBERS_HEAD.pack(len(answers), len(answers[0]), len(ids)) + ids + texts
 
 
-def unpack_answers(body: bytes) -> tuple[list[list[Completion]], float, dict[str, float]]:
-    """Decode what `pack_answers` made."""
-    seconds, members, prompts = ANSWERS_HEAD.unpack_from(body)
-    phases = dict(zip(PHASES, PHASE_SECONDS.unpack_from(body, ANSWERS_HEAD.size), strict=True))
-    start = ANSWERS_HEAD.size + PHASE_SECONDS.size
-    (size,) = struct.unpack_from("<I", body, start)
-    start += 4
+def unpack_members(body: bytes) -> list[list[Completion]]:
+    """Decode what `pack_members` made."""
+    members, prompts, size = MEMBERS_HEAD.unpack_from(body)
+    start = MEMBERS_HEAD.size
     ids = unpack_ids(body[start : start + size])
     texts = json.loads(body[start + size :])
     flat = [Completion(tokens, text, clipped) for tokens, (text, clipped) in zip(ids, texts, strict=True)]
-    return [flat[prompts * m : prompts * (m + 1)] for m in range(members)], seconds, phases
+    return [flat[prompts * m : prompts * (m + 1)] for m in range(members)]
+
+
+def pack_seconds(seconds: float, phases: Mapping[str, float]) -> bytes:
+    """Encode the seconds that a batch took, and those of each phase."""
+    return BATCH_SECONDS.pack(seconds, *(phases[name] for name in PHASES))
+
+
+def unpack_seconds(body: bytes) -> tuple[float, dict[str, float]]:
+    """Decode what `pack_seconds` made."""
+    seconds, *phases = BATCH_SECONDS.unpack(body)
+    return seconds, dict(zip(PHASES, phases, strict=True))
