@@ -26,6 +26,9 @@ SHARED = "512MB"
 """What it keeps read, taken as it fills. The indices of 100 000 runs are larger than its default."""
 NO_SPACE = "No space left on device"
 WAL_SEGMENT_BYTES = 16 * 2**20
+ENDS_IF_IT_CRASHES = ("-c", "restart_after_crash=off")
+"""If one of its processes crashes, the whole server ends, and the supervisor starts it again. PostgreSQL 18.6 may hang
+otherwise: on a full disk it restarted its processes and waited forever for one that had ended."""
 QUICK_AND_FORGETFUL = ("-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off")
 
 
@@ -125,7 +128,7 @@ class Postgres:
                 "postgres", "-D", str(self.folder), "-c", f'unix_socket_directories="{sockets}"',
                 "-c", f"port={places.POSTGRES_PORT}", "-c", "listen_addresses=", "-c", "unix_socket_permissions=0700",
                 "-c", f"shared_buffers={SHARED}", "-c", "max_connections=100", "-c", f"random_page_cost={PAGE_COST}",
-                *(() if self.durable else QUICK_AND_FORGETFUL), log=log,
+                *ENDS_IF_IT_CRASHES, *(() if self.durable else QUICK_AND_FORGETFUL), log=log,
             )  # fmt: skip
         while self.process.poll() is None and time.monotonic() < give_up_at:
             try:

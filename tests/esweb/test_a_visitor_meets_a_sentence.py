@@ -24,7 +24,7 @@ from django.db import OperationalError
 from django.test import RequestFactory
 from psycopg_pool import PoolTimeout
 
-from esweb.embedded import Postgres, Valkey, database_url, redis_url
+from esweb.embedded import Postgres, Valkey, database_url, postgres, redis_url
 from esweb.outages import unavailable
 from tests import migrated
 from tests.esweb.web_process import ROOT, WebProcess, frozen
@@ -102,7 +102,15 @@ ASKED: dict[str, Callable[[Site], httpx.Response]] = {
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def server_that_recovers() -> Iterator[None]:
+    """Let PostgreSQL recover from a crash itself, as one does that esweb does not start."""
+    with pytest.MonkeyPatch.context() as patches:
+        patches.setattr(postgres, "ENDS_IF_IT_CRASHES", ())
+        yield
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory, server_that_recovers: None) -> Iterator[Site]:
     """A site that is well, with one person."""
     data = tmp_path_factory.mktemp("site")
     migrated.put_into(data, cache_folder())

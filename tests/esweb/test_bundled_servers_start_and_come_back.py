@@ -14,7 +14,18 @@ import psycopg
 import pytest
 import redis
 
-from esweb.embedded import CannotStart, Postgres, Valkey, database_url, hold, places, process, redis_url, socket_folder
+from esweb.embedded import (
+    CannotStart,
+    Postgres,
+    Valkey,
+    database_url,
+    hold,
+    places,
+    postgres,
+    process,
+    redis_url,
+    socket_folder,
+)
 from tests.waiting import PATIENCE_SECONDS, wait_until
 from tests.workers.attempts import STAYS_SECONDS
 
@@ -98,14 +109,30 @@ def test_postgres_takes_over_from_one_that_a_killed_supervisor_left(
     assert ask(data, "SELECT 1") == 1
 
 
+def kill_a_child(server: Server) -> None:
+    assert server.process
+    children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
+    os.kill(int(children[0]), signal.SIGKILL)
+
+
+def test_postgres_ends_when_one_of_its_processes_crashes(data: Path, start: Callable[[Server], Server]) -> None:
+    first = start(Postgres(data))
+    assert first.process
+    ask(data, "CREATE TABLE kept AS SELECT generate_series(1, 1000) AS n")
+    kill_a_child(first)
+    assert first.process.wait(PATIENCE_SECONDS) == 1
+    start(Postgres(data))
+    assert ask(data, "SELECT count(*) FROM kept") == 1000
+
+
 @pytest.fixture
-def recovering(data: Path, start: Callable[[Server], Server]) -> Server:
-    """A PostgreSQL that lost one of its processes a moment ago, and heard of a fast shutdown while it recovers."""
+def recovering(data: Path, start: Callable[[Server], Server], monkeypatch: pytest.MonkeyPatch) -> Server:
+    """A PostgreSQL, started as by an earlier release, that was told to shut down while it recovers from a crash."""
+    monkeypatch.setattr(postgres, "ENDS_IF_IT_CRASHES", ())
     server = start(Postgres(data))
     assert server.process
     ask(data, "CREATE TABLE kept AS SELECT generate_series(1, 1000) AS n")
-    children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
-    os.kill(int(children[0]), signal.SIGKILL)
+    kill_a_child(server)
     wait_until(lambda: "database system was interrupted" in server.log.read_text(), "PostgreSQL to begin its recovery")
     server.process.send_signal(signal.SIGINT)
     return server
