@@ -107,7 +107,7 @@ def main() -> int:
     with servers.site():
         from judging.boards import keep, votes_in, work_through
         from judging.models import Snapshot
-        from judging.ratings import Asked, board
+        from judging.stats.ratings import Asked, board
 
         tournament, rubric = fill()
         read = best(lambda: votes_in(tournament, rubric))

@@ -28,8 +28,8 @@ def fill(site: servers.Site) -> list[str]:
     """Writes the points as a pushed run would, and compacts them; the runs' uids."""
     from runs import ingest
     from runs.ingest.columns import Columns
+    from runs.metrics import Block
     from runs.models import Attempt, Run
-    from runs.series import Block
 
     for number in range(RUNS):
         writer = site.writer()

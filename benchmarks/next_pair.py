@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from benchmarks import results
-from judging.ratings.counts import Counts
-from judging.ratings.fitting import fit
-from judging.ratings.next_pair import next_pairs
+from judging.stats.ratings import next_pairs
+from judging.stats.ratings.counts import Counts
+from judging.stats.ratings.maximum_likelihood import fit
 
 MODELS, REPLAYS, AHEAD = 8, 60, 8
 STRENGTHS = np.linspace(-2, 2, MODELS)

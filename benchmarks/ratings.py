@@ -16,11 +16,11 @@ import evalica
 import numpy as np
 
 from benchmarks import results
-from judging.ratings import Asked, Resampling, board
-from judging.ratings.bootstrap import bootstrap
-from judging.ratings.counts import counts
-from judging.ratings.fitting import fit
-from judging.votes import Outcome, Votes, votes
+from judging.stats.ratings import Asked, Resampling, board
+from judging.stats.ratings.bootstrap import bootstrap
+from judging.stats.ratings.counts import counts
+from judging.stats.ratings.maximum_likelihood import fit
+from judging.stats.votes import Outcome, Votes, votes
 
 VOTES, MODELS, PROMPTS, ANNOTATORS = 100_000, 20, 3_000, 50
 RESAMPLES, THEIRS = 1000, 50

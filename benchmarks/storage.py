@@ -18,7 +18,7 @@ from benchmarks import results, servers
 from benchmarks.points import KEYS, START
 
 if TYPE_CHECKING:
-    from runs.series import Block
+    from runs.metrics import Block
 
 GOAL = 12.0
 RECORDS, FLUSH = 100_000, 100
@@ -51,7 +51,7 @@ def keep(writer: servers.Writer, values: NDArray[np.float64]) -> None:
 
 def block(values: NDArray[np.float64], first: int) -> Block:
     """Records as the server holds them between socket and database: a second apart, in which the clock trembles."""
-    from runs.series import Block
+    from runs.metrics import Block
 
     count = len(values)
     steps = np.arange(first, first + count)

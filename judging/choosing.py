@@ -8,9 +8,9 @@ import numpy as np
 from django.db.models import Count, Q, QuerySet
 
 from judging.models import Comparison, Tournament, Turn, Verdict, Voter
-from judging.ratings import Rule, next_pairs
-from judging.ratings.counts import Counts
-from judging.votes import Ints, Outcome
+from judging.stats.ratings import Rule, next_pairs
+from judging.stats.ratings.counts import Counts
+from judging.stats.votes import Ints, Outcome
 
 RULE = Rule()
 TIED = [Outcome.TIE.name.lower(), Outcome.BOTH_BAD.name.lower()]

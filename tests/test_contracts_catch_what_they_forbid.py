@@ -22,8 +22,10 @@ PLANTED = [
     ("workers/agent.py", "numpy", "4b. The agent"),
     ("workers/engines/es/train.py", "workers.engines.grpo", "5. Engines"),
     ("runs/importing/reports.py", "runs.importing.log", "5b. Importers"),
-    ("runs/series/__init__.py", "runs.ingest", "6. Rooms of an app: runs"),
-    ("judging/ratings/fitting.py", "django", "6c. The pure rooms"),
+    ("runs/metrics/__init__.py", "runs.ingest", "6. Rooms of an app: runs"),
+    ("judging/stats/ratings/maximum_likelihood.py", "django", "6c. The pure rooms"),
+    ("judging/stats/votes/rows.py", "judging.stats.ratings", "6d. Layers of judging.stats"),
+    ("runs/metrics/reading.py", "runs.metrics.live", "6e. Layers of runs.metrics"),
     ("runs/forms/launch.py", "workers.executors.local", "7. One door"),
 ]
 """A file, what it is made to import, and the contract that forbids it."""

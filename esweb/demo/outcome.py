@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from runs import series
+from runs import metrics
 from runs.models import Attempt, Run
 from workers.executors.states import State
 
@@ -105,7 +105,7 @@ def outcomes(runs: Iterable[Run]) -> list[Outcome]:
     """One for each run that has an attempt, in the order given."""
     runs = list(runs)
     keys = [REWARD, ACCURACY, KL, SAFE, LAMBDA]
-    curves = {(curve.run_id, curve.key): curve for curve in series.read(runs, keys)}
+    curves = {(curve.run_id, curve.key): curve for curve in metrics.read(runs, keys)}
     pairs = [(run, run.newest_attempt()) for run in runs]
     return [_outcome(run, attempt, curves) for run, attempt in pairs if attempt is not None]
 
@@ -122,7 +122,7 @@ def _spread(row: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
-def _outcome(run: Run, attempt: Attempt, curves: dict[tuple[int, str], series.Curve]) -> Outcome:
+def _outcome(run: Run, attempt: Attempt, curves: dict[tuple[int, str], metrics.Curve]) -> Outcome:
     reward, accuracy, kl, safe, weight = (curves.get((run.pk, key)) for key in (REWARD, ACCURACY, KL, SAFE, LAMBDA))
     return Outcome(
         run,
@@ -136,13 +136,13 @@ def _outcome(run: Run, attempt: Attempt, curves: dict[tuple[int, str], series.Cu
     )
 
 
-def _over(curve: series.Curve | None) -> Change | None:
+def _over(curve: metrics.Curve | None) -> Change | None:
     if curve is None or len(curve.y) < 2 or curve.x[0] != 0:
         return None
     return Change(float(curve.y[0]), _after(curve))
 
 
-def _after(curve: series.Curve) -> float:
+def _after(curve: metrics.Curve) -> float:
     return float(np.mean(curve.y[1:][-LAST_EVALUATIONS:]))
 
 

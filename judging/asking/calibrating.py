@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from judging.agreement import Estimate, Pair, Swaps, labels, pair, slot_share, swaps
 from judging.asking.telling import outcome_of
 from judging.models import Assignment, Calibration, Question, Rubric, Side
-from judging.votes import MISSING, Outcome, Votes
+from judging.stats.agreement import Estimate, Pair, Swaps, labels, pair, slot_share, swaps
+from judging.stats.votes import MISSING, Outcome, Votes
 
 LEAST_PAIRS = 30
 LEAST_CONSISTENT = 0.6

@@ -9,10 +9,10 @@ import numpy as np
 from django.db.models import F, OuterRef, QuerySet, Subquery
 from django.utils.translation import gettext_noop as _
 
-from judging.agreement import Estimate
-from judging.agreement.resampling import estimate, share
 from judging.models import Judge, Rubric, Tournament, Verdict
-from judging.votes import COUNTED
+from judging.stats.agreement import Estimate
+from judging.stats.agreement.resampling import estimate, share
+from judging.stats.votes import COUNTED
 
 NOT_TWICE = _("n/a: nothing was judged twice")
 SAID = [outcome.name.lower() for outcome in COUNTED]

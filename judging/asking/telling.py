@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from judging.models import Call, Question, Side
+from judging.stats.votes import Outcome
 from judging.verdicts import Judged, of_judge
-from judging.votes import Outcome
 
 MISSING = {
     Call.State.FAILED: Outcome.ERROR,

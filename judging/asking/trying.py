@@ -21,7 +21,7 @@ from judging.model_judge import (
     request,
 )
 from judging.models import Judge
-from judging.votes import Outcome
+from judging.stats.votes import Outcome
 
 RUBRIC = Rubric("correctness", "Which answer is correct.")
 QUESTION = Pair("What is two and two?", "Two and two is four.", "Two and two is seven.")

@@ -9,9 +9,9 @@ from urllib.parse import urlencode
 
 from django.utils.translation import gettext
 
-from judging.agreement import POLICIES
 from judging.boards.whose import EVERYBODY, Whose
-from judging.ratings import TIES, UNITS, Asked, Elo, Resampling
+from judging.stats.agreement import POLICIES
+from judging.stats.ratings import TIES, UNITS, Asked, Elo, Resampling
 
 LEVELS = (0.5, 0.999)
 PRIORS = (0.0, 100.0)
@@ -31,10 +31,10 @@ DIGITS = 9
 class How:
     """Whose verdicts, on which prompts' category (all where it is empty), and how they become ratings.
 
-    ties, unit, level, anchor (empty: nobody, the mean stands there), prior and init as `judging.ratings` has them; swap
-    is one of agreement's POLICIES. threshold: scores that differ by no more are a tie; None: as each verdict has it.
-    k, shuffle (AS_GIVEN: none) and failed, one of FAILED, are of online Elo alone. identical, one of IDENTICAL: whether
-    each pair of identical answers counts as a tie; what was said of them never does.
+    ties, unit, level, anchor (empty: nobody, the mean stands there), prior and init as `judging.stats.ratings` has
+    them; swap is one of agreement's POLICIES. threshold: scores that differ by no more are a tie; None: as each verdict
+    has it. k, shuffle (AS_GIVEN: none) and failed, one of FAILED, are of online Elo alone. identical, one of IDENTICAL:
+    whether each pair of identical answers counts as a tie; what was said of them never does.
     """
 
     whose: Whose = EVERYBODY
@@ -76,7 +76,7 @@ class How:
 
     @property
     def asked(self) -> Asked:
-        """Its share of it that `judging.ratings` asks for."""
+        """Its share of it that `judging.stats.ratings` asks for."""
         how = Resampling(unit=self.unit)
         return Asked(self.ties, self.anchor or None, self.prior, self.level, self.init, how)
 

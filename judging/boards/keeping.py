@@ -15,13 +15,13 @@ import numpy as np
 from django.db import transaction
 from django.db.models import Count, Max, Q, QuerySet
 
-from judging.agreement import MERGING, swaps
 from judging.boards.how import USUAL, How
 from judging.boards.reading import verdicts_in, votes_in
 from judging.leaderboard import by_category, report
 from judging.models import Calibration, Rubric, Snapshot, Tournament, Verdict
-from judging.ratings import POSITION
-from judging.votes import MISSING, Votes
+from judging.stats.agreement import MERGING, swaps
+from judging.stats.ratings import POSITION
+from judging.stats.votes import MISSING, Votes
 
 SHAPE = 4
 """Version of stored boards: boards of an older version are computed again."""

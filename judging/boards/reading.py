@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 from judging.boards.whose import EVERYBODY, Whose
 from judging.judges import admitted
 from judging.models import Comparison, Judge, Rubric, Side, Tournament, Verdict
-from judging.votes import Floats, Ints, Outcome, Votes, lengths_apart
+from judging.stats.votes import Floats, Ints, Outcome, Votes, lengths_apart
 from runs.models import Response
 
 COLUMNS = (
@@ -49,7 +49,7 @@ def votes_in(
     Contestants are all of the tournament's, in the order of the alphabet. Prompts, annotators and categories are
     numbered as they come, as those of a file are: a file of these very votes gives the same board. A person is "person
     3", by their number in the tournament. `length` is how much longer a's answer is, in words or as a file said, NaN
-    where neither a text nor a file tells. tie_threshold: as `judging.votes` has it, of verdicts with scores.
+    where neither a text nor a file tells. tie_threshold: as `judging.stats.votes` has it, of verdicts with scores.
     identical_as_ties: a tie for each pair of identical answers comes last, said by IDENTITY, which saw no sides.
     """
     contestants = dict(sorted(tournament.contestants.values_list("pk", "name"), key=lambda one: one[1]))

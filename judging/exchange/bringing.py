@@ -18,7 +18,7 @@ from judging.exchange.files import FILE_AT_MOST, MB, rows
 from judging.exchange.keeping import Keeper
 from judging.exchange.place import Place, tournament_at
 from judging.models import JudgmentFile, Tournament
-from judging.votes import Problem, each
+from judging.stats.votes import Problem, each
 
 AT_ONCE = 5000
 SHOWN = 100

@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from tempfile import TemporaryFile
 from typing import IO, Any, BinaryIO
 
-from judging.votes import Problem, is_one_document, listed, parsed
+from judging.stats.votes import Problem, is_one_document, listed, parsed
 
 MB = 1 << 20
 UPLOAD_AT_MOST = 64 * MB

@@ -12,7 +12,7 @@ from judging.exchange.prompts import called
 from judging.exchange.speakers import Speakers
 from judging.exchange.taking_part import named
 from judging.models import Rubric, Side, Tournament, Verdict
-from judging.votes import TIE_THRESHOLD, Judgment, Outcome, of_scores
+from judging.stats.votes import TIE_THRESHOLD, Judgment, Outcome, of_scores
 
 READ_AT_ONCE = 2000
 OUTCOMES = {outcome.name.lower(): outcome for outcome in Outcome}

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from judging.exchange.pairs import Met, Pairs
 from judging.exchange.taking_part import NOT_NAMED, Contestants, Criteria, Judges
 from judging.models import Contestant, Side, Tournament
+from judging.stats.votes import TIE_THRESHOLD, Duplicate, Judgment, Outcome, Problem, is_alone
 from judging.verdicts import OfFile, of_files
-from judging.votes import TIE_THRESHOLD, Duplicate, Judgment, Outcome, Problem, is_alone
 
 TURNED = {Outcome.A: Outcome.B, Outcome.B: Outcome.A}
 ALIKE_AT_MOST = 30_000

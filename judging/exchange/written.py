@@ -17,7 +17,7 @@ from judging.exchange.judgments import judgments, rated_in, rubrics_of
 from judging.exchange.prompts import called
 from judging.exchange.speakers import Speakers, speakers
 from judging.models import Assignment, Judge, Tournament, Turn, Verdict
-from judging.votes import COUNTED, FORMATS
+from judging.stats.votes import COUNTED, FORMATS
 from workers.csv_cells import inert
 
 JSONL = "application/x-ndjson"

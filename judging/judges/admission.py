@@ -15,7 +15,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.utils.translation import gettext
 
 from judging.models import Calibration, Judge, Rubric, Tournament, Verdict
-from judging.votes import MISSING
+from judging.stats.votes import MISSING
 
 MOST_MISSING = 0.02
 """Of what a judge was asked in a tournament by a rubric, the share that may have no verdict."""

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from judging.agreement import Pair
 from judging.leaderboard.cells import estimate, many, number, percent, share, table
 from judging.leaderboard.report import ORDERS, Report
-from judging.ratings import ELO_PER_NAT, POSITION, Adjusted
-from judging.ratings.goodness import COIN
-from judging.ratings.intervals import standard_errors
+from judging.stats.agreement import Pair
+from judging.stats.ratings import ELO_PER_NAT, POSITION, Adjusted
+from judging.stats.ratings.goodness_of_fit import COIN
+from judging.stats.ratings.intervals import standard_errors
 
 
 def notes(report: Report) -> str:

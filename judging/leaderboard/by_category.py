@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from judging import agreement, ratings
 from judging.leaderboard.report import plain
-from judging.ratings import Asked, Board
-from judging.ratings.bootstrap import FEW
-from judging.ratings.standings import Range, Record
-from judging.votes import Votes
+from judging.stats import agreement, ratings
+from judging.stats.ratings import Asked, Board, Range
+from judging.stats.ratings.bootstrap import FEW
+from judging.stats.ratings.standings import Record
+from judging.stats.votes import Votes
 
 SHOWN_AT_MOST = 20
 """PKU-SafeRLHF names 19 harms. Of more, those with most votes."""

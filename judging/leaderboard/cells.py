@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from judging.agreement import Estimate
-from judging.ratings import Range
+from judging.stats.agreement import Estimate
+from judging.stats.ratings import Range
 
 NONE = "–"
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from judging import agreement, ratings
-from judging.agreement import All, Estimate, Pair, Swaps
-from judging.ratings import Adjusted, Asked, Board, Elo, HeldOut, Orders, Triples, WinMatrix
-from judging.votes import Floats, Votes
+from judging.stats import agreement, ratings
+from judging.stats.agreement import All, Estimate, Pair, Swaps
+from judging.stats.ratings import Adjusted, Asked, Board, Elo, HeldOut, Orders, Triples, WinMatrix
+from judging.stats.votes import Floats, Votes
 
 ORDERS = 200
 RATERS_AT_MOST = 12

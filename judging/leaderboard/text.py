@@ -9,9 +9,9 @@ import numpy as np
 from judging.leaderboard.beside import controlled, judges, notes, online_elo
 from judging.leaderboard.cells import NONE, interval, many, table, votes
 from judging.leaderboard.report import Report
-from judging.ratings import UNITS, Standing
-from judging.ratings.groups import Rated, order
-from judging.ratings.standings import difference
+from judging.stats.ratings import UNITS, Standing
+from judging.stats.ratings.groups import Rated, order
+from judging.stats.ratings.standings import difference
 
 METHODS = {
     "half-win": "Bradley–Terry, a tie is half a win for each",

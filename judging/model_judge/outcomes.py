@@ -9,7 +9,7 @@ from enum import StrEnum
 from judging.model_judge.asked import Reply
 from judging.model_judge.reading import Reading, read
 from judging.model_judge.rubric import Rubric
-from judging.votes import Outcome
+from judging.stats.votes import Outcome
 
 REFUSES = re.compile(
     r"^\W*(?:i['’]?m\s+(?:very\s+|really\s+)?sorry|i\s+am\s+sorry|sorry\b|i\s+(?:can(?:no|['’])?t|won['’]?t|will\s+not|"

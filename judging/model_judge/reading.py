@@ -18,7 +18,7 @@ from typing import Any
 
 from judging.model_judge.plain_text import storable
 from judging.model_judge.rubric import Rubric
-from judging.votes import TIE_THRESHOLD, Outcome, of_scores
+from judging.stats.votes import TIE_THRESHOLD, Outcome, of_scores
 
 NUMBER = r"(-?\d+(?:\.\d+)?)"
 BRACKETS = re.compile(rf"\[\[\s*{NUMBER}\s*,\s*{NUMBER}\s*\]\]")

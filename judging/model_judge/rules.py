@@ -20,7 +20,7 @@ from judging.model_judge.asking import Pair
 from judging.model_judge.outcomes import Ended, State
 from judging.model_judge.reading import Reading
 from judging.model_judge.rubric import Rubric
-from judging.votes import TIE_THRESHOLD, Outcome, of_scores
+from judging.stats.votes import TIE_THRESHOLD, Outcome, of_scores
 
 NAME = "Rules (form alone)"
 WORD = re.compile(r"\w+")

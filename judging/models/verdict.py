@@ -10,7 +10,7 @@ from judging.models.comparison import Comparison, Side
 from judging.models.judge import Judge
 from judging.models.rubric import Rubric
 from judging.models.voter import Voter
-from judging.votes import Outcome
+from judging.stats.votes import Outcome
 
 SKIP = "skip"
 """A person passed it by, and said why. It says nothing of the answers."""

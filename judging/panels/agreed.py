@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from judging import agreement
-from judging.agreement import Group, Pair
-from judging.agreement.groups import only
-from judging.agreement.labels import TIE, Labels
 from judging.panels.bias import most_active
-from judging.votes import Bools, Votes
+from judging.stats import agreement
+from judging.stats.agreement import Group, Labels, Pair
+from judging.stats.agreement.groups import only
+from judging.stats.agreement.labels import TIE
+from judging.stats.votes import Bools, Votes
 
 
 def agreed(votes: Votes, is_person: Bools) -> dict[str, Any]:

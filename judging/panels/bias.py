@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from judging import agreement, ratings
-from judging.agreement import POLICIES
-from judging.agreement.length import LENGTH
-from judging.ratings import ELO_PER_NAT, POSITION, Adjusted, Asked, Board, NoEstimate
-from judging.ratings.intervals import standard_errors
-from judging.ratings.scale import INIT
-from judging.votes import Bools, Votes
+from judging.stats import agreement, ratings
+from judging.stats.agreement import POLICIES
+from judging.stats.agreement.length import LENGTH
+from judging.stats.ratings import ELO_PER_NAT, POSITION, Adjusted, Asked, Board, NoEstimate
+from judging.stats.ratings.intervals import standard_errors
+from judging.stats.ratings.scale import INIT
+from judging.stats.votes import Bools, Votes
 
 TWO_SIDED = 1.959964
 """Standard errors to either side of a number, of its 95 % interval."""

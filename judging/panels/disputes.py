@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from judging import agreement
-from judging.agreement import Contested
-from judging.agreement.contested import KINDS
 from judging.panels.scorers import Scorer
-from judging.votes import Bools, Votes
+from judging.stats import agreement
+from judging.stats.agreement import Contested
+from judging.stats.agreement.contested import KINDS
+from judging.stats.votes import Bools, Votes
 
 SHOWN = 40
 """Of each kind of dispute: a page that people read, not an export."""

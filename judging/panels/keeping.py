@@ -22,7 +22,7 @@ from judging.panels.agreed import agreed
 from judging.panels.bias import length, policies, position, ties
 from judging.panels.disputes import against_scorers, disputed
 from judging.panels.scorers import scorers_in, scores_of
-from judging.votes import Bools, Votes
+from judging.stats.votes import Bools, Votes
 
 SHAPE = 4
 """Of what is kept. Another one, and what an older version kept is worked out again."""

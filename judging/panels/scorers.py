@@ -9,7 +9,7 @@ import numpy as np
 from django.db.models import Q, QuerySet
 
 from judging.models import Comparison, Tournament
-from judging.votes import Floats, Votes
+from judging.stats.votes import Floats, Votes
 from runs.models import Response, Score
 
 COST = "cost"

@@ -10,7 +10,7 @@ from django.utils.translation import gettext, ngettext
 
 from judging.models import Comparison, Judge, Verdict
 from judging.shown.meetings import Met
-from judging.votes import COUNTED
+from judging.stats.votes import COUNTED
 from runs.viewer import Chip
 
 COUNTING = [outcome.name.lower() for outcome in COUNTED]

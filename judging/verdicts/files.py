@@ -11,7 +11,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from judging.models import Judge, Verdict
-from judging.votes import Outcome
+from judging.stats.votes import Outcome
 
 COPY = """
 COPY judging_verdict (comparison_id, rubric_id, judge_id, voter_id, sample, outcome, score_a, score_b, length_a,

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from judging.models import Comparison, Judge, Side, Verdict
-from judging.votes import Outcome
+from judging.stats.votes import Outcome
 
 BATCH = 2000
 

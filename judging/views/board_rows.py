@@ -9,7 +9,7 @@ from typing import Any
 
 from django.utils.translation import gettext
 
-from judging.ratings import ELO_PER_NAT, POSITION
+from judging.stats.ratings import ELO_PER_NAT, POSITION
 from judging.views.board_words import Said, chance, count, elo, interval, percent, ranks
 from runs.charts import Table
 

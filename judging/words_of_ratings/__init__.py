@@ -1,4 +1,4 @@
-"""Words that pages show and that stand under `judging.ratings` and `judging.agreement`, which know no Django.
+"""Words that pages show and that stand under `judging.stats`, which knows no Django.
 
 `python -m judging.words_of_ratings` prints the module `marked`, in which `makemessages` finds them; `make words` keeps
 it. Boards keep their sentences in English, as they were said: `in_words` says them in the language of who reads.
@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 from django.utils.translation import gettext
 
-from judging.agreement import UNDEFINED
-from judging.ratings import TIES, UNITS
-from judging.ratings.sentences import SENTENCES, recognised
+from judging.stats.agreement import UNDEFINED
+from judging.stats.ratings import TIES, UNITS
+from judging.stats.ratings.reasons import SENTENCES, recognised
 
 NOT_THERE = "n/a: "
 HEAD = '''"""Marks words of ratings for translators. Printed by `python -m judging.words_of_ratings`: `make words`."""

@@ -9,7 +9,7 @@ import numpy as np
 from django.db.models import QuerySet
 from ninja import P, QueryEx
 
-from runs import series
+from runs import metrics
 from runs.api.auth import ApiRequest, needs
 from runs.api.paging import page
 from runs.api.problems import unknown_choice
@@ -111,7 +111,7 @@ def check_selected(rows: QuerySet[Any], wanted: Mapping[str, object], run: Run) 
 
 def _shown(answer: Response) -> ResponseOut:
     prompt = answer.prompt
-    reward, kl = series.sayable(np.array([answer.reward, answer.kl or 0.0]))
+    reward, kl = metrics.sayable(np.array([answer.reward, answer.kl or 0.0]))
     return ResponseOut(
         step=answer.step,
         split=answer.split,

@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 from django.http import HttpResponse
 from ninja import P, QueryEx
 
-from runs import series
+from runs import metrics
 from runs.api.auth import ApiRequest, needs
 from runs.api.paging import page
 from runs.api.problems import Invalid, unknown_choice
@@ -95,8 +95,8 @@ def read_run(request: ApiRequest, uid: Uid) -> RunDetail:
 def detail(run: Run) -> RunDetail:
     """The run as JSON, with all that belongs to it."""
     attempts = [AttemptOut.of(attempt) for attempt in run.attempts.order_by("n")]
-    newest = series.latest([run])[run.pk]
-    values = series.sayable(np.array(list(newest.values()), np.float64))
+    newest = metrics.latest([run])[run.pk]
+    values = metrics.sayable(np.array(list(newest.values()), np.float64))
     shown: RunDetail = RunDetail.of(run, attempts=attempts, latest=dict(zip(newest, values, strict=True)))
     return shown
 
@@ -120,8 +120,8 @@ def read_series(
         raise Invalid(Problem("key", f"{len(run)} runs × {len(key)} keys; at most {MAX_CURVES} curves a call"))
     runs = the_runs(request.auth, run)
     _check_keys(runs, key)
-    by_id, origins = {r.pk: r for r in runs}, series.origins_of(runs)
-    curves = [_curve(by_id[c.run_id], origins[c.run_id], c) for c in series.read(runs, key, x=x, px=px)]
+    by_id, origins = {r.pk: r for r in runs}, metrics.origins_of(runs)
+    curves = [_curve(by_id[c.run_id], origins[c.run_id], c) for c in metrics.read(runs, key, x=x, px=px)]
     return HttpResponse(orjson.dumps({"x": x, "curves": curves}), content_type="application/json")
 
 
@@ -132,18 +132,18 @@ def _check_keys(runs: list[Run], keys: list[str]) -> None:
     rows = Series.objects.filter(run__in=runs)
     known = set(rows.filter(key__in=keys).values_list("key", flat=True))
     if missing := [key for key in keys if key not in known]:
-        every = rows.exclude(key__startswith=series.AXES).order_by("key").values_list("key", flat=True).distinct()
+        every = rows.exclude(key__startswith=metrics.AXES).order_by("key").values_list("key", flat=True).distinct()
         raise unknown_choice("key", list(every), missing[0])
 
 
-def _curve(run: Run, origin: str, curve: series.Curve) -> dict[str, object]:
-    measured = series.provenance(run.config, curve.key, origin)
+def _curve(run: Run, origin: str, curve: metrics.Curve) -> dict[str, object]:
+    measured = metrics.provenance(run.config, curve.key, origin)
     return {
         "run": run.uid,
         "key": curve.key,
         "measured": None if measured is None else measured.to_json(),
-        "x": series.sayable(curve.x),
-        "y": series.sayable(curve.y),
+        "x": metrics.sayable(curve.x),
+        "y": metrics.sayable(curve.y),
         "overwritten": curve.overwritten.tolist(),
         "points": curve.points,
         "cursor": curve.cursor,

@@ -14,7 +14,7 @@ from runs.api.problems import Invalid
 from runs.ingest import BadColumns, Columns
 from runs.ingest.columns import too_many_keys
 from runs.ingest.limits import MAX_KEYS
-from runs.series import AXES
+from runs.metrics import AXES
 from workers.config import Problem
 from workers.records import BadLine, Engines, Line, Metric, Population, Response, unpack
 

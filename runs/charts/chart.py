@@ -15,7 +15,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 from numpy.typing import NDArray
 
-from runs.series import Provenance
+from runs.metrics import Provenance
 from workers.csv_cells import inert
 
 Floats: TypeAlias = NDArray[np.float64]

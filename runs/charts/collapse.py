@@ -9,8 +9,8 @@ from django.utils.translation import gettext_noop as _
 
 from runs.charts.chart import Chart
 from runs.charts.single import Spec, drawn
+from runs.metrics import Curve
 from runs.models import Run
-from runs.series import Curve
 from workers.analysis.collapse import Measures
 from workers.analysis.collapse.languages import foreign, main_of
 

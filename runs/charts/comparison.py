@@ -18,7 +18,7 @@ from runs.charts.groups import Curves, Group, line, look
 from runs.charts.measurement import averaged, ways_of, with_partial, with_provenance, without_means
 from runs.charts.tradeoff import KL, REWARD, tradeoff
 from runs.charts.words import X_WORDS, course, number, share, spoken
-from runs.series import Curve, Provenance, Provenances, Span, m4, provenances
+from runs.metrics import Curve, Provenance, Provenances, Span, m4, provenances
 from workers.analysis.bands import AUTO, Band, Ints, band
 from workers.analysis.middles import MIDDLES, Floats
 from workers.executors.states import State

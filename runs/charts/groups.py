@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 from django.utils.translation import get_language, gettext
 
 from runs.charts import style
+from runs.metrics import Curve
 from runs.models import Run
-from runs.series import Curve
 from workers.analysis.middles import Floats
 from workers.config import RunConfig, presets
 from workers.executors.states import State

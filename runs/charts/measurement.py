@@ -10,8 +10,8 @@ from django.utils.translation import gettext, ngettext
 
 from runs.charts.chart import Chart
 from runs.charts.groups import Group
+from runs.metrics import Provenance, Provenances, ways
 from runs.models import Run
-from runs.series import Provenance, Provenances, ways
 
 NAMES_AT_MOST = 5
 

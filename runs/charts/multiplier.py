@@ -19,7 +19,7 @@ from runs.charts.marks import Mark
 from runs.charts.measurement import with_provenance
 from runs.charts.overlay import OverlayOptions, overlay
 from runs.charts.words import number
-from runs.series import Curve, Provenances
+from runs.metrics import Curve, Provenances
 from workers.analysis.middles import Floats
 
 LAMBDA, RAW, SMOOTHED, THRESHOLD = "lambda", "J_C", "J_C/smoothed", "J_C/threshold"

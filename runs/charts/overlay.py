@@ -21,7 +21,7 @@ from runs.charts.line_ends import Drawn, End, ends
 from runs.charts.marks import Mark
 from runs.charts.single import MARKERS_AT_MOST
 from runs.charts.words import X_WORDS, course, number, share, spoken
-from runs.series import Curve, Provenances, Span, is_held_out, m4
+from runs.metrics import Curve, Provenances, Span, is_held_out, m4
 from workers.analysis.middles import Floats
 from workers.analysis.smoothing import Smoothing, smooth
 

@@ -14,7 +14,7 @@ from runs.charts import style
 from runs.charts.chart import Cell, Chart, Floats, Table, numbers
 from runs.charts.single import LEGEND, Spec
 from runs.charts.words import X_WORDS, number, share, spoken
-from runs.series import Curve
+from runs.metrics import Curve
 
 MAX_BARS, MAX_SPACED_BARS = 120, 40
 """More iterations than the first share bars; up to the second, there is some space between bars."""

@@ -15,7 +15,7 @@ from runs.charts.chart import Chart
 from runs.charts.phases import PHASES
 from runs.charts.single import TITLES, Spec
 from runs.charts.words import spoken
-from runs.series import Provenance
+from runs.metrics import Provenance
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from django.utils.translation import gettext_noop as _
 from runs.charts import style
 from runs.charts.chart import MEASURED, Cell, Chart, Table, numbers
 from runs.charts.words import X_WORDS, course, number, share, spoken
+from runs.metrics import Curve, Provenance, is_held_out
 from runs.models import Run
-from runs.series import Curve, Provenance, is_held_out
 
 LINES = ("solid", "dash", "dot", "dashdot")
 MARKERS_AT_MOST = 30

@@ -14,8 +14,8 @@ from runs.charts.chart import MEASURED, Cell, Chart, Table, numbers
 from runs.charts.groups import Curves, Group, line, look
 from runs.charts.measurement import averaged, ways_of
 from runs.charts.words import number
+from runs.metrics import Provenances
 from runs.models import Run
-from runs.series import Provenances
 from workers.analysis.middles import Floats
 
 REWARD, KL = "reward/mean", "kl"

@@ -12,8 +12,8 @@ from django.utils.translation import gettext, ngettext
 
 from runs.compare.finals import OUTCOMES, Final
 from runs.compare.standings import Setting
+from runs.metrics import Provenances, ways, ways_in_words
 from runs.models import Attempt, Run
-from runs.series import Provenances, ways, ways_in_words
 from workers.executors.states import State
 
 FEW_SEEDS = 5

@@ -13,8 +13,8 @@ from types import MappingProxyType
 import numpy as np
 
 from runs.compare.finals import OUTCOMES, Final, Outcome
+from runs.metrics import Provenance, Provenances, ways
 from runs.models import Run
-from runs.series import Provenance, Provenances, ways
 from workers.analysis.deltas import Delta, delta
 
 

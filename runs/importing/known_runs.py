@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from django.db.models import Q, QuerySet
 
-from runs import series
+from runs import metrics
 from runs.importing.found import UNKNOWN_SEED, ImportedRun, ImportReport
 from runs.importing.hyperparameters import config_of, seed_of
 from runs.importing.log import JOB
@@ -140,7 +140,7 @@ class Contents:
 def _stored_contents(run: Run) -> Contents:
     contents = Contents(state=run.state)
     contents.reason = run.attempts.order_by("n").values_list("reason", flat=True).last() or ""
-    for curve in series.read([run], series.keys(run)):
+    for curve in metrics.read([run], metrics.keys(run)):
         steps = curve.x.astype(np.int64).tolist()
         contents.values.update(
             (curve.key, step, _bits(value)) for step, value in zip(steps, curve.y.tolist(), strict=True)

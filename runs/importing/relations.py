@@ -12,7 +12,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from runs import series, shelving
+from runs import metrics, shelving
 from runs.importing import countdown_results, evaluations, final_results, log, reports, scored_answers
 from runs.importing.found import UNKNOWN_SEED, ImportReport
 from runs.models import Experiment, Run
@@ -53,7 +53,7 @@ def replace_aggregates(experiment: Experiment, person: User, told: ImportReport)
     replaced = []
     for run in experiment.runs.filter(deleted_at=None, source__kind=reports.KIND):
         seeds = evaluated_seeds(experiment, run.method, run.config.get(run.method))
-        if seeds and reports.check_stored(series.latest([run])[run.pk], run.preset or run.name, seeds, told):
+        if seeds and reports.check_stored(metrics.latest([run])[run.pk], run.preset or run.name, seeds, told):
             replaced.append(run)
     shelving.delete_runs(Run.objects.filter(pk__in=[run.pk for run in replaced]), person)
     return replaced
@@ -67,7 +67,7 @@ def evaluated_seeds(experiment: Experiment, method: str, hyperparameters: Any) -
         deleted_at=None, source__kind=evaluations.KIND, state=State.SUCCEEDED,
         config__contains={method: hyperparameters},
     )  # fmt: skip
-    return list(series.latest(list(runs.order_by("seed"))).values())
+    return list(metrics.latest(list(runs.order_by("seed"))).values())
 
 
 def _may_be_of(evaluation: Mapping[str, Any], training: Mapping[str, Any], method: str) -> bool:

@@ -13,11 +13,12 @@ from django.db import connections
 from django.db.backends.postgresql.base import DatabaseWrapper
 from psycopg.types.numeric import Int8
 
-from runs import live, series
+from runs import metrics
 from runs.access import WRITER, writer
 from runs.ingest.columns import Columns
 from runs.ingest.metrics import SUMMARISE, summary
 from runs.ingest.once import PushResult
+from runs.metrics import live
 
 # A statement of its own: what follows must see what was committed while this one waited.
 LOCK = f"""
@@ -73,7 +74,7 @@ def push_at_once(token: str, key: str, epoch: int, columns: Columns) -> PushResu
     """
     if not columns.points.cells:
         return None
-    data = series.pack(columns.points)
+    data = metrics.pack(columns.points)
     asked = writer(token, key) | summary(columns.points)
     asked |= {"epoch": epoch, "first_seq": Int8(columns.first_seq), "next_seq": Int8(columns.next_seq), "data": data}
     row = _asked(asked)

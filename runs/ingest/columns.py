@@ -18,8 +18,8 @@ import orjson
 from numpy.typing import NDArray
 
 from runs.ingest.limits import BIG, MAX_KEYS, key_refusal
-from runs.series import AXES, Block, block
-from runs.series.packing import Floats, Ints
+from runs.metrics import AXES, Block, block
+from runs.metrics.packing import Floats, Ints
 from workers.config import Problem
 from workers.records import Line, Metric
 from workers.records.lines import UNSAYABLE

@@ -15,9 +15,9 @@ from django.db.models import Count, Max, Q, Sum
 from django.db.models.functions import Length
 
 from runs.ingest.locking import lock
+from runs.metrics import Column, unpack
+from runs.metrics.chunks import POINTS, columns_of, join, pack_chunk, unpack_chunk
 from runs.models import Batch, Chunk, Run, Series
-from runs.series import Column, unpack
-from runs.series.chunks import POINTS, columns_of, join, pack_chunk, unpack_chunk
 from workers.executors.states import OPEN_STATES
 
 BATCHES_AT_ONCE = 500

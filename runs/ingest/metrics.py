@@ -9,10 +9,10 @@ import numpy as np
 from django.db import connection
 from numpy.typing import NDArray
 
-from runs import series
+from runs import metrics
+from runs.metrics import Block
+from runs.metrics.packing import Floats
 from runs.models import Attempt, Batch
-from runs.series import Block
-from runs.series.packing import Floats
 
 # Keys come sorted, so that two writers never take the same rows in opposite orders.
 SUMMARISE = """
@@ -67,7 +67,7 @@ class Stored:
 def keep_points(attempt: Attempt, epoch: int, seqs: tuple[int, int], points: Block) -> Stored:
     """Stores the points of the records from the first to the last of `seqs`. The caller holds the run's lock."""
     previous, is_late = _standing(attempt, epoch)
-    data = series.pack(points)
+    data = metrics.pack(points)
     batch = Batch.objects.create(
         run_id=attempt.run_id,
         attempt=attempt,

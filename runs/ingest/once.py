@@ -8,7 +8,6 @@ from functools import partial
 
 from django.db import transaction
 
-from runs import live, series
 from runs.ingest.answers import keep_checkpoints, keep_engines, keep_populations, keep_responses
 from runs.ingest.columns import Columns
 from runs.ingest.happenings import (
@@ -22,6 +21,7 @@ from runs.ingest.happenings import (
 from runs.ingest.limits import refusal
 from runs.ingest.locking import lock
 from runs.ingest.metrics import Stored, keep_points
+from runs.metrics import block, live
 from runs.models import Attempt, RecordFile
 from workers.records import Alert, Broken, Checkpoint, Engines, Environment, Line, Metric, Population, Response, Status
 
@@ -164,7 +164,7 @@ def _keep(attempt: Attempt, file: RecordFile, lines: Sequence[Line]) -> Stored |
     metrics = [(n.seq, n.t, n.record) for n in lines if isinstance(n.record, Metric)]
     if not metrics:
         return None
-    points = series.block((t, record) for _, t, record in metrics)
+    points = block((t, record) for _, t, record in metrics)
     return keep_points(attempt, file.epoch, (metrics[0][0], metrics[-1][0]), points)
 
 

@@ -9,7 +9,8 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from runs import access, live
+from runs import access
+from runs.metrics import live
 from runs.models import Attempt, Job, Run
 from workers.executors.states import State
 

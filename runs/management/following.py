@@ -18,8 +18,9 @@ from pathlib import Path
 from django.db import InterfaceError, OperationalError
 from kombu.exceptions import OperationalError as BrokerAway
 
-from runs import jobs, live
+from runs import jobs
 from runs.ingest import OffsetMoved, close_files, ingest, skip_batch_ids
+from runs.metrics import live
 from runs.models import Attempt, RecordFile
 from workers.executors.mirror import mirrored
 from workers.executors.states import State

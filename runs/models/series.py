@@ -25,7 +25,7 @@ class RecordFile(models.Model):
 
 
 class Batch(models.Model):
-    """The metric points of one flush, packed (`runs.series`).
+    """The metric points of one flush, packed (`runs.metrics`).
 
     Within a run its id grows in commit order: a page's cursor.
     """
@@ -47,7 +47,7 @@ class Batch(models.Model):
 
 
 class Chunk(models.Model):
-    """Up to 4096 points of one key, out of batches that are gone (`runs.series.chunks`); the last of a key may grow."""
+    """Up to 4096 points of one key, merged from batches (`runs.metrics.chunks`); the last of a key may grow."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="chunks")
     attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="chunks")

@@ -21,7 +21,7 @@ from django.db.models import (
     When,
 )
 
-from runs import series
+from runs import metrics
 from runs.models import Batch, Run
 from runs.models.job import OPEN
 from runs.tables.columns import Column, Kind
@@ -77,7 +77,7 @@ def expression(column: Column) -> Any:
     if column.key == "time":
         return _seconds()
     if column.key == "origin":
-        return series.origin_expression()
+        return metrics.origin_expression()
     return F(STORED[column.key])
 
 

@@ -9,9 +9,9 @@ from typing import Any
 from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import Avg, Count, F, Max, Q, QuerySet, StdDev
 
-from runs import series
+from runs import metrics
+from runs.metrics import Provenance
 from runs.models import Run
-from runs.series import Provenance
 from runs.tables.columns import Column, Kind
 from runs.tables.expressions import annotated, expression
 from workers.executors.states import State
@@ -73,7 +73,7 @@ def grouped(
         groups = groups.annotate(**spread)
         if column in mixed:
             has_value = ~PARTIAL & Q(**{f"number_{i}__isnull": False})
-            facts = ArrayAgg(series.facts_expression(), distinct=True, filter=has_value, default=[])
+            facts = ArrayAgg(metrics.facts_expression(), distinct=True, filter=has_value, default=[])
             groups = groups.annotate(**{f"facts_{i}": facts})
     rows = groups.order_by("-n", "-newest")[:size]
     return [_row(row, names, numbers) for row in rows], total
@@ -81,15 +81,15 @@ def grouped(
 
 def _measured_differently(runs: QuerySet[Run], numbers: Collection[Column]) -> list[Column]:
     """Return the columns in which not all of these runs are measured alike: few tables have any."""
-    held_out = [column for column in numbers if column.kind is Kind.METRIC and series.is_held_out(column.metric)]
+    held_out = [column for column in numbers if column.kind is Kind.METRIC and metrics.is_held_out(column.metric)]
     if not held_out:
         return []
-    facts = list(runs.order_by().annotate(facts=series.facts_expression()).values_list("facts", flat=True).distinct())
+    facts = list(runs.order_by().annotate(facts=metrics.facts_expression()).values_list("facts", flat=True).distinct())
     return [column for column in held_out if len(_ways(column, facts)) > 1]
 
 
 def _ways(column: Column, facts: Collection[Any]) -> tuple[Provenance, ...]:
-    return series.ways(series.provenance_of_facts(one, column.metric) for one in facts)
+    return metrics.ways(metrics.provenance_of_facts(one, column.metric) for one in facts)
 
 
 def _row(row: dict[str, Any], names: list[str], numbers: Sequence[Column]) -> GroupRow:

@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 from django.db.models import BooleanField, F, Func, IntegerField, JSONField, Q, QuerySet, Value
 from django.db.models.expressions import CombinedExpression
 
+from runs.metrics import with_origins
 from runs.models import Run
-from runs.series import with_origins
 from runs.tables.columns import Column, Kind
 from runs.tables.expressions import KEPT, annotated, relation_of
 from runs.tables.finding import those

@@ -11,11 +11,11 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
-from runs import series
+from runs import metrics
 from runs.charts import Mark, number, share
 from runs.charts.words import MINUS, THIN
 from runs.compare import Cell
-from runs.series import Provenance
+from runs.metrics import Provenance
 
 register = template.Library()
 
@@ -23,7 +23,7 @@ register = template.Library()
 @register.filter
 def ways_in_words(ways: Iterable[Provenance]) -> str:
     """Describe how values were measured, for people."""
-    return series.ways_in_words(ways)
+    return metrics.ways_in_words(ways)
 
 
 @register.filter

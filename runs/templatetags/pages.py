@@ -16,7 +16,7 @@ from django.utils.translation import gettext, ngettext
 from runs.charts import number as in_words
 from runs.charts import share
 from runs.charts.style import METHODS
-from runs.series import Provenance
+from runs.metrics import Provenance
 from workers.executors.states import OPEN_STATES, State
 
 register = template.Library()

@@ -12,7 +12,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext
 
-from runs import series
+from runs import metrics
 from runs.charts import number, share
 from runs.tables import Column, Kind, Spread
 from runs.templatetags.pages import ago, duration, method_badge, state_badge
@@ -52,7 +52,7 @@ def unlike(heading: Heading) -> SafeString | str:
     """The mark of a column whose values were measured differently; nothing at other columns."""
     if not heading.ways:
         return ""
-    words, ways = gettext("measured differently"), series.ways_in_words(heading.ways)
+    words, ways = gettext("measured differently"), metrics.ways_in_words(heading.ways)
     mark = ' <span class="unlike" title="{}: {}">≠<span class="only-read-aloud"> {}</span></span>'
     return format_html(mark, words, ways, words)
 
@@ -62,7 +62,7 @@ def spread(found: Spread, key: str, n: int) -> str:
     """Mean ± standard deviation over the runs of a group, and of how many where not of all."""
     if found.ways:
         words = gettext("measured differently (n = %(n)s)") % {"n": found.n}
-        return format_html('<small class="unlike" title="{}">{}</small>', series.ways_in_words(found.ways), words)
+        return format_html('<small class="unlike" title="{}">{}</small>', metrics.ways_in_words(found.ways), words)
     if found.mean is None:
         return "–"
     written = _number(key, found.mean) + (f" ± {_number(key, found.sd)}" if found.sd is not None else "")

@@ -11,8 +11,8 @@ from django.utils.translation import gettext
 from psycopg.errors import QueryCanceled
 
 from runs.charts import MAIN_KEYS
+from runs.metrics import AXES
 from runs.models import Run, Series
-from runs.series import AXES
 from runs.viewer.expressions import complexity_problem
 
 KEYS_AT_MOST = 24

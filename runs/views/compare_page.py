@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runs import series
+from runs import metrics
 from runs.charts import MAIN_KEYS, Chart, Mark, marks, overlay, with_provenance
 from runs.compare import OUTCOMES, BaselineRow, Outcome, Setting, cautions, config_diff, finals, standings
 from runs.compare.config_diff import as_json
@@ -48,8 +48,8 @@ def page_context(runs: Sequence[Run], settings: Settings, person: Person) -> dic
 def charts_of(told: Sequence[Mark], keys: Iterable[str], settings: Settings, px: int | None) -> list[Chart]:
     """Draw a chart for each key, in the order given. Points are read once, whole, and smoothed here."""
     wanted, runs = list(keys), [mark.run for mark in told]
-    curves = {(c.run_id, c.key): c for c in series.read(runs, wanted, x=settings.x)}
-    measured = series.provenances(runs, wanted, series.origins_of(runs))
+    curves = {(c.run_id, c.key): c for c in metrics.read(runs, wanted, x=settings.x)}
+    measured = metrics.provenances(runs, wanted, metrics.origins_of(runs))
     charts = [overlay(key, told, curves, settings.how(px), measured) for key in wanted]
     return [with_provenance(chart, runs, curves, measured) for chart in charts]
 
@@ -61,7 +61,7 @@ def standings_context(runs: Sequence[Run], told: Sequence[Mark], settings: Setti
     if not found:
         return {"standings": [], "standing_heads": [], "cautions": [], "left_out": []}
     numbers = finals(runs)
-    measured = series.provenances(runs, [outcome.key for outcome in OUTCOMES], series.origins_of(runs))
+    measured = metrics.provenances(runs, [outcome.key for outcome in OUTCOMES], metrics.origins_of(runs))
     chosen = (s for s, g in zip(found, groups, strict=True) if settings.baseline in {run.uid for run in g.runs})
     baseline = next(chosen, found[0])
     rows = standings(found, numbers, baseline, measured)
@@ -72,10 +72,10 @@ def standings_context(runs: Sequence[Run], told: Sequence[Mark], settings: Setti
     }  # fmt: skip
 
 
-def _heads(rows: Sequence[BaselineRow]) -> list[tuple[Outcome, tuple[series.Provenance, ...]]]:
+def _heads(rows: Sequence[BaselineRow]) -> list[tuple[Outcome, tuple[metrics.Provenance, ...]]]:
     """Return each outcome with the ways in which the cells of its column were measured."""
     columns = zip(*(row.cells for row in rows), strict=True)
-    return [(cells[0].outcome, series.ways(way for cell in cells for way in cell.ways)) for cells in columns]
+    return [(cells[0].outcome, metrics.ways(way for cell in cells for way in cell.ways)) for cells in columns]
 
 
 def _left_out(runs: Sequence[Run], person: Person) -> list[str]:

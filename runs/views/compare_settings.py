@@ -14,8 +14,8 @@ from django.utils.translation import gettext
 
 from runs.charts import OverlayOptions
 from runs.choices import must_be_one_of
+from runs.metrics import X_AXES, Span
 from runs.models import Run
-from runs.series import X_AXES, Span
 from runs.views.parameters import UnknownChoice, is_file, not_offered, selected, zoom_of
 from workers.analysis.smoothing import Smoothing
 

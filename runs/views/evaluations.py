@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
-from runs import series
+from runs import metrics
 from runs.models import Run
 
 COLUMNS = {
@@ -45,11 +45,11 @@ def evaluations_context(training: Run) -> dict[str, Any]:
     runs = list(training.evaluations.filter(deleted_at=None).order_by("created_at", "pk"))
     if not runs:
         return {"evaluation_rows": [], "evaluation_titles": []}
-    numbers, origins = series.latest(runs), series.origins_of(runs)
+    numbers, origins = metrics.latest(runs), metrics.origins_of(runs)
     keys = [key for key in COLUMNS if any(key in numbers[run.pk] for run in runs)]
     rows = []
     for run in runs:
         cells = [Cell(gettext(COLUMNS[key]), numbers[run.pk].get(key), key in SHARES) for key in keys]
-        measured = series.provenance(run.config, "reward/mean", origins[run.pk])
+        measured = metrics.provenance(run.config, "reward/mean", origins[run.pk])
         rows.append(EvaluationRow(run, cells, measured.words if measured else ""))
     return {"evaluation_rows": rows, "evaluation_titles": [gettext(COLUMNS[key]) for key in keys]}

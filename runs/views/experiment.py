@@ -10,12 +10,12 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
-from runs import series
+from runs import metrics
 from runs.access import may_launch, may_make
 from runs.charts import CHARTS, Chart, Group, compare, groups_of, keys_of
 from runs.charts.multiplier import LAMBDA
+from runs.metrics import Span
 from runs.models import Experiment, Run, Series
-from runs.series import Span
 from runs.views.bulk import undo_of
 from runs.views.chart import chart_response
 from runs.views.lifecycle import interrupted_runs
@@ -84,7 +84,7 @@ def _table_context(request: SignedIn, experiment: Experiment, table: RunsTable) 
 def _groups(experiment: Experiment, shown: list[Run]) -> list[Group]:
     """The groups of the shown runs, with all their seeds: a mean never depends on which page of the table is open."""
     presets = {run.preset for run in shown}
-    current = series.with_origins(experiment.runs.current())
+    current = metrics.with_origins(experiment.runs.current())
     seeds = current.filter(preset__in=presets).order_by("-pk")[:MEANS_OVER_AT_MOST]
     visible = {run.pk for run in shown}
     groups = groups_of({run.pk: run for run in (*seeds, *shown)}.values())
@@ -101,5 +101,5 @@ def _charts(
 ) -> list[Chart]:
     """The charts of these names; only what they are drawn from is read."""
     runs = [run for group in groups for run in group.runs]
-    curves = series.read(runs, [key for name in names for key in keys_of(name)], x=along.x)
-    return compare(groups, {run.pk for run in shown}, curves, along.look(px, zoom), names, series.origins_of(runs))
+    curves = metrics.read(runs, [key for name in names for key in keys_of(name)], x=along.x)
+    return compare(groups, {run.pk for run in shown}, curves, along.look(px, zoom), names, metrics.origins_of(runs))

@@ -10,14 +10,14 @@ from django.http import HttpResponse
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
-from runs import series
+from runs import metrics
 from runs.charts import Chart, Mark, marks
 from runs.charts.groups import line
 from runs.charts.multiplier import KEYS, LAMBDA, NAMES, RAW, SMOOTHED, THRESHOLD, multiplier_charts
 from runs.charts.words import X_WORDS, spoken
 from runs.choices import must_be_one_of
+from runs.metrics import Curve
 from runs.models import Experiment, Run
-from runs.series import Curve
 from runs.views.chart import chart_response
 from runs.views.compare_choice import Choice, query_of
 from runs.views.compare_settings import Settings, settings_of
@@ -108,11 +108,11 @@ def _choice(request: SignedIn, experiment: Experiment) -> Choice:
 
 
 def _curves(runs: Sequence[Run], settings: Settings) -> Curves:
-    return {(curve.run_id, curve.key): curve for curve in series.read(runs, KEYS, x=settings.x)} if runs else {}
+    return {(curve.run_id, curve.key): curve for curve in metrics.read(runs, KEYS, x=settings.x)} if runs else {}
 
 
-def _measured(runs: Sequence[Run]) -> series.Provenances:
-    return series.provenances(runs, KEYS, series.origins_of(runs))
+def _measured(runs: Sequence[Run]) -> metrics.Provenances:
+    return metrics.provenances(runs, KEYS, metrics.origins_of(runs))
 
 
 def _outcome(mark: Mark, curves: Curves, how: Smoothing) -> Outcome:

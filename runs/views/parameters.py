@@ -22,7 +22,7 @@ from django_htmx.middleware import HtmxDetails
 
 from runs.charts import Look
 from runs.choices import must_be_one_of
-from runs.series import Span
+from runs.metrics import Span
 from workers.analysis.bands import AUTO
 from workers.analysis.middles import MIDDLES, SPREADS
 

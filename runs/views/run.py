@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
-from runs import series
+from runs import metrics
 from runs.access import may_cancel, may_launch, may_resume
 from runs.charts import Chart
 from runs.charts.multiplier import LAMBDA
@@ -91,13 +91,13 @@ def _standing(request: SignedIn, run: Run) -> dict[str, Any]:
 
 
 def _curves_context(request: SignedIn, run: Run) -> dict[str, Any]:
-    keys, along = series.keys(run), axes(request)
+    keys, along = metrics.keys(run), axes(request)
     return {"sections": curve_sections(run, keys, along), "known_keys": json.dumps(keys), "axes": along,
             "has_lambda": LAMBDA in keys}  # fmt: skip
 
 
 def _chart(request: SignedIn, run: Run, name: str, px: int | None) -> Chart:
-    keys = series.keys(run)
+    keys = metrics.keys(run)
     chart = curve_chart(run, keys, name, axes(request), px, zoom_of(request))
     if chart is None:
         raise UnknownChoice(f"name must be one of population, {', '.join(curve_names(keys))}, not {name!r}")

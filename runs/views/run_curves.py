@@ -4,10 +4,10 @@ there: a run may log hundreds of keys, and a page is to open at once.
 
 from __future__ import annotations
 
-from runs import series
+from runs import metrics
 from runs.charts import Chart, Plan, Section, Spec, drawn, plans
+from runs.metrics import Span
 from runs.models import Run
-from runs.series import Span
 from runs.views.parameters import Axes
 
 CHART_PX = 600
@@ -44,7 +44,7 @@ def curve_names(keys: list[str]) -> list[str]:
 
 def _plans(run: Run, keys: list[str]) -> list[Plan]:
     """The sections of these keys, in which every held-out line says how it was measured."""
-    measured = series.provenances([run], keys, series.origins_of([run]))
+    measured = metrics.provenances([run], keys, metrics.origins_of([run]))
     return plans(keys, {key: one for (_run, key), one in measured.items()})
 
 
@@ -56,6 +56,6 @@ def _charts(run: Run, specs: list[Spec], along: Axes, px: int | None, zoom: Span
     charts: list[Chart] = []
     for (x, width), group in groups.items():
         keys = [key for spec in group for key in (*spec.keys, *spec.also)]
-        curves = {curve.key: curve for curve in series.read([run], keys, x=x, px=width, zoom=zoom if width else None)}
+        curves = {curve.key: curve for curve in metrics.read([run], keys, x=x, px=width, zoom=zoom if width else None)}
         charts += drawn(run, group, curves, x, along.log_kl, px)
     return charts

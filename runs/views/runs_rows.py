@@ -11,10 +11,10 @@ from django.db.models.functions import Coalesce, Now
 from django.utils.functional import cached_property
 from django.utils.translation import gettext
 
-from runs import series
+from runs import metrics
 from runs.charts import label
+from runs.metrics import Provenance
 from runs.models import Attempt, Run, Series
-from runs.series import Provenance
 from runs.tables import SUMMARIES, Column, GroupRow, Kind
 from workers.executors.states import State
 
@@ -59,7 +59,7 @@ class _Known:
 def rows_of(runs: Sequence[Run], columns: Sequence[Column]) -> list[Row]:
     """The rows. Four queries, however many runs; five with a column of their origins, if they were read without."""
     needs_origins = any(column.key == "origin" or _is_held_out(column) for column in columns)
-    origins = series.origins_of(runs) if needs_origins else {}
+    origins = metrics.origins_of(runs) if needs_origins else {}
     known = _Known(_reasons(runs), _steps(runs), _seconds(runs), _series(runs, columns), origins)
     return [_row(run, columns, known) for run in runs]
 
@@ -87,11 +87,11 @@ def _cell(run: Run, column: Column, known: _Known) -> Cell:
     value = _value(run, column, known)
     if value is None or not _is_held_out(column):
         return Cell(column, value)
-    return Cell(column, value, series.provenance(run.config, column.metric, known.origins[run.pk]))
+    return Cell(column, value, metrics.provenance(run.config, column.metric, known.origins[run.pk]))
 
 
 def _is_held_out(column: Column) -> bool:
-    return column.kind is Kind.METRIC and series.is_held_out(column.metric)
+    return column.kind is Kind.METRIC and metrics.is_held_out(column.metric)
 
 
 def _value(run: Run, column: Column, known: _Known) -> Any:

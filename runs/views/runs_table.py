@@ -9,9 +9,9 @@ from operator import attrgetter
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
 
-from runs import series, tables
+from runs import metrics, tables
+from runs.metrics import Provenance
 from runs.models import Experiment, Run
-from runs.series import Provenance
 from runs.tables import Column, Found, GroupRow, Problem, QueryError
 from runs.views.runs_asked import TableQuery, asked_of
 from runs.views.runs_rows import Row, group_names, rows_of
@@ -129,7 +129,7 @@ def fitting(runs: QuerySet[Run], asked: TableQuery) -> tuple[QuerySet[Run], tupl
 
 def cursors(runs: Sequence[Run]) -> dict[str, int]:
     """uid -> newest batch of each run. To be asked before its points are read: then nothing is missed."""
-    found = series.newest_of([run.pk for run in runs])
+    found = metrics.newest_of([run.pk for run in runs])
     return {run.uid: found.get(run.pk, 0) for run in runs}
 
 
@@ -192,7 +192,7 @@ def _differs(ways: Iterable[tuple[Provenance, ...]], names: Iterable[str]) -> bo
 
 def _several(measured: Iterable[Provenance | None]) -> tuple[Provenance, ...]:
     """Return the ways in which values were measured, nothing if all were measured alike."""
-    found = series.ways(measured)
+    found = metrics.ways(measured)
     return found if len(found) > 1 else ()
 
 

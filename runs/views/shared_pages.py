@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any, Protocol
 
-from runs import series
+from runs import metrics
 from runs.access.share_links import Scope, Share
 from runs.charts import CHARTS, SYSTEM, Chart, Look, compare, groups_of, keys_of, marks
 from runs.models import Run
@@ -105,7 +105,7 @@ class SharedRun:
     @cached_property
     def _keys(self) -> list[str]:
         """Without what is said of the site's machines."""
-        return [key for key in series.keys(self.run) if not key.startswith(SYSTEM)]
+        return [key for key in metrics.keys(self.run) if not key.startswith(SYSTEM)]
 
 
 def _axes(settings: Settings) -> Axes:
@@ -144,9 +144,9 @@ class SharedExperiment:
         return None
 
     def _charts(self, settings: Settings, px: int | None, names: Sequence[str] = CHARTS) -> list[Chart]:
-        curves = series.read(self.runs, [key for name in names for key in keys_of(name)], x=settings.x)
+        curves = metrics.read(self.runs, [key for name in names for key in keys_of(name)], x=settings.x)
         shown, how = {run.pk for run in self.runs[:LINES]}, Look(settings.x, settings.log_y, px=px, zoom=settings.zoom)
-        return compare(groups_of(self.runs), shown, curves, how, names, series.origins_of(self.runs))
+        return compare(groups_of(self.runs), shown, curves, how, names, metrics.origins_of(self.runs))
 
 
 def _public(runs: Iterable[Run]) -> list[Run]:

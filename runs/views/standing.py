@@ -9,10 +9,10 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
-from runs import checkpoints, launch, series
+from runs import checkpoints, launch, metrics
 from runs.charts import number, share
+from runs.metrics import Curve
 from runs.models import Attempt, Run
-from runs.series import Curve
 from runs.templatetags.pages import state_words
 from runs.views.runs_table import steps_of
 from workers.executors.states import State
@@ -59,7 +59,7 @@ class Resumption:
 
 def standing(run: Run) -> dict[str, Any]:
     """What the state fragment shows."""
-    curves = {c.key: c for c in series.read([run], [key for _, key, _ in TILES])}
+    curves = {c.key: c for c in metrics.read([run], [key for _, key, _ in TILES])}
     tiles = [_tile(curves[key], chart, title) for chart, key, title in TILES if key in curves]
     attempts = list(run.attempts.order_by("-n"))
     steps, step = steps_of(run), _last_step(run)

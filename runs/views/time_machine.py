@@ -16,8 +16,8 @@ from django.views.decorators.http import require_safe
 
 from runs.charts import Chart, Mark, OverlayOptions, marks, overlay
 from runs.choices import must_be_one_of
+from runs.metrics import Curve
 from runs.models import EVALUATION, EvaluatedStep, Prompt, Response, Run, list_evaluated_steps
-from runs.series import Curve
 from runs.views.chart import chart_response
 from runs.views.differing import Piece, pieces
 from runs.views.parameters import SignedIn, UnknownChoice, selected

@@ -14,7 +14,7 @@ from playwright.sync_api import Page, expect
 
 from judging.boards import votes_in
 from judging.models import Tournament
-from judging.ratings import board
+from judging.stats.ratings import board
 from tests.browser.axe import find_faults
 from tests.browser.settling import over_the_edge
 

@@ -1,7 +1,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from runs import live
+from runs.metrics import live
 from tests.browser.charts import look_at, wait_for_x, x_of
 from tests.browser.settling import at_rest
 from tests.runs.pages import a_bit_of_everything, evaluation, make_run, record, two_engines

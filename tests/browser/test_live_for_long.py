@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from runs import series
+from runs import metrics
 from tests import soaking
 from tests.runs.pages import make_run, record
 from workers.records import Metric
@@ -101,7 +101,7 @@ def test_it_stays_small_and_ends_as_the_database_says(open_page, runs, browser):
     assert len(delays) == step
     assert megabytes < MB_AT_MOST
     for key in KEYS:
-        curves = {curve.run_id: curve for curve in series.read(runs, [key])}
+        curves = {curve.run_id: curve for curve in metrics.read(runs, [key])}
         expected = {run.uid: [curves[run.pk].x.tolist(), pytest.approx(curves[run.pk].y.tolist())] for run in runs}
         # Taken as it was waited for: an older figure may be drawn any time, until the newest points are added to it.
         drawn = page.wait_for_function(DRAWN, arg=[key, step + 1]).json_value()

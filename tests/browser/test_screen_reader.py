@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 from playwright.sync_api import expect
 
-from runs import live
+from runs.metrics import live
 from tests.browser.charts import look_at
 from tests.browser.settling import ASKS_NOTHING, at_rest
 from tests.runs.pages import a_bit_of_everything, evaluation, make_run, record

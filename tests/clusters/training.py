@@ -13,8 +13,8 @@ from django.urls import reverse
 from runs import reconcile
 from runs.forms import initial_from
 from runs.management.following import Follower
+from runs.metrics import read
 from runs.models import Attempt, Checkpoint, Cluster, Experiment, Run
-from runs.series import read
 from tests.clusters.far import there
 from tests.runs.calling import calls
 from tests.runs.clusters import attempt_of

@@ -17,8 +17,8 @@ from pytest_django.fixtures import Settings
 
 from runs.access import give_role
 from runs.access.share_links import Scope, link_text
+from runs.metrics import X_AXES
 from runs.models import Experiment, Run
-from runs.series import X_AXES
 from tests.runs.pages import a_bit_of_everything, end, make_run, record
 from workers.config import RunConfig, knobs
 

@@ -18,8 +18,8 @@ django.setup()
 from django.contrib.auth.models import User  # noqa: E402  (models exist only once Django is set up)
 
 from runs import access, jobs  # noqa: E402
+from runs.metrics.rows import written  # noqa: E402
 from runs.models import Attempt, Cluster, Experiment, RecordFile, Run, Series  # noqa: E402
-from runs.series.pieces import written  # noqa: E402
 from tests.flows.pushed_points import KEYS, RECORDS, steps_of, values_of  # noqa: E402
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.contrib.auth.models import User
 
-from runs import importing, series
+from runs import importing, metrics
 from runs.importing import ImportTarget
 from runs.models import Response, Run
 from workers.evaluation.alignment import ScoredAnswer, write
@@ -29,4 +29,4 @@ def test_the_answers_come_back_and_the_files_agree(ada: User, tmp_path: Path) ->
     assert [(one.prompt.text, one.text) for one in found] == [(a.prompt, a.response) for a in ANSWERS]
     assert [one.cost for one in found] == pytest.approx([a.cost for a in ANSWERS])
     assert {one.step for one in found} == {40}
-    assert series.latest([run])[run.pk]["safety/safe_ratio"] == pytest.approx(4 / 9)
+    assert metrics.latest([run])[run.pk]["safety/safe_ratio"] == pytest.approx(4 / 9)

@@ -8,7 +8,7 @@ import numpy as np
 
 from judging.judges import rules_judge
 from judging.models import Comparison, Judge, Rubric, Side, Tournament, Verdict, Voter
-from judging.votes import Outcome, Votes
+from judging.stats.votes import Outcome, Votes
 
 TURNED = {Outcome.A: Outcome.B, Outcome.B: Outcome.A}
 

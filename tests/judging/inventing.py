@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from judging.agreement.labels import NOTHING, Labels
-from judging.votes import Outcome, Votes, votes
+from judging.stats.agreement import Labels
+from judging.stats.agreement.labels import NOTHING
+from judging.stats.votes import Outcome, Votes, votes
 
 
 def invented(

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from judging.ratings.counts import Counts
-from judging.votes import Outcome, Votes, read, votes, votes_of
+from judging.stats.ratings.counts import Counts
+from judging.stats.votes import Outcome, Votes, read, votes, votes_of
 
 FOLDERS = [parent / "shared" / "data" for parent in Path(__file__).parents[2:5]]
 FOLDER = next((folder for folder in FOLDERS if (folder / "judging").is_dir()), None)

@@ -13,7 +13,7 @@ from judging import boards, jobs
 from judging.boards import USUAL, CannotOrder, How, Whose, board_of, history_of, keep, order, work_through
 from judging.boards.ordering import OPEN_AT_MOST
 from judging.models import BoardOrder, Calibration, Snapshot, Tournament, Verdict
-from judging.ratings import board
+from judging.stats.ratings import board
 from runs.models import Experiment
 from tests.judging.casting import cast, once, ruled
 from tests.judging.inventing import invented

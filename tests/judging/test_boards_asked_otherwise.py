@@ -14,7 +14,7 @@ from django.test import Client
 from judging import boards, jobs
 from judging.boards import USUAL, How, board_of, keep, votes_in
 from judging.models import Snapshot, Tournament, Verdict
-from judging.ratings import Elo, single_pass
+from judging.stats.ratings import Elo, single_pass
 from runs.models import Experiment
 from tests.judging.casting import cast, once
 from tests.judging.inventing import invented

@@ -18,8 +18,8 @@ from judging.boards.kinds import votes_in_categories
 from judging.leaderboard.by_category import SHOWN_AT_MOST, by_category
 from judging.models import ChosenPrompt, Tournament
 from judging.pairing import drawn
-from judging.ratings import Asked, Resampling, board
-from judging.votes import Outcome, Votes
+from judging.stats.ratings import Asked, Resampling, board
+from judging.stats.votes import Outcome, Votes
 from runs.models import Experiment, Prompt
 from tests.judging.casting import cast, once
 from tests.judging.inventing import invented

@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from judging.boards import Whose, votes_in
 from judging.models import Calibration, ChosenPrompt, Judge, Rubric, Side, Tournament, Verdict
-from judging.ratings import board
-from judging.votes import Judgment, Outcome, fastchat, read, votes_of
+from judging.stats.ratings import board
+from judging.stats.votes import Judgment, Outcome, fastchat, read, votes_of
 from runs.models import Experiment, Response
 from tests.judging.casting import a_before_b, cast, once, ruled
 from tests.judging.inventing import invented

@@ -12,7 +12,7 @@ import pytest
 from django.core.management import BaseCommand, CommandError, call_command
 
 from judging.management.commands.ratings import Command
-from judging.votes import Judgment, Outcome, fastchat, published, read
+from judging.stats.votes import Judgment, Outcome, fastchat, published, read
 from tests.judging.known import judgments_path, needs_data, published_elo
 
 

@@ -18,8 +18,8 @@ from judging.boards import How
 from judging.boards.reading import IDENTITY
 from judging.judges import rules_judge
 from judging.models import Comparison, Judge, Tournament, Turn, Verdict, Voter
+from judging.stats.votes import Outcome
 from judging.tournaments import Draft, Entry, make
-from judging.votes import Outcome
 from runs.models import Experiment, Response
 from tests.judging.casting import ruled
 from tests.judging.rounds import answered_run, held, rubric

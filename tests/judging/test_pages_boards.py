@@ -17,10 +17,10 @@ from django.utils import timezone
 from judging import boards, jobs
 from judging.boards import How, keep, votes_in, work_through
 from judging.models import BoardOrder, Calibration, Rubric, Snapshot, Tournament, Verdict
-from judging.ratings import board
+from judging.stats.ratings import board
+from judging.stats.votes import Outcome
 from judging.tournaments import Draft, Entry, make
 from judging.views.board_words import count, short
-from judging.votes import Outcome
 from runs.access import give_role
 from runs.models import Experiment
 from tests.judging.casting import cast, once, ruled

@@ -7,8 +7,8 @@ from django.contrib.auth.models import User
 
 from judging import tournaments, turns
 from judging.models import Judge, Rubric, Side, Tournament, Turn, Verdict, Voter
+from judging.stats.votes import Outcome
 from judging.verdicts import CannotVote, Choice, Judged, NotNow, choose, of_judge, reveal, skip, take_back
-from judging.votes import Outcome
 from runs.models import Experiment
 from tests.judging.rounds import held
 

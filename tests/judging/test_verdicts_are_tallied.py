@@ -7,8 +7,8 @@ from django.contrib.auth.models import User
 
 from judging import turns, verdicts
 from judging.models import Judge, Side, Tournament, VerdictTally, Voter
+from judging.stats.votes import Outcome
 from judging.verdicts import Choice, Judged, of_judge
-from judging.votes import Outcome
 from runs.models import Experiment
 from tests.judging.rounds import held
 

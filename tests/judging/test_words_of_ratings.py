@@ -10,17 +10,17 @@ from django.utils import translation
 from django.utils.translation import trans_real
 
 from judging import words_of_ratings
-from judging.ratings import sentences
-from judging.ratings.connectivity import Connectivity
-from judging.ratings.sentences import SENTENCES, recognised
+from judging.stats.ratings import reasons
+from judging.stats.ratings.connectivity import Connectivity
+from judging.stats.ratings.reasons import SENTENCES, recognised
 from judging.words_of_ratings import in_words
 from judging.words_of_ratings.marked import WORDS
 
 NAMES = ("ada · step 5", "won every comparison: its rating has no upper bound, so it has none. bo", "{who}")
 GERMAN = {
-    sentences.UNSEEN: "{who} kam in keinem Vergleich vor.",
-    sentences.FEW_CLUSTERS: "Nur {clusters} Gruppen ({units} werden gezogen): nimm {few}.",
-    sentences.WITHIN: "Nur innerhalb: {sets}.",
+    reasons.UNSEEN: "{who} kam in keinem Vergleich vor.",
+    reasons.FEW_CLUSTERS: "Nur {clusters} Gruppen ({units} werden gezogen): nimm {few}.",
+    reasons.WITHIN: "Nur innerhalb: {sets}.",
     "prompts": "Aufgaben",
     "n/a: they never met": "nie getroffen",
 }
@@ -41,7 +41,7 @@ def test_the_marked_words_are_as_new_as_the_code() -> None:
 
 @pytest.mark.parametrize("sentence", SENTENCES)
 def test_every_sentence_is_known_again_with_its_values(sentence: str) -> None:
-    values = dict.fromkeys(sentences.places(sentence), "12 (of ada, bo)")
+    values = dict.fromkeys(reasons.places(sentence), "12 (of ada, bo)")
     assert recognised(sentence.format(**values)) == [(sentence, values)]
 
 
@@ -51,16 +51,16 @@ def test_several_are_known_again_one_after_the_other_whatever_names_hold() -> No
         assert " ".join(part.format(**values) for part, values in recognised(one)) == one
     plain = Connectivity(((0, 1), (2,)), ((0, 1), (2,)), (1,), (), (2,)).sentences(("a", "b", "c"))
     assert [part for part, _ in recognised(" ".join(plain))] == [
-        sentences.UNSEEN, sentences.UNBEATEN, sentences.UNCONNECTED, sentences.WITHIN,
+        reasons.UNSEEN, reasons.UNBEATEN, reasons.UNCONNECTED, reasons.WITHIN,
     ]  # fmt: skip
     assert recognised("What nobody says here.") == []
 
 
 @pytest.mark.usefixtures("german")
 def test_they_are_said_in_the_language_of_who_reads() -> None:
-    few = sentences.FEW_CLUSTERS.format(clusters=3, units="prompts", few=20)
+    few = reasons.FEW_CLUSTERS.format(clusters=3, units="prompts", few=20)
     assert in_words(few) == "Nur 3 Gruppen (Aufgaben werden gezogen): nimm 20."
-    both = f"{sentences.UNSEEN.format(who='ada')} {sentences.WITHIN.format(sets='bo, eve; dee, fay')}"
+    both = f"{reasons.UNSEEN.format(who='ada')} {reasons.WITHIN.format(sets='bo, eve; dee, fay')}"
     assert in_words(both) == "ada kam in keinem Vergleich vor. Nur innerhalb: bo, eve; dee, fay."
     assert in_words("n/a: they never met") == "nie getroffen"
     assert in_words("A host said: no.") == "A host said: no."

@@ -8,8 +8,8 @@ from itertools import count
 import numpy as np
 
 from runs.charts.groups import BESIDES
+from runs.metrics import Curve
 from runs.models import Run
-from runs.series import Curve
 from workers.config import RunConfig, preset
 
 ids = count(1)

@@ -6,8 +6,8 @@ import json
 import numpy as np
 import pytest
 
-from runs import series
 from runs.api.records import COLUMNS
+from runs.metrics import read
 from runs.models import RecordFile
 from tests.runs.calling import calls, paths
 from tests.runs.recording import lines, make_attempt, make_run, metrics
@@ -39,7 +39,7 @@ def test_lines_are_kept_once_and_the_next_seq_is_said(api, attempt):
     assert push(api, attempt, body(metrics(3))).json() == {"kept": 3, "next_seq": 3}
     assert push(api, attempt, body(metrics(5))).json() == {"kept": 2, "next_seq": 5}
     assert push(api, attempt, body(metrics(5))).json() == {"kept": 0, "next_seq": 5}
-    (curve,) = series.read([attempt.run], ["reward/mean"])
+    (curve,) = read([attempt.run], ["reward/mean"])
     assert list(curve.y) == [0, 1, 4, 9, 16]
 
 
@@ -120,7 +120,7 @@ def test_the_columnar_example_is_kept_and_reads_as_lines_would(api, attempt):
     again = gzip.compress(json.dumps(COLUMNS).encode())
     headers = {"content-encoding": "gzip"}
     assert api.post(address, again, content_type="application/json", headers=headers).json()["kept"] == 0
-    (reward, kl) = series.read([attempt.run], ["reward/mean", "kl"], x="tokens")
+    (reward, kl) = read([attempt.run], ["reward/mean", "kl"], x="tokens")
     assert (reward.y[0], np.isnan(reward.y[1]), kl.x.tolist(), kl.y.tolist()) == (-4.2, True, [1024], [0.01])
 
 

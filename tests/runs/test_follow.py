@@ -15,11 +15,11 @@ from django.core.management import call_command
 from django.db import OperationalError, connection, connections
 from django.utils import timezone
 
-from runs import series
-from runs.live.publishing import CHANNEL
+from runs import metrics
 from runs.management import following
 from runs.management.commands.follow import follow
 from runs.management.following import Follower
+from runs.metrics.live.publish import CHANNEL
 from runs.models import Attempt, AttemptEvent, Batch, RecordFile
 from tests.runs.recording import make_attempt, make_run
 from tests.waiting import PATIENCE_SECONDS, wait_until
@@ -36,7 +36,7 @@ def attempt(experiment, runs_dir):
 @pytest.fixture
 def told():
     """What open pages are told, as (run, what)."""
-    with mock.patch("runs.live.publish_changed") as publish:
+    with mock.patch("runs.metrics.live.publish_changed") as publish:
         yield publish
 
 
@@ -70,7 +70,7 @@ def end(attempt, state="succeeded", seconds_ago=60):
 
 
 def values(attempt):
-    return [y for curve in series.read([attempt.run], ["a"]) for y in curve.y]
+    return [y for curve in metrics.read([attempt.run], ["a"]) for y in curve.y]
 
 
 def test_it_reads_every_epoch_to_its_end(attempt):

@@ -11,8 +11,9 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.utils import timezone
 
-from runs import access, ingest, series
+from runs import access, ingest
 from runs.ingest import Columns, Gap, PushResult, as_columns, push, push_at_once
+from runs.metrics import newest
 from runs.models import ApiToken, Attempt, Batch, Experiment, RecordFile, Run, Series
 from tests.runs.recording import lines, make_attempt, make_run, metrics
 from workers.records import Metric, Status
@@ -71,7 +72,7 @@ def test_it_leaves_the_rows_that_the_long_way_leaves(experiment: Experiment, ada
             )  # fmt: skip
             assert kept == PushResult(len(some), some[-1].seq + 1)
     assert rows(quick) == rows(long)
-    assert series.newest(quick.pk) == Batch.objects.filter(run=quick).latest("id").pk
+    assert newest(quick.pk) == Batch.objects.filter(run=quick).latest("id").pk
 
 
 def test_what_is_known_counts_once(attempt: Attempt, token: str) -> None:

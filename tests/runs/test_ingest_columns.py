@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runs import series
 from runs.ingest import BadColumns, Gap, ingest, push, read_columns
 from runs.ingest.columns import MAX_PROBLEMS
+from runs.metrics import block, read
 from runs.models import Batch, RecordFile, Series
 from tests.runs.recording import lines, make_attempt, make_run, metrics
 from workers.records import Metric
@@ -67,7 +67,7 @@ def test_columns_are_what_the_same_records_are_as_lines(body):
         return {key: float(column[i]) for key, column in body[kind].items() if column[i] is not None}
 
     records = ((body["t"][i], Metric(body["step"][i], held("values", i), held("axes", i))) for i in range(n))
-    expected = series.block(records)
+    expected = block(records)
     assert (got.first_seq, len(got), got.next_seq) == (3, n, 3 + n)
     assert got.points.keys == expected.keys
     for name in ("steps", "t", "cuts", "rows", "values"):
@@ -80,7 +80,7 @@ def test_a_replay_adds_nothing_and_of_an_overlap_only_the_new_is_kept(attempt):
     assert (push(attempt, 0, columnar(3)).new, push(attempt, 0, columnar(3)).new) == (3, 0)
     kept = push(attempt, 0, columnar(4, first=1))
     assert (kept.new, kept.next_seq) == (2, 5)
-    (curve,) = series.read([attempt.run], ["reward/mean"], x="tokens")
+    (curve,) = read([attempt.run], ["reward/mean"], x="tokens")
     assert (curve.x.tolist(), curve.y.tolist()) == ([0, 10, 20, 30, 40], [0, 1, 4, 9, 16])
     assert [(b.first_seq, b.last_seq) for b in Batch.objects.order_by("id")] == [(0, 2), (3, 4)]
 

@@ -5,11 +5,12 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from runs import ingest, jobs, series
+from runs import ingest, jobs
 from runs.ingest import compacting
+from runs.metrics import X_AXES, compacted, newest_of, read, rows
+from runs.metrics import cursor as cursor_of
+from runs.metrics.chunks import POINTS
 from runs.models import Batch, Chunk, RecordFile, Run
-from runs.series import pieces
-from runs.series.chunks import POINTS
 from tests.runs.recording import lines, make_attempt, make_run, metrics
 from workers.records import Metric
 
@@ -21,7 +22,7 @@ def attempt(experiment):
 
 def curves(*runs, keys=("reward/mean", "b", "axes/tokens")):
     """Everything that every axis says of the runs, as plain lists."""
-    found = [curve for x in series.X_AXES for curve in series.read(runs, keys, x=x)]
+    found = [curve for x in X_AXES for curve in read(runs, keys, x=x)]
     return [(c.run_id, c.key, c.x.tolist(), c.y.tolist(), c.overwritten.tolist(), c.cursor) for c in found]
 
 
@@ -38,11 +39,11 @@ def test_nothing_that_is_read_changes(attempt):
     for first in range(0, 60, 10):
         flush(attempt, first, 10)
     flush(make_attempt(attempt.run, 2, "failed"), 0, 7)
-    before, cursor = curves(attempt.run), series.cursor(attempt.run)
+    before, cursor = curves(attempt.run), cursor_of(attempt.run)
     assert ingest.compact(attempt.run_id) == 7
     assert not Batch.objects.exists()
     assert curves(attempt.run) == before
-    assert series.cursor(attempt.run) == cursor
+    assert cursor_of(attempt.run) == cursor
     assert ingest.compact(attempt.run_id) == 0
 
 
@@ -52,7 +53,7 @@ def test_what_comes_later_grows_the_last_chunk(attempt):
         ingest.compact(attempt.run_id)
     of_key = Chunk.objects.filter(key="reward/mean").order_by("first_seq")
     assert list(of_key.values_list("first_seq", "points")) == [(n * POINTS, POINTS) for n in range(3)]
-    (curve,) = series.read([attempt.run], ["reward/mean"])
+    (curve,) = read([attempt.run], ["reward/mean"])
     assert np.array_equal(curve.y, np.arange(3.0 * POINTS) ** 2)
 
 
@@ -65,7 +66,7 @@ def test_it_does_not_matter_how_many_chunks_come_as_one_row(attempt, monkeypatch
     ingest.ingest(resumed, 0, metrics(50, 3 * POINTS + 5), offset=2)
     usual = curves(attempt.run)
     for together in (1, 2 * POINTS):
-        monkeypatch.setattr(pieces, "TOGETHER", together)
+        monkeypatch.setattr(rows, "TOGETHER", together)
         assert curves(attempt.run) == usual
     assert {len(x) for _, key, x, *_ in usual if key == "reward/mean"} == {6 * POINTS + 60}
 
@@ -98,11 +99,11 @@ def test_points_in_chunks_and_in_batches_are_one_curve(attempt):
 
 def test_a_page_whose_cursor_is_in_chunks_is_told_that_it_is_behind(attempt):
     flush(attempt, 0, 5)
-    cursor = series.cursor(attempt.run)
-    assert series.compacted(attempt.run_id) == 0
+    cursor = cursor_of(attempt.run)
+    assert compacted(attempt.run_id) == 0
     ingest.compact(attempt.run_id)
-    assert series.compacted(attempt.run_id) == cursor
-    assert series.newest_of([attempt.run_id]) == {attempt.run_id: cursor}
+    assert compacted(attempt.run_id) == cursor
+    assert newest_of([attempt.run_id]) == {attempt.run_id: cursor}
 
 
 def test_what_breaks_in_the_middle_has_changed_nothing(attempt):

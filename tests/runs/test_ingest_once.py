@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from django.db import connection, transaction
 
-from runs import series
 from runs.ingest import Gap, ingest
+from runs.metrics import read
 from runs.models import AttemptEvent, Batch, RecordFile, Response, Series
 from tests.runs.recording import answer, lines, make_attempt, make_run, metrics
 from workers.records import Broken
@@ -20,7 +20,7 @@ def attempt(experiment):
 
 
 def values(run, key="reward/mean"):
-    return [float(y) for curve in series.read([run], [key]) for y in curve.y]
+    return [float(y) for curve in read([run], [key]) for y in curve.y]
 
 
 def test_a_replay_adds_nothing(attempt):

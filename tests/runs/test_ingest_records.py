@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from runs import series
+from runs import metrics
 from runs.ingest import ingest, refusal
 from runs.ingest.forgetting import forget
 from runs.ingest.prompts import prompt_ids
@@ -159,7 +159,7 @@ def test_nan_and_infinities_are_kept_and_summarised_without_hiding_the_numbers(a
     keep(
         attempt, Metric(0, {"a": math.nan, "b": 1.0}), Metric(1, {"a": 2.0, "b": math.inf}), Metric(2, {"a": math.nan})
     )
-    (curve,) = series.read([attempt.run], ["a"])
+    (curve,) = metrics.read([attempt.run], ["a"])
     assert str(list(map(float, curve.y))) == "[nan, 2.0, nan]"
     a, b = Series.objects.filter(run=attempt.run).order_by("key")
     assert (a.min_value, a.max_value, a.points, a.last_step) == (2.0, 2.0, 3, 2)
@@ -176,12 +176,12 @@ def test_a_series_of_nothing_but_nan_has_no_extremes(attempt):
 
 def test_a_metric_without_values_is_no_series_and_no_error(attempt):
     assert keep(attempt, Metric(0, {})) == 1
-    assert series.keys(attempt.run) == []
+    assert metrics.keys(attempt.run) == []
 
 
 def test_a_record_beyond_a_limit_is_told_and_the_next_ones_are_kept(attempt):
     assert keep(attempt, Metric(0, {"k" * 251: 1.0}), Metric(1, {"good": 1.0})) == 1
-    assert series.keys(attempt.run) == ["good"]
+    assert metrics.keys(attempt.run) == ["good"]
     assert "1 to 250 characters" in AttemptEvent.objects.get().why
 
 

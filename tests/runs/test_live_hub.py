@@ -5,10 +5,10 @@ import logging
 
 import pytest
 
-from runs import live, series
 from runs.ingest import ingest
-from runs.live import Box, News
-from runs.live.hub import BOX_SIZE
+from runs.metrics import keys, live
+from runs.metrics.live import Box, News
+from runs.metrics.live.hub import BOX_SIZE
 from tests.runs.recording import make_attempt, make_run, metrics
 
 
@@ -19,7 +19,7 @@ def test_records_are_kept_while_redis_is_away_and_the_log_says_so(experiment, se
     with caplog.at_level(logging.WARNING):
         assert ingest(attempt, 0, metrics(3)) == 3
     assert "were not told" in caplog.text
-    assert series.keys(attempt.run) == ["reward/mean"]
+    assert keys(attempt.run) == ["reward/mean"]
 
 
 def test_only_what_pages_know_can_change():

@@ -17,9 +17,11 @@ from django.db import connection
 from redis.asyncio.client import PubSub
 from websockets.exceptions import ConnectionClosed
 
-from runs import access, consumers, series
+from runs import access
 from runs.ingest import ingest
-from runs.live.publishing import CHANGES, _publish
+from runs.metrics import cursor as cursor_of
+from runs.metrics.live import consumer
+from runs.metrics.live.publish import CHANGES, _publish
 from runs.models import Experiment
 from tests.runs.listening import page, serving
 from tests.runs.recording import lines, make_attempt, make_run, metrics
@@ -38,8 +40,8 @@ def port(django_db_setup, django_db_blocker):
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     """Send points almost as they come, and look for a lost Redis almost at once."""
-    monkeypatch.setattr(consumers, "COALESCE_SECONDS", 0.01)
-    monkeypatch.setattr(import_module("runs.live.hub"), "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(consumer, "COALESCE_SECONDS", 0.01)
+    monkeypatch.setattr(import_module("runs.metrics.live.hub"), "RETRY_SECONDS", 0.01)
 
 
 @pytest.fixture
@@ -54,7 +56,7 @@ def write(attempt, count, first=0, size=1):
 
 def test_what_was_missed_comes_first_then_what_is_written(port, attempt, bo):
     write(attempt, 2)
-    seen = series.cursor(attempt.run)
+    seen = cursor_of(attempt.run)
     write(attempt, 3, first=2)
     with page(port, bo) as mine:
         mine.watch(**{attempt.run.uid: seen})
@@ -71,7 +73,7 @@ def test_points_carry_steps_times_and_values_with_nan_as_a_word(port, attempt, b
     assert message == {
         "type": "points",
         "run": attempt.run.uid,
-        "cursor": series.cursor(attempt.run),
+        "cursor": cursor_of(attempt.run),
         "points": {
             "reward/mean": {"step": [7], "t": [1_700_000_000.0], "value": ["NaN"]},
             "axes/tokens": {"step": [7], "t": [1_700_000_000.0], "value": [12.0]},
@@ -132,12 +134,12 @@ def test_cut_again_and_again_while_a_run_writes_it_gets_every_point_once(port, a
 
 
 def test_many_flushes_are_sent_as_few_messages(port, attempt, bo, monkeypatch):
-    monkeypatch.setattr(consumers, "COALESCE_SECONDS", 0.25)
+    monkeypatch.setattr(consumer, "COALESCE_SECONDS", 0.25)
     has_caught_up, are_written, passes = threading.Event(), threading.Event(), []
     sleep = asyncio.sleep  # noqa: TID251  (the server's own, which this test hears of)
 
     async def pause(seconds, *result):
-        if seconds != consumers.COALESCE_SECONDS:
+        if seconds != consumer.COALESCE_SECONDS:
             return await sleep(seconds, *result)
         passes.append(seconds)
         has_caught_up.set()
@@ -167,7 +169,7 @@ def test_points_written_while_redis_was_lost_are_read_from_the_database(port, at
         mine.watch(**{attempt.run.uid: 0})
         write(attempt, 1)
         mine.take(1)
-        with mock.patch("runs.live.publishing._client", side_effect=redis.ConnectionError("away")):
+        with mock.patch("runs.metrics.live.publish._client", side_effect=redis.ConnectionError("away")):
             write(attempt, 2, first=1)
         redis.Redis.from_url(settings.REDIS_URL).client_kill_filter(_type="pubsub")
         assert mine.take(3) == [0, 1, 2]
@@ -187,15 +189,15 @@ def test_news_that_skips_a_batch_makes_it_read_the_skipped_one(port, attempt, bo
 def test_a_batch_too_large_to_publish_is_read_from_the_database(port, attempt, bo):
     with page(port, bo) as mine:
         mine.watch(**{attempt.run.uid: 0})
-        with mock.patch("runs.live.publishing.MAX_CELLS", 10):
+        with mock.patch("runs.metrics.live.publish.MAX_CELLS", 10):
             write(attempt, 40, size=20)
         assert mine.take(40) == list(range(40))
 
 
 def test_a_page_that_is_far_behind_is_told_to_fetch_again(port, attempt, bo):
     write(attempt, 30)
-    behind = series.cursor(attempt.run)
-    with mock.patch("runs.consumers.MAX_BACKLOG_BYTES", 100), page(port, bo) as mine:
+    behind = cursor_of(attempt.run)
+    with mock.patch("runs.metrics.live.consumer.MAX_BACKLOG_BYTES", 100), page(port, bo) as mine:
         mine.watch(**{attempt.run.uid: 0})
         assert mine.next() == {"type": "behind", "run": attempt.run.uid, "cursor": behind}
         write(attempt, 1, first=30)
@@ -281,7 +283,7 @@ def test_a_run_that_a_person_may_not_see_is_refused_like_one_that_is_not_there(p
 
 
 def test_who_loses_the_right_to_see_a_run_is_told_no_more_of_it(port, attempt, ada, bo):
-    with mock.patch("runs.consumers.ASK_AGAIN_SECONDS", 0.0), page(port, bo) as mine:
+    with mock.patch("runs.metrics.live.consumer.ASK_AGAIN_SECONDS", 0.0), page(port, bo) as mine:
         mine.watch(**{attempt.run.uid: 0})
         write(attempt, 1)
         mine.take(1)
@@ -298,7 +300,7 @@ def test_who_loses_the_right_to_see_a_run_is_told_no_more_of_it(port, attempt, a
 
 
 def test_who_loses_the_right_while_the_page_catches_up_is_told_no_more(port, attempt, bo, monkeypatch):
-    since = consumers._since
+    since = consumer._since
 
     @database_sync_to_async
     def hide_and_write() -> None:
@@ -310,8 +312,8 @@ def test_who_loses_the_right_while_the_page_catches_up_is_told_no_more(port, att
             await hide_and_write()
         return await since(run_id, cursor)
 
-    monkeypatch.setattr(consumers, "ASK_AGAIN_SECONDS", 0.0)
-    monkeypatch.setattr(consumers, "_since", since_and_hide)
+    monkeypatch.setattr(consumer, "ASK_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(consumer, "_since", since_and_hide)
     write(attempt, 1)
     with page(port, bo) as mine:
         mine.watch(**{attempt.run.uid: 0})

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from runs import series
+from runs import metrics
 from runs.views.run_curves import DRAWN_AT_FIRST
 from tests.runs.pages import a_bit_of_everything, make_run, record
 from workers.records import Metric
@@ -49,8 +49,8 @@ def test_the_page_brings_the_first_charts_and_names_all(ada_client, run):
 
 
 def test_a_chart_that_was_not_drawn_comes_by_itself_from_its_own_keys(ada_client, run, monkeypatch):
-    read, asked = series.read, []
-    monkeypatch.setattr(series, "read", lambda runs, keys, **how: asked.append(keys) or read(runs, keys, **how))
+    read, asked = metrics.read, []
+    monkeypatch.setattr(metrics, "read", lambda runs, keys, **how: asked.append(keys) or read(runs, keys, **how))
     words = chart(ada_client, run, KEYS[-1]).content.decode()
     assert asked == [[KEYS[-1]]]
     assert "from 0 to" in words or "stayed" in words

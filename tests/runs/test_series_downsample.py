@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from runs.series import m4
+from runs.metrics import m4
 
 heights = hnp.arrays(
     np.float64,

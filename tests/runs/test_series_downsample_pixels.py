@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runs.series import m4
+from runs.metrics import m4
 
 HEIGHT = 300
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from runs.series.overwriting import overwritten
+from runs.metrics.reading import overwritten
 
 
 def flags(*stretches):

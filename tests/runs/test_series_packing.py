@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runs.series import Block, block, pack, unpack
+from runs.metrics import Block, block, pack, unpack
 from workers.records import Metric
 
 names = st.text(min_size=1, max_size=4)

@@ -12,10 +12,10 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
-from runs import series
+from runs import metrics
 from runs.charts import plans
+from runs.metrics import Provenance
 from runs.models import Experiment, Run
-from runs.series.provenance import Provenance
 from tests.runs.calling import calls
 from tests.runs.importing.test_documents import evaluation as evaluation_file
 from tests.runs.pages import evaluation, make_run, record
@@ -45,7 +45,7 @@ def imported(experiment: Experiment, tmp_path: Path) -> Run:
 
 
 def words(run: Run, key: str) -> str:
-    found = series.provenance(run.config, key, series.origins_of([run])[run.pk])
+    found = metrics.provenance(run.config, key, metrics.origins_of([run])[run.pk])
     assert found is not None
     return found.words
 
@@ -66,15 +66,15 @@ def test_imported_evaluation_is_neither_exact_nor_greedy(imported: Run) -> None:
 
 def test_greedy_file_is_greedy_and_a_silent_one_is_unknown() -> None:
     greedy = {"evaluation": {"temperature": 0.7}, "imported": {"evaluation_do_sample": False}}
-    assert series.provenance(greedy, "reward/mean", "import:evaluation") == Provenance("import", "mean", "greedy")
+    assert metrics.provenance(greedy, "reward/mean", "import:evaluation") == Provenance("import", "mean", "greedy")
     for origin in ("import:evaluation", "import:tensorboard", "push"):
-        found = series.provenance({}, "reward/mean", origin)
+        found = metrics.provenance({}, "reward/mean", origin)
         assert found == Provenance(origin.partition(":")[0], "mean") and "decoding unknown" in found.words
-    assert series.provenance({}, "kl", "push") == Provenance("push", "unknown")
+    assert metrics.provenance({}, "kl", "push") == Provenance("push", "unknown")
 
 
 def test_training_series_have_no_provenance() -> None:
-    assert [series.provenance({}, key, "evaluator") for key in ("train/kl", "es/dead", "lambda")] == [None] * 3
+    assert [metrics.provenance({}, key, "evaluator") for key in ("train/kl", "es/dead", "lambda")] == [None] * 3
 
 
 def test_run_page_says_how_its_series_were_measured(ada_client: Client, native: Run, imported: Run) -> None:

@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from runs.series.chunks import Column, Packed, pack_chunk
-from runs.series.columns import Progression, progression_of
-from runs.series.written import Written
+from runs.metrics import Column
+from runs.metrics.chunks import Packed, pack_chunk
+from runs.metrics.number_codec import Progression, progression_of
+from runs.metrics.segments import Written
 
 EDGES = st.sampled_from([-(2**63), -(2**62), -1, 0, 1, 2**62, 2**63 - 1])
 floats = st.floats(width=32) | st.floats()

@@ -10,10 +10,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from runs import series
+from runs import metrics
 from runs.compare import Final, Setting, cautions, standings
+from runs.metrics import Provenance
 from runs.models import Experiment, Import, Run
-from runs.series import Provenance
 from tests.runs.curves import run as unsaved_run
 from tests.runs.pages import evaluation, make_run, record
 
@@ -152,13 +152,13 @@ def test_facts_of_the_database_give_the_provenance_of_the_config(native: list[Ru
     ]  # fmt: skip
     for seed, config in enumerate(evaluations, 10):
         imported_run(imported.experiment, seed, -1.0, kind="evaluation", **config)
-    runs = list(Run.objects.annotate(facts=series.facts_expression()))
-    origins = series.origins_of(runs)
+    runs = list(Run.objects.annotate(facts=metrics.facts_expression()))
+    origins = metrics.origins_of(runs)
     assert set(origins.values()) == {"evaluator", "import:log", "import:evaluation"}
     for run in runs:
         for key in ("reward/mean", "kl", "kl/k3", "sample/reward/mean", "eval/x", "train/loss"):
-            expected = series.provenance(run.config, key, origins[run.pk])
-            assert series.provenance_of_facts(run.facts, key) == expected
+            expected = metrics.provenance(run.config, key, origins[run.pk])
+            assert metrics.provenance_of_facts(run.facts, key) == expected
 
 
 def setting(name: str, rewards: list[float], ways: list[Provenance]) -> tuple[Setting, dict[int, Final], Any]:

@@ -17,7 +17,8 @@ from django.test import Client
 from django.utils import timezone
 from hypothesis import strategies as st
 
-from runs import consumers, models
+from runs import models
+from runs.metrics.live import consumer
 from tests.runs import checkpointing
 from tests.security import oracle
 from tests.security.asking import Request, callers, read, reads
@@ -99,7 +100,7 @@ def test_a_socket_lets_nobody_watch_what_is_hidden() -> None:
         uids = [run.uid for run in site.runs]
         for n, person in enumerate(site.people):
             may = [run for run in range(len(uids)) if is_there(site, run) and _sees(site, Caller(n), run)]
-            assert set(consumers._visible.func(person.pk, uids)) == {uids[run] for run in may}
+            assert set(consumer._visible.func(person.pk, uids)) == {uids[run] for run in may}
 
     watch()
 

@@ -24,9 +24,8 @@ from websockets.exceptions import ConnectionClosed
 from esweb.sign_in import link_for
 from judging.invitations import invite
 from judging.models import Tournament
-from runs import consumers
 from runs.access.share_links import Scope, link_text
-from runs.live import publish_changed
+from runs.metrics.live import consumer, publish_changed
 from runs.models import Experiment
 from tests.judging.rounds import held
 from tests.runs.listening import serving
@@ -211,7 +210,7 @@ def test_open_socket_closes_when_its_session_has_ended(
     port: int, ada: User, experiment: Experiment, runs_dir: object, monkeypatch: pytest.MonkeyPatch,
     end: Callable[[Client, User], None], asks: bool,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(consumers, "ASK_AGAIN_SECONDS", -1.0)
+    monkeypatch.setattr(consumer, "ASK_AGAIN_SECONDS", -1.0)
     run, browser = make_run(experiment), Client()
     by_link(browser, ada)
     with opened(port, "ws/live", Cookie=f"{COOKIE}={key_of(browser)}") as socket:
@@ -227,4 +226,4 @@ def test_open_socket_closes_when_its_session_has_ended(
                 publish_changed(run.uid, "state")
             while True:
                 assert "watching" not in str(socket.recv(timeout=PATIENCE_SECONDS))
-        assert closed.value.rcvd is not None and closed.value.rcvd.code == consumers.SESSION_ENDED
+        assert closed.value.rcvd is not None and closed.value.rcvd.code == consumer.SESSION_ENDED

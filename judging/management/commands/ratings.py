@@ -8,11 +8,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from judging.agreement import POLICIES
 from judging.leaderboard import Report, report, text
-from judging.ratings import TIES, UNITS, Asked, Elo, Resampling
-from judging.ratings.scale import INIT
-from judging.votes import TIE_THRESHOLD, Judged, Votes, criteria, read, together, votes_of
+from judging.stats.agreement import POLICIES
+from judging.stats.ratings import TIES, UNITS, Asked, Elo, Resampling
+from judging.stats.ratings.scale import INIT
+from judging.stats.votes import TIE_THRESHOLD, Judged, Votes, criteria, read, together, votes_of
 
 PROBLEMS_SHOWN = 10
 LARGEST = 1 << 30

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from judging.agreement import Contested, contested
-from judging.votes import Outcome, Votes
+from judging.stats.agreement import Contested, contested
+from judging.stats.votes import Outcome, Votes
 
 A, B, TIE, ERROR = Outcome.A, Outcome.B, Outcome.TIE, Outcome.ERROR
 PERSON = np.array([True, True, False])

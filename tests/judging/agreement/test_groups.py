@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from statsmodels.stats import inter_rater
 
-from judging.agreement import among, between, pair, together, without_each
-from judging.agreement.alpha import alpha, coincidences
-from judging.agreement.groups import NOT_FIXED, only
-from judging.agreement.labels import NOTHING
-from judging.agreement.raters import NO_DECISION, NOTHING_SHARED
+from judging.stats.agreement import NO_DECISION, NOT_FIXED, NOTHING_SHARED, among, between, pair, together, without_each
+from judging.stats.agreement.alpha import alpha, coincidences
+from judging.stats.agreement.groups import only
+from judging.stats.agreement.labels import NOTHING
 from tests.judging.inventing import table
 
 W, T, L, _ = 0, 1, 2, NOTHING

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from judging.agreement import among, between, labels, pairs, together, without_each
-from judging.agreement.alpha import alpha, coincidences
-from judging.votes import Outcome, Votes, votes
+from judging.stats.agreement import among, between, labels, pairs, together, without_each
+from judging.stats.agreement.alpha import alpha, coincidences
+from judging.stats.votes import Outcome, Votes, votes
 
 SIDES = {"all saw one order": [1], "unknown": [0], "mixed": [-1, 0, 1]}
 MIRRORED = np.array([Outcome.B, Outcome.A, Outcome.TIE, Outcome.BOTH_BAD])

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from judging.agreement import by_policy, slot_share, swaps
-from judging.ratings.counts import counts
-from judging.votes import Outcome, Votes, votes
+from judging.stats.agreement import by_policy, slot_share, swaps
+from judging.stats.ratings.counts import counts
+from judging.stats.votes import Outcome, Votes, votes
 from tests.judging.inventing import invented, told
 
 A, B, TIE, BAD = Outcome.A, Outcome.B, Outcome.TIE, Outcome.BOTH_BAD

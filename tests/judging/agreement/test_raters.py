@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from judging.agreement import labels, pair, pairs, together
-from judging.agreement.labels import NOTHING, Labels
-from judging.votes import Outcome, votes
+from judging.stats.agreement import Labels, labels, pair, pairs, together
+from judging.stats.agreement.labels import NOTHING
+from judging.stats.votes import Outcome, votes
 from tests.judging.inventing import table, told
 
 A, B, TIE = Outcome.A, Outcome.B, Outcome.TIE

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 from statsmodels.stats import inter_rater
 
-from judging.agreement import together
-from judging.agreement.alpha import alpha, coincidences
-from judging.agreement.kappa import cohen, crosses
-from judging.agreement.labels import NOTHING, Labels
+from judging.stats.agreement import Labels, together
+from judging.stats.agreement.alpha import alpha, coincidences
+from judging.stats.agreement.kappa import cohen, crosses
+from judging.stats.agreement.labels import NOTHING
 from tests.judging.inventing import table
 
 

@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from judging.agreement import against
-from judging.agreement.scoring import NOTHING
-from judging.votes import Outcome, Votes
+from judging.stats.agreement import NOTHING, against
+from judging.stats.votes import Outcome, Votes
 from tests.judging.inventing import invented, told
 
 A, B, TIE, ERROR = Outcome.A, Outcome.B, Outcome.TIE, Outcome.ERROR

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from judging.agreement import consistency, longer_share, swaps, tie_rates
-from judging.votes import Outcome
+from judging.stats.agreement import consistency, longer_share, swaps, tie_rates
+from judging.stats.votes import Outcome
 from tests.judging.inventing import invented, told
 from tests.judging.known import needs_data, published_votes
 

@@ -14,7 +14,7 @@ from django.test import Client
 
 from judging import boards
 from judging.models import Calibration, Invitation, Snapshot, Tournament, Verdict
-from judging.votes import Outcome
+from judging.stats.votes import Outcome
 from runs.models import Experiment
 from tests.judging.casting import cast, once, ruled
 from tests.judging.inventing import invented

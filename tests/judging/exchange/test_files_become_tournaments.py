@@ -21,8 +21,8 @@ from judging.exchange import Asked as Written
 from judging.exchange.taking_part import CONTESTANTS_AT_MOST
 from judging.forms import newest_rubrics
 from judging.models import Comparison, Contestant, Criterion, Judge, JudgmentFile, Rubric, Tournament, Verdict
-from judging.ratings import Asked, Elo, Resampling, board, single_pass
-from judging.votes import Outcome, criteria, read, votes_of
+from judging.stats.ratings import Asked, Elo, Resampling, board, single_pass
+from judging.stats.votes import Outcome, criteria, read, votes_of
 from runs.models import Experiment, Import, Prompt
 from tests.judging.casting import ruled
 from tests.judging.known import judgments_path, needs_data, published_elo

@@ -14,10 +14,10 @@ from django.utils import timezone
 from judging.boards import votes_in
 from judging.exchange import Asked, CannotWrite, File, Place, bring_in, check, lines
 from judging.models import Calibration, Comparison, Contestant, Judge, Rubric, Side, Tournament, Verdict, Voter
-from judging.ratings import Asked as BoardAsked
-from judging.ratings import Resampling, board
+from judging.stats.ratings import Asked as BoardAsked
+from judging.stats.ratings import Resampling, board
+from judging.stats.votes import Outcome, read, votes_of
 from judging.verdicts import Judged, of_judge
-from judging.votes import Outcome, read, votes_of
 from runs.models import Experiment
 from tests.judging.casting import cast, once, ruled
 from tests.judging.inventing import invented

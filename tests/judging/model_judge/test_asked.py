@@ -26,7 +26,7 @@ from judging.model_judge import (
     request,
 )
 from judging.model_judge.client import Client
-from judging.votes import Outcome
+from judging.stats.votes import Outcome
 from tests.fakes.judge_server import KEY, Act, JudgeServer, verdict
 from tests.waiting import PATIENCE_SECONDS
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from judging.model_judge import Rubric, read
-from judging.votes import Outcome
+from judging.stats.votes import Outcome
 from tests.fakes.judge_server import verdict
 
 RUBRIC = Rubric("helpfulness", "Which helps more.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from judging.model_judge import Pair, Rubric, State, rules
-from judging.votes import Outcome
+from judging.stats.votes import Outcome
 
 RUBRIC = Rubric("helpfulness", "Which helps more.")
 PLAIN = "Paris is its capital."

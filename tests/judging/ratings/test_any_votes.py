@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from judging.leaderboard import report, text
-from judging.ratings import TIES, UNITS, Asked, Elo, Resampling
-from judging.ratings.connectivity import bounds_ties, connectivity
-from judging.ratings.counts import counts
-from judging.ratings.fitting import fit
-from judging.votes import Outcome, Votes, votes
+from judging.stats.ratings import TIES, UNITS, Asked, Elo, Resampling
+from judging.stats.ratings.connectivity import bounds_ties, connectivity
+from judging.stats.ratings.counts import counts
+from judging.stats.ratings.maximum_likelihood import fit
+from judging.stats.votes import Outcome, Votes, votes
 
 N = 5
 SLOW = [HealthCheck.too_slow]

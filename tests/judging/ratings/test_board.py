@@ -7,11 +7,11 @@ import json
 import numpy as np
 import pytest
 
-from judging.ratings import Asked, board, cyclic_triples, held_out, win_matrix
-from judging.ratings.counts import counts
-from judging.ratings.fitting import fit
-from judging.ratings.goodness import COIN, residuals
-from judging.votes import Outcome
+from judging.stats.ratings import Asked, board, cyclic_triples, held_out, residuals, win_matrix
+from judging.stats.ratings.counts import counts
+from judging.stats.ratings.goodness_of_fit import COIN
+from judging.stats.ratings.maximum_likelihood import fit
+from judging.stats.votes import Outcome
 from tests.judging.inventing import invented, told
 
 A, TIE, BAD = Outcome.A, Outcome.TIE, Outcome.BOTH_BAD

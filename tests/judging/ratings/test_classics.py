@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from judging.ratings import adjusted
-from judging.ratings.fitting import fit
+from judging.stats.ratings import adjusted
+from judging.stats.ratings.maximum_likelihood import fit
 from tests.judging.known import baseball, citations, needs_data, pudding
 
 pytestmark = needs_data

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from judging.ratings import Asked, board
-from judging.ratings.connectivity import connectivity, strongly_connected
-from judging.ratings.counts import Counts, counts
-from judging.ratings.fitting import fit
-from judging.votes import Outcome
+from judging.stats.ratings import Asked, board
+from judging.stats.ratings.connectivity import connectivity, strongly_connected
+from judging.stats.ratings.counts import Counts, counts
+from judging.stats.ratings.maximum_likelihood import fit
+from judging.stats.votes import Outcome
 from tests.judging.inventing import told
 
 A, TIE = Outcome.A, Outcome.TIE

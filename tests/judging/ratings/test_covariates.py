@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from judging.ratings import NoEstimate, adjusted
-from judging.ratings.counts import counts
-from judging.ratings.fitting import fit
-from judging.votes import Outcome, Votes
+from judging.stats.ratings import NoEstimate, adjusted
+from judging.stats.ratings.counts import counts
+from judging.stats.ratings.maximum_likelihood import fit
+from judging.stats.votes import Outcome, Votes
 from tests.judging.inventing import invented, told
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from judging.ratings import Asked, Resampling, board
-from judging.ratings.bootstrap import bootstrap
-from judging.ratings.counts import Cells, Counts, counts
-from judging.ratings.fitting import fit
-from judging.ratings.intervals import percentile, rank_intervals, rank_probabilities
-from judging.ratings.sandwich import sandwich
-from judging.votes import Outcome, Votes, votes
+from judging.stats.ratings import Asked, Resampling, board
+from judging.stats.ratings.bootstrap import bootstrap
+from judging.stats.ratings.counts import Cells, Counts, counts
+from judging.stats.ratings.intervals import percentile, rank_intervals, rank_probabilities
+from judging.stats.ratings.maximum_likelihood import fit
+from judging.stats.ratings.sandwich import sandwich
+from judging.stats.votes import Outcome, Votes, votes
 from tests.judging.inventing import invented
 
 
@@ -53,14 +53,16 @@ def test_intervals_cover_what_is_true_as_often_as_they_say():
 def test_both_ways_of_resampling_a_large_table_are_the_same(monkeypatch):
     made = invented()
     dense = bootstrap(made, Resampling(resamples=20)).theta
-    monkeypatch.setattr("judging.ratings.bootstrap.DENSE_AT_MOST", 0)
+    monkeypatch.setattr("judging.stats.ratings.bootstrap.DENSE_AT_MOST", 0)
     assert bootstrap(made, Resampling(resamples=20)).theta == pytest.approx(dense, abs=1e-12)
 
 
 def test_votes_on_prompts_of_their_own_are_resampled_by_kind_to_the_same_effect(monkeypatch):
     made = invented(size=400)
     by_kind = bootstrap(made, Resampling("vote", 1500)).theta
-    monkeypatch.setattr("judging.ratings.bootstrap._of_kinds", lambda table, rng, times: _one_by_one(table, rng, times))
+    monkeypatch.setattr(
+        "judging.stats.ratings.bootstrap._of_kinds", lambda table, rng, times: _one_by_one(table, rng, times)
+    )
     one_by_one = bootstrap(made, Resampling("vote", 1500)).theta
     assert by_kind.std(axis=0) == pytest.approx(one_by_one.std(axis=0), rel=0.06)
     assert np.corrcoef(by_kind.T) == pytest.approx(np.corrcoef(one_by_one.T), abs=0.06)
@@ -75,7 +77,7 @@ def _one_by_one(table: Cells, rng: np.random.Generator, times: int) -> Counts:
 def test_resamples_in_blocks_are_the_same_resamples(monkeypatch):
     made = invented(size=400)
     whole = {unit: bootstrap(made, Resampling(unit, 20)).theta for unit in ("prompt", "annotator", "both")}
-    monkeypatch.setattr("judging.ratings.bootstrap.FITTED_AT_ONCE", 7 * 6**2)
+    monkeypatch.setattr("judging.stats.ratings.bootstrap.FITTED_AT_ONCE", 7 * 6**2)
     for unit, theta in whole.items():
         assert bootstrap(made, Resampling(unit, 20)).theta == pytest.approx(theta, abs=1e-9)
 

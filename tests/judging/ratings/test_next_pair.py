@@ -7,10 +7,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from judging.ratings import Rule, next_pairs, telling
-from judging.ratings.counts import Counts, counts
-from judging.ratings.fitting import fit, information
-from judging.ratings.telling import gains, less
+from judging.stats.ratings import Rule, next_pairs, telling
+from judging.stats.ratings.counts import Counts, counts
+from judging.stats.ratings.information_gain import gains, less
+from judging.stats.ratings.maximum_likelihood import fit, information
 from tests.judging.inventing import invented
 
 N = 4

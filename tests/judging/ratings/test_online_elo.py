@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from judging.ratings import Elo, over_orders, single_pass
-from judging.votes import Outcome
+from judging.stats.ratings import Elo, over_orders, single_pass
+from judging.stats.votes import Outcome
 from tests.judging.inventing import invented, told
 
 
@@ -27,7 +27,7 @@ def test_many_orders_at_once_are_single_passes():
 def test_orders_in_several_parts_are_the_same_orders(monkeypatch):
     made = invented(size=120)
     whole = over_orders(made, Elo(), 10).mean
-    monkeypatch.setattr("judging.ratings.online_elo.CHUNK", 300)
+    monkeypatch.setattr("judging.stats.ratings.online_elo.CHUNK", 300)
     assert over_orders(made, Elo(), 10).mean == pytest.approx(whole, abs=1e-9)
 
 

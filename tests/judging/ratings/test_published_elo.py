@@ -8,7 +8,7 @@ import random
 import numpy as np
 import pytest
 
-from judging.ratings import Asked, Elo, adjusted, board, over_orders, single_pass
+from judging.stats.ratings import Asked, Elo, adjusted, board, over_orders, single_pass
 from tests.judging.known import judgments_path, needs_data, published_elo, published_votes
 
 pytestmark = needs_data

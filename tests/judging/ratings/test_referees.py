@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
-from judging.ratings import Elo, adjusted, single_pass
-from judging.ratings.counts import counts
-from judging.ratings.fitting import fit
-from judging.ratings.sandwich import sandwich
-from judging.votes import Outcome, Votes
+from judging.stats.ratings import Elo, adjusted, single_pass
+from judging.stats.ratings.counts import counts
+from judging.stats.ratings.maximum_likelihood import fit
+from judging.stats.ratings.sandwich import sandwich
+from judging.stats.votes import Outcome, Votes
 from tests.judging.inventing import invented
 from tests.judging.known import FOLDER, baseball, published_votes
 

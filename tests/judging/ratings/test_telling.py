@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from judging.ratings import telling
-from judging.ratings.counts import counts
-from judging.ratings.fitting import fit, information
-from judging.votes import Outcome
+from judging.stats.ratings import telling
+from judging.stats.ratings.counts import counts
+from judging.stats.ratings.maximum_likelihood import fit, information
+from judging.stats.votes import Outcome
 from tests.judging.inventing import invented, told
 
 

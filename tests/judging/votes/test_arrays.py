@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from judging.ratings.counts import both_bad, cells, counts
-from judging.votes import Outcome, votes
+from judging.stats.ratings.counts import both_bad, cells, counts
+from judging.stats.votes import Outcome, votes
 from tests.judging.inventing import invented, told
 
 NAMES = ("ada", "bo", "cy")

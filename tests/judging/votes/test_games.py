@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from judging.votes import Outcome, read
+from judging.stats.votes import Outcome, read
 
 PAIR = {"question_id": 81, "model_1": "ada", "model_2": "bo", "judge": ["gpt-4", "pair-v2"], "turn": 1}
 

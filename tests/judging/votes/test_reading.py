@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from judging.votes import Outcome, criteria, read, votes_of
+from judging.stats.votes import Outcome, criteria, read, votes_of
 
 PUBLISHED = {
     "model_a": "ada",

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from judging.ratings import Asked, Resampling, board
-from judging.votes import FORMATS, Judgment, Outcome, criteria, fastchat, published, read, votes_of
+from judging.stats.ratings import Asked, Resampling, board
+from judging.stats.votes import FORMATS, Judgment, Outcome, criteria, fastchat, published, read, votes_of
 from tests.judging.known import judgments_path, needs_data
 
 ASKED = Asked(resampling=Resampling(resamples=50))

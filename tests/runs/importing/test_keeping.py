@@ -12,7 +12,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 
-from runs import importing, jobs, series
+from runs import importing, jobs, metrics
 from runs.importing import ImportTarget
 from runs.models import Attempt, Batch, Experiment, Run
 from tests.runs.importing.logs import ENDED, HEADER, iteration
@@ -32,7 +32,7 @@ def bring_in(path: Path, person: User, name: str = "Imported", **place):
 
 
 def curve(run: Run, key: str = "train/reward/mean"):
-    return series.read([run], [key])[0]
+    return metrics.read([run], [key])[0]
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from django.db import transaction
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from runs import importing, series
+from runs import importing, metrics
 from runs.importing import ImportTarget
 from runs.models import Response, Run
 from tests.runs.importing.logs import ENDED, HEADER, iteration
@@ -90,7 +90,7 @@ def _known_of(run: Run) -> dict[str, Any]:
         "answers": list(map(list, answers.values_list("split", "step", "prompt__text", "sample", "text", "reward"))),
         "curves": [
             [curve.key, curve.x.tolist(), np.nan_to_num(curve.y, nan=1e99).tolist(), curve.overwritten.tolist()]
-            for curve in series.read([run], series.keys(run))
+            for curve in metrics.read([run], metrics.keys(run))
         ],
     }  # fmt: skip
 
@@ -170,7 +170,7 @@ def test_a_log_that_ends_amid_an_evaluation_s_answers_takes_no_mean_over_them(ad
     (tmp_path / "run.log").write_text(text[: text.index("  [2/2]", text.index("Step 4"))])
     found = bring_in(tmp_path, "run.log", ada)
     (run,) = found.made
-    (curve,) = series.read([run], ["accuracy/contains"])
+    (curve,) = metrics.read([run], ["accuracy/contains"])
     assert curve.x.tolist() == [2.0]
     remark = "the evaluation at step 4: 1 of 2 answers are in the file: no mean is taken over them"
     assert remark in map(str, found.outcomes[0].told.remarks)

@@ -10,7 +10,7 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 
-from runs import series
+from runs import metrics
 from runs.models import Response, Run
 
 FOLDERS = [parent / "shared" / "data" / "alignment" for parent in Path(__file__).parents[3:5]]
@@ -37,7 +37,7 @@ def test_the_published_scores_give_the_published_numbers(ada, runs_dir):
 def check(run: Run) -> None:
     assert FOLDER is not None
     published = json.loads((FOLDER / f"{run.name}_summary.json").read_text())
-    ours = series.latest([run])[run.pk]
+    ours = metrics.latest([run])[run.pk]
     assert Response.objects.filter(run=run).count() == ours["eval/n"] == 3036
     inside = [round(3036 * ours[f"safety/quadrant/{name}"], 9) for name in ("SH", "SU", "UH", "UU")]
     assert tuple(inside) == COUNTS[run.name] == tuple(published["counts"].values())

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from django.core.management import call_command
 
-from runs import series
+from runs import metrics
 from runs.models import Experiment, Response, Run
 from workers.executors.states import State
 
@@ -41,7 +41,7 @@ def made_in(said: dict) -> dict[str, list[str]]:
 
 
 def curves_of(run: Run, keys: tuple[str, ...]) -> list[np.ndarray]:
-    return [curve.y for curve in series.read([run], keys)]
+    return [curve.y for curve in metrics.read([run], keys)]
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def check_grpo_logs() -> None:
         text = path.read_bytes().decode()
         for key, name in (("train/loss", "'loss'"), ("train/kl", "'kl'"), ("reward/mean", "'eval_reward'")):
             printed = [float(value) for value in re.findall(rf"{name}: ([^,}}]+)", text)]
-            (curve,) = series.read([run], [key])
+            (curve,) = metrics.read([run], [key])
             np.testing.assert_array_equal(curve.y, printed)
             steps = np.arange(50, 1001, 50) if key == "reward/mean" else np.arange(5, 1001, 5)
             np.testing.assert_array_equal(curve.x, steps)
@@ -116,7 +116,7 @@ def check_evaluations(said: dict) -> None:
         assert (aggregate is None) == bool(runs)
         if aggregate is None:
             checked += 1
-            numbers = series.latest(runs).values()
+            numbers = metrics.latest(runs).values()
             for key, name in (("reward/mean", "aggregate_reward"), ("eval/reward/normalized/mean",
                               "aggregate_normalized_reward")):  # fmt: skip
                 values = np.array([one[key] for one in numbers])
@@ -126,7 +126,7 @@ def check_evaluations(said: dict) -> None:
             assert f"{kl.mean():.12g} {kl.std():.12g}" == f"{row['mean_kl']:.12g} {row['std_kl']:.12g}"
             assert all(Response.objects.filter(run=run).count() == 160 for run in runs)
         else:
-            (numbers,) = series.latest([aggregate]).values()
+            (numbers,) = metrics.latest([aggregate]).values()
             assert (numbers["eval/reward_mean"], numbers["eval/kl_std"]) == (
                 row["aggregate_reward_mean"],
                 row["std_kl"],
@@ -198,7 +198,7 @@ def check_curves_of_answers() -> None:
                 "response/other_language_ratio": sum(map(is_chinese, told)) / len(told) if told else None,
             }
             run = Run.objects.get(source__name__endswith=path.name, seed=int(seed), experiment__name="conciseness")
-            (numbers,) = series.latest([run]).values()
+            (numbers,) = metrics.latest([run]).values()
             assert {key: numbers.get(key) for key in expected} == expected, (path.name, seed)
             seeds += 1
     assert seeds == 20

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from runs import importing, series
+from runs import importing
+from runs import metrics as series
 from runs.importing import ImportTarget
 from runs.models import Prompt, Response, Run
 from tests.runs.importing import alignment

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runs import importing, series
+from runs import importing, metrics
 from runs.importing import ImportTarget, tables
 from runs.importing.found import ImportReport
 from workers.records import Metric
@@ -97,10 +97,10 @@ def test_a_table_becomes_a_run_of_unknown_method(ada, tmp_path):
     (tmp_path / "wide.csv").write_text(heading + "\n5," + ",".join(map(str, range(400))) + "\n")
     (run,) = bring_in(tmp_path / "wide.csv", ada).made
     assert (run.method, run.config, run.name) == ("unknown", {"schema": 1, "method": "unknown"}, "wide.csv")
-    assert series.latest([run])[run.pk]["a rather long name of a column 399"] == 399.0
+    assert metrics.latest([run])[run.pk]["a rather long name of a column 399"] == 399.0
 
 
 def test_json_lines_of_trl_s_names_are_no_grpo_run(ada, tmp_path):
     (tmp_path / "log.jsonl").write_text('{"step": 1, "loss": 0.5, "reward": 2.0}\n{"step": 2, "loss": 0.25}\n')
     (run,) = bring_in(tmp_path / "log.jsonl", ada).made
-    assert (run.method, sorted(series.keys(run))) == ("unknown", ["loss", "reward"])
+    assert (run.method, sorted(metrics.keys(run))) == ("unknown", ["loss", "reward"])

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from runs import launch, live
+from runs import launch
+from runs.metrics import live
 from runs.models import Cluster, Experiment
 from tests.runs.clusters import attempt_of, run_of
 from workers.executors.states import State

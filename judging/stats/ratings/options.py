@@ -1,0 +1,36 @@
+"""How a board is made: what its numbers depend on, all of it stated on the board."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from judging.stats.ratings.bootstrap import Resampling
+from judging.stats.ratings.maximum_likelihood import TIES
+from judging.stats.ratings.scale import INIT
+
+
+@dataclass(frozen=True)
+class Asked:
+    """ties: half-win or davidson, whose strengths lie on another scale. anchor: who stands at `init`; None: nobody, the
+    mean does. prior: wins added each way to pairs that met. level: of all intervals."""
+
+    ties: str = "half-win"
+    anchor: str | None = None
+    prior: float = 0.0
+    level: float = 0.95
+    init: float = INIT
+    resampling: Resampling = field(default_factory=Resampling)
+
+    def __post_init__(self) -> None:
+        if self.ties not in TIES:
+            raise ValueError(f"ties must be one of {', '.join(TIES)}, not {self.ties!r}")
+        if not 0 < self.level < 1:
+            raise ValueError(f"the level must lie between 0 and 1, not be {self.level}")
+
+    def anchor_in(self, contestants: tuple[str, ...]) -> int | None:
+        """The anchor's number. Raises ValueError naming the contestants where it is none of them."""
+        if self.anchor is None:
+            return None
+        if self.anchor not in contestants:
+            raise ValueError(f"the anchor must be one of {', '.join(contestants) or 'nobody'}, not {self.anchor!r}")
+        return contestants.index(self.anchor)

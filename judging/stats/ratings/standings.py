@@ -1,0 +1,98 @@
+"""A contestant's line on a board."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from judging.stats.ratings.counts import Counts
+from judging.stats.ratings.groups import Rated, order
+from judging.stats.ratings.intervals import Interval
+from judging.stats.votes import Floats
+
+
+@dataclass(frozen=True)
+class Range:
+    """A number on the Elo scale with its interval; low and high are None where none is known."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """How far one lies ahead of the next of its group."""
+
+    of: str
+    by: Range
+
+
+@dataclass(frozen=True)
+class Record:
+    """What happened, whatever it is worth."""
+
+    votes: float
+    wins: float
+    losses: float
+    ties: float
+
+
+@dataclass(frozen=True)
+class Standing:
+    """group: who is comparable, from 1, the better ones first where votes say so. rating: with the group's mean at
+    init; anchored: with the anchor there; None where there is none. p_first: the chance of being the group's best.
+    rank_range: which ranks of the group the intervals leave open."""
+
+    contestant: str
+    group: int
+    rating: Range | None
+    anchored: Range | None
+    p_first: float | None
+    rank_range: tuple[int, int] | None
+    ahead: Ahead | None
+    record: Record
+
+
+def of_group(rated: Rated, group: int, names: tuple[str, ...], counts: Counts) -> list[Standing]:
+    """The standings of a rated group, the best first."""
+    places = order(rated)
+    below = [*places[1:], None]
+    return [
+        Standing(
+            names[rated.members[place]],
+            group,
+            _range(rated.centred, rated.centred_interval, place),
+            None if rated.anchored is None else _range(rated.anchored, rated.anchored_interval, place),
+            None if rated.ranks is None else float(rated.ranks[place, 0]),
+            None if rated.rank_range is None else (int(rated.rank_range[place, 0]), int(rated.rank_range[place, 1])),
+            None if after is None else Ahead(names[rated.members[after]], difference(rated, place, after)),
+            record(rated.members[place], counts),
+        )
+        for place, after in zip(places, below, strict=True)
+    ]
+
+
+def without(number: int, group: int, names: tuple[str, ...], counts: Counts) -> Standing:
+    """The standing of who cannot be rated."""
+    return Standing(names[number], group, None, None, None, None, None, record(number, counts))
+
+
+def difference(rated: Rated, i: int, j: int) -> Range:
+    """How far place i of a group lies ahead of place j."""
+    interval = rated.difference_interval
+    low, high = (None, None) if interval is None else (float(interval.low[i, j]), float(interval.high[i, j]))
+    return Range(float(rated.difference[i, j]), low, high)
+
+
+def record(number: int, counts: Counts) -> Record:
+    """How a contestant's votes came out."""
+    wins, losses, ties = counts.wins[number].sum(), counts.wins[:, number].sum(), counts.ties[number].sum()
+    return Record(float(wins + losses + ties), float(wins), float(losses), float(ties))
+
+
+def _range(values: Floats, interval: Interval | None, place: int) -> Range:
+    if interval is None:
+        return Range(float(values[place]), None, None)
+    return Range(float(values[place]), float(np.asarray(interval.low)[place]), float(np.asarray(interval.high)[place]))

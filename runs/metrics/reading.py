@@ -1,0 +1,223 @@
+"""What was written -> curves: many runs and keys in one question, along any x axis, down-sampled exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from django.db.models import Max, Sum
+from django.db.models.functions import Length
+from numpy.typing import NDArray
+
+from runs.metrics.chunks import TIMES
+from runs.metrics.downsample import Span, m4
+from runs.metrics.number_codec import Progression
+from runs.metrics.packing import AXES, Block, Floats, Ints, unpack
+from runs.metrics.rows import first_times, written
+from runs.metrics.segments import Written
+from runs.models import Batch, Chunk, Run, Series
+
+
+def overwritten(steps: Ints, segments: Ints) -> NDArray[np.bool_]:
+    """True where a later point of the same key says again what this one said. bool[n].
+
+    `segments` ascends and numbers the stretches written by one process (attempt and epoch). A point is overwritten
+    where a later segment holds a step ≤ its own (the run went back and took another path), or where its own segment
+    repeats its step further on. Going back inside one segment is only disorder, and overwrites nothing.
+    """
+    if _ascend(steps):
+        return np.zeros(len(steps), bool)
+    return (steps >= _least_step_of_later_segments(steps, segments)) | _repeated(steps, segments)
+
+
+def _ascend(steps: Ints) -> bool:
+    """True where no step is said twice and none goes back, as in nearly all runs: then there is nothing to look for."""
+    return bool((steps[1:] > steps[:-1]).all())
+
+
+def _least_step_of_later_segments(steps: Ints, segments: Ints) -> Ints:
+    starts = np.r_[0, np.flatnonzero(np.diff(segments)) + 1]
+    lowest = np.minimum.reduceat(steps, starts)
+    later = np.r_[np.minimum.accumulate(lowest[::-1])[::-1][1:], np.iinfo(np.int64).max]
+    counts = np.diff(np.r_[starts, len(steps)])
+    return np.repeat(later, counts)
+
+
+def _repeated(steps: Ints, segments: Ints) -> NDArray[np.bool_]:
+    order = np.lexsort((np.arange(len(steps)), steps, segments))
+    same = (np.diff(steps[order]) == 0) & (np.diff(segments[order]) == 0)
+    out = np.zeros(len(steps), bool)
+    out[order[:-1][same]] = True
+    return out
+
+
+COUNTERS = ("tokens", "samples", "gpu_seconds")
+
+
+BY_THE_CLOCK = "system/"
+"""Such keys are measured by the clock, often several times a step: one does not say again what another has said."""
+
+
+AXIS_KEYS = {"step": None, "wall": TIMES, "relative": TIMES}
+"""Where what an axis says of a record is kept; a counter has a key of its own."""
+
+
+X_AXES = ("step", "wall", "relative", *COUNTERS)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One key of one run. Points stand in the order of the processes that wrote them, ascending in x within each.
+
+    x, y: float64[n]; y may hold NaN (a gap) and ±Inf. overwritten: bool[n], a resume went over these again; the others
+    ascend in step. points: how many there are before down-sampling. cursor: the newest batch that they come from.
+    """
+
+    run_id: int
+    key: str
+    x: Floats
+    y: Floats
+    overwritten: NDArray[np.bool_]
+    points: int
+    cursor: int = 0
+
+
+Lines: TypeAlias = dict[Progression, Floats]
+
+
+Drawable: TypeAlias = tuple[Curve, Ints | None]
+"""A curve, and the piece of line that each point belongs to; None where all is one line."""
+
+
+def read(
+    runs: Sequence[Run], keys: Sequence[str], x: str = "step", px: int | None = None, zoom: Span | None = None
+) -> list[Curve]:
+    """Curves by run, then key, in the order asked; a pair without a point is left out. One query, however many.
+
+    x: step, wall (Unix seconds), relative (seconds since the run's first point), or a counter: tokens, samples,
+    gpu_seconds; points whose record does not carry that counter have no place on it and are left out.
+    px: width in pixels of the chart that all curves share: each is down-sampled so that its line looks the same (M4);
+    zoom: the x range that is looked at, which gets as many pixels of its own.
+    Raises ValueError for an unknown x.
+    """
+    if x not in X_AXES:
+        raise ValueError(f"x must be one of {', '.join(X_AXES)}, not {x!r}")
+    order, wanted = list(dict.fromkeys(run.pk for run in runs)), list(dict.fromkeys(keys))
+    axis = AXIS_KEYS.get(x, AXES + x)
+    zero = first_times(order) if x == "relative" else {}
+    asked = list(dict.fromkeys([*wanted, *([] if axis is None else [axis])]))
+    lines: Lines = {}
+    found = {
+        run_id: [_drawable(run_id, key, points, axis, zero.get(run_id, 0.0), lines) for key in wanted if key in points]
+        for run_id, points in written(order, asked)
+    }
+    curves = [drawable for run_id in order for drawable in found.get(run_id, ()) if drawable[0].points]
+    return _drawn(curves, px, zoom) if px else [curve for curve, _ in curves]
+
+
+def keys(run: Run) -> list[str]:
+    """Keys that the run has points of, sorted, without its x axes."""
+    return list(run.series.exclude(key__startswith=AXES).order_by("key").values_list("key", flat=True))
+
+
+def cursor(run: Run) -> int:
+    """The newest batch of the run: a page that shows all up to here asks for what comes after. 0: nothing yet."""
+    return newest(run.pk)
+
+
+def newest(run_id: int) -> int:
+    """The newest batch of the run with this primary key; 0: nothing yet."""
+    return newest_of([run_id]).get(run_id, 0)
+
+
+def newest_of(runs: Sequence[int]) -> dict[int, int]:
+    """run id -> its newest batch, of the runs that have one."""
+    loose = Batch.objects.filter(run__in=runs).values_list("run_id").annotate(newest=Max("id")).order_by()
+    chunks = Chunk.objects.filter(run__in=runs).values_list("run_id").annotate(newest=Max("cursor")).order_by()
+    # Sorted by the batch, so that of a run's two the newer one stays.
+    return dict(sorted(loose.union(chunks), key=lambda row: row[1]))
+
+
+def compacted(run_id: int) -> int:
+    """The newest batch that has gone into chunks; `since` cannot tell what came after an older cursor. 0: none."""
+    return Chunk.objects.filter(run_id=run_id).aggregate(newest=Max("cursor"))["newest"] or 0
+
+
+def since(run_id: int, after: int, batches: int = 50) -> list[tuple[int, Block]]:
+    """The next batches of a run after a cursor, oldest first, as (cursor, points). Ask again until none come.
+
+    Only what is not `compacted` is there.
+    """
+    rows = Batch.objects.filter(run_id=run_id, id__gt=after).order_by("id")[:batches]
+    return [(row.pk, unpack(row.keys, row.data)) for row in rows]
+
+
+def backlog(run_id: int, after: int) -> int:
+    """Packed bytes of the batches after a cursor."""
+    packed = Batch.objects.filter(run_id=run_id, id__gt=after).aggregate(size=Sum(Length("data")))["size"]
+    return packed or 0
+
+
+def latest(runs: Sequence[Run]) -> dict[int, dict[str, float]]:
+    """run id -> key -> its newest value, from the summaries: no point is read. Axes included."""
+    out: dict[int, dict[str, float]] = {run.pk: {} for run in runs}
+    rows = Series.objects.filter(run_id__in=list(out)).order_by("key").values_list("run_id", "key", "last_value")
+    for run_id, key, value in rows:
+        out[run_id][key] = value
+    return out
+
+
+def _drawable(
+    run_id: int, key: str, points: Mapping[str, Written], axis: str | None, zero: float, lines: Lines
+) -> Drawable:
+    """The curve of a key along its steps, or along an axis from `zero` on: where the record of each point stands on it,
+    NaN where that is not on it."""
+    if axis is None:
+        return _by_step(run_id, key, points[key], lines)
+    across = points.get(axis)
+    places = np.full(len(points[key]), np.nan) if across is None else across.at(points[key]) - zero
+    return _whole(run_id, key, points[key], places)
+
+
+def _by_step(run_id: int, key: str, points: Written, lines: Lines) -> Drawable:
+    """A curve along its steps. Where those simply go up there is nothing to look for, and runs share their x."""
+    line = points.line
+    if line is None or not line.ascends:
+        return _whole(run_id, key, points, points.steps.astype(np.float64))
+    if line not in lines:
+        lines[line] = line.written_out().astype(np.float64)
+        lines[line].flags.writeable = False
+    grey = np.zeros(line.n, bool)
+    return Curve(run_id, key, lines[line], points.values, grey, line.n, points.cursor), None
+
+
+def _whole(run_id: int, key: str, found: Written, x: Floats) -> Drawable:
+    """A curve with all its points, and the piece of line that each belongs to."""
+    segments, steps, y = found.segments, found.steps, found.values
+    grey = np.zeros(len(steps), bool) if key.startswith(BY_THE_CLOCK) else overwritten(steps, segments)
+    if not _ascends(x, segments):
+        placed = np.flatnonzero(~np.isnan(x))
+        order = placed[np.lexsort((x[placed], segments[placed]))]
+        x, y, grey, segments = x[order], y[order], grey[order], segments[order]
+    return Curve(run_id, key, x, y, grey, len(x), found.cursor), 2 * segments + grey
+
+
+def _ascends(x: Floats, segments: Ints) -> bool:
+    """True where every point has its place and stands in order: what is written as it goes does, however long."""
+    return bool(((x[1:] >= x[:-1]) | (segments[1:] != segments[:-1])).all()) and not np.isnan(x).any()
+
+
+def _drawn(curves: list[Drawable], px: int, zoom: Span | None) -> list[Curve]:
+    """All curves on the pixel columns of one chart."""
+    if not curves:
+        return []
+    span = min(float(c.x.min()) for c, _ in curves), max(float(c.x.max()) for c, _ in curves)
+    return [_thinned(curve, pieces, px, span, zoom) for curve, pieces in curves]
+
+
+def _thinned(curve: Curve, pieces: Ints | None, px: int, span: Span, zoom: Span | None) -> Curve:
+    kept = m4(curve.x, curve.y, px, span, pieces, zoom)
+    x, y, grey = curve.x[kept], curve.y[kept], curve.overwritten[kept]
+    return Curve(curve.run_id, curve.key, x, y, grey, curve.points, curve.cursor)
