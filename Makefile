@@ -42,7 +42,7 @@ config-reference: .venv/.installed-dev ## Renew docs/config.md from the code
 
 words: .venv/.installed-dev ## Renew what translators find of the words of workers
 	$(PY) -m runs.words_of_workers > runs/words_of_workers/marked.py
-	$(PY) -m judging.words_of_ratings > judging/words_of_ratings/marked.py
+	$(PY) -m judging.translation > judging/translation/marked.py
 
 lock: .venv/.installed-dev ## Renew the locks from requirements/*.in
 	requirements/lock.sh

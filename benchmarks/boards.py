@@ -30,8 +30,8 @@ AT_ONCE = 5000
 
 def fill() -> tuple[Tournament, Rubric]:
     """A tournament of all models on all prompts, judged by three people."""
+    from judging.judges import make_standard
     from judging.models import Rubric
-    from judging.rubrics import make_standard
     from judging.tournaments import Draft, Entry, make
 
     make_standard()

@@ -25,8 +25,8 @@ def judge(uids: list[str]) -> int:
     from django.contrib.auth.models import User
     from django.db import connection
 
+    from judging.judges import make_standard
     from judging.models import Judge, Rubric, Verdict, Voter
-    from judging.rubrics import make_standard
     from judging.tournaments import Draft, Entry, make
     from runs.models import Response, Run
 

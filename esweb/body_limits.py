@@ -32,7 +32,7 @@ from esweb.outage_errors import server_of
 from esweb.outages import unavailable
 from esweb.precheck import BodyRefusal, get_precheck, scope_precheck, set_precheck
 from judging.exchange import UPLOAD_AT_MOST as JUDGMENTS_AT_MOST
-from judging.gold import BYTES_AT_MOST as GOLD_AT_MOST
+from judging.judges.gold import BYTES_AT_MOST as GOLD_AT_MOST
 from runs.api.problems import problem
 from runs.api.record_body import MAX_BYTES as RECORDS_AT_MOST
 from runs.api.seeing import the_attempt

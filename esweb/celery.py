@@ -1,4 +1,4 @@
-"""The Celery app. Jobs are the functions in each app's `jobs.py`."""
+"""The Celery app. Tasks are the functions in the `tasks.py` of each feature."""
 
 from __future__ import annotations
 
@@ -13,12 +13,20 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "esweb.settings")
 
 log = logging.getLogger(__name__)
 
+TASK_PACKAGES = (
+    "judging.boards",
+    "judging.boards.panels",
+    "judging.judge_runs",
+    "judging.tournaments",
+)
+"""Each package with a module `tasks`: features are no Django apps, which Celery would find by itself."""
 STOP_SECONDS = 30.0
 """Longer than `manage.py up` waits for a part that it stops."""
 
 app = Celery("esweb")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks(related_name="jobs")
+app.autodiscover_tasks(["runs"], related_name="jobs")
+app.autodiscover_tasks(TASK_PACKAGES, related_name="tasks")
 
 
 class StopDeadline(bootsteps.StartStopStep):  # type: ignore[misc]

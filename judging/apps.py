@@ -13,8 +13,8 @@ class JudgingConfig(AppConfig):
     def ready(self) -> None:
         """From now on pages of runs show what judges said, and the palette leads to judging."""
         # Models cannot be imported before all apps are there.
-        from judging.shown import Judged
-        from judging.views.places import places
+        from judging.viewer_integration import Judged
+        from judging.viewer_integration.palette import places
         from runs import viewer
         from runs.views import palette
 

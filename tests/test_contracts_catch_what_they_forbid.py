@@ -24,6 +24,7 @@ PLANTED = [
     ("runs/importing/reports.py", "runs.importing.log", "5b. Importers"),
     ("runs/metrics/__init__.py", "runs.ingest", "6. Rooms of an app: runs"),
     ("judging/stats/ratings/maximum_likelihood.py", "django", "6c. The pure rooms"),
+    ("judging/voting/turns.py", "judging.tournaments", "6b. Layers of judging"),
     ("judging/stats/votes/rows.py", "judging.stats.ratings", "6d. Layers of judging.stats"),
     ("runs/metrics/reading.py", "runs.metrics.live", "6e. Layers of runs.metrics"),
     ("runs/forms/launch.py", "workers.executors.local", "7. One door"),

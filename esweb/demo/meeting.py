@@ -9,11 +9,10 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from judging import boards
-from judging.asking import judge_all
-from judging.judges import rules_judge
-from judging.leaderboard.cells import NONE, table
+from judging.boards.report.cells import NONE, table
+from judging.judge_runs import judge_all
+from judging.judges import Words, next_version, rules_judge
 from judging.models import Criterion, Rubric, Tournament
-from judging.rubrics import Words, next_version
 from judging.tournaments import Draft, Entry, make
 from runs.models import Experiment, Response, choose_last_step, list_evaluated_steps
 

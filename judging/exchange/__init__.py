@@ -1,15 +1,6 @@
 """Judgments in and out: files of them become a tournament, and a tournament's verdicts become files."""
 
-from judging.exchange.bringing import Brought, File, Told, bring_in
-from judging.exchange.files import FILE_AT_MOST, FORMATS_READ, MB, UPLOAD_AT_MOST
-from judging.exchange.judgments import by_spelling, rubrics_of
-from judging.exchange.place import Place
-from judging.exchange.prompts import called
-from judging.exchange.sending import send, sent
-from judging.exchange.setup import setup
-from judging.exchange.speakers import speakers
-from judging.exchange.taking_part import named
-from judging.exchange.written import (
+from judging.exchange.exporter import (
     FORMS,
     JSONL,
     Asked,
@@ -17,10 +8,16 @@ from judging.exchange.written import (
     check,
     lines,
     name_of,
+    send,
+    sent,
+    setup,
     transcript_lines,
     transcript_of,
     without_scores,
 )
+from judging.exchange.files import FILE_AT_MOST, FORMATS_READ, MB, UPLOAD_AT_MOST
+from judging.exchange.importer import Brought, File, Told, bring_in
+from judging.exchange.target import Place
 
 __all__ = [
     "FILE_AT_MOST",
@@ -36,17 +33,12 @@ __all__ = [
     "Place",
     "Told",
     "bring_in",
-    "by_spelling",
-    "called",
     "check",
     "lines",
     "name_of",
-    "named",
-    "rubrics_of",
     "send",
     "sent",
     "setup",
-    "speakers",
     "transcript_lines",
     "transcript_of",
     "without_scores",

@@ -8,11 +8,9 @@ from typing import Any
 from django.db.models import QuerySet
 
 from judging.boards import verdicts_in
-from judging.exchange.prompts import called
-from judging.exchange.speakers import Speakers
-from judging.exchange.taking_part import named
 from judging.models import Rubric, Side, Tournament, Verdict
 from judging.stats.votes import TIE_THRESHOLD, Judgment, Outcome, of_scores
+from judging.tournaments import Speakers, called
 
 READ_AT_ONCE = 2000
 OUTCOMES = {outcome.name.lower(): outcome for outcome in Outcome}
@@ -22,18 +20,6 @@ COLUMNS = (
     "score_a", "score_b", "length_a", "length_b", "comparison__response_a__words", "comparison__response_b__words",
     "sample",
 )  # fmt: skip
-
-
-def rubrics_of(tournament: Tournament) -> dict[Rubric, str]:
-    """Its rubrics, with what files call them."""
-    return named(tournament.rubrics.select_related("criterion").order_by("pk"))
-
-
-def by_spelling(rubrics: dict[Rubric, str]) -> dict[str, Rubric]:
-    """Return rubrics by every name that addresses and the API take: what files call them first, as `rubrics_of` says,
-    then the slug of the criterion, which means its first version if there are several."""
-    names = {name: rubric for rubric, name in rubrics.items()}
-    return names | {rubric.criterion.slug: rubric for rubric in reversed(names.values())} | names
 
 
 def rated_in(tournament: Tournament, rubric: Rubric, *, every: bool) -> QuerySet[Verdict]:

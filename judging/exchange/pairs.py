@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 from django.db import connection
 from django.db.models import Max
 
-from judging.exchange.prompts import called
 from judging.models import ChosenPrompt, Contestant, Side, Tournament
-from judging.tournaments import COPY
+from judging.tournaments import COPY, called
 from runs.ingest.prompts import NAME_SHOWN, Question
 from runs.ingest.texts import storable
 from runs.models import Prompt

@@ -1,15 +1,30 @@
 """Model judges as they are kept: their settings, their keys, and what they are told."""
 
+from judging.judges.adapters import allowed_hosts, price_of, rubric_of, sampling_of, server_of
 from judging.judges.admission import admitted, left_out, why_not
-from judging.judges.changing import CannotKeep, Draft, bring_back, change, make, may_ask, retire, rules_judge
+from judging.judges.commands import (
+    ANSWER_SECONDS_AT_MOST,
+    AT_ONCE_AT_MOST,
+    CannotKeep,
+    Draft,
+    bring_back,
+    change,
+    make,
+    may_ask,
+    retire,
+    rules_judge,
+)
 from judging.judges.keys import KeyLost, keep_key, key_of
-from judging.judges.kin import kin
-from judging.judges.told import allowed_hosts, price_of, rubric_of, sampling_of, server_of
+from judging.judges.rubrics import Words, make_standard, newest_rubrics, next_version
+from judging.judges.self_preference import kin
 
 __all__ = [
+    "ANSWER_SECONDS_AT_MOST",
+    "AT_ONCE_AT_MOST",
     "CannotKeep",
     "Draft",
     "KeyLost",
+    "Words",
     "admitted",
     "allowed_hosts",
     "bring_back",
@@ -19,7 +34,10 @@ __all__ = [
     "kin",
     "left_out",
     "make",
+    "make_standard",
     "may_ask",
+    "newest_rubrics",
+    "next_version",
     "price_of",
     "retire",
     "rubric_of",

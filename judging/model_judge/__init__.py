@@ -4,14 +4,14 @@
 """
 
 from judging.model_judge import rules
-from judging.model_judge.asked import Busy, Denied, Rejected, Reply, Server, Unwell
-from judging.model_judge.asking import Pair, messages
 from judging.model_judge.hosts import Host, NotAllowed, hosts, permitted
 from judging.model_judge.outcomes import Ended, State, ended, failed
-from judging.model_judge.reading import Reading, read
+from judging.model_judge.parser import Reading, read
+from judging.model_judge.price import Cost, Price
+from judging.model_judge.prompt import Pair, messages
+from judging.model_judge.replies import Busy, Denied, Rejected, Reply, Server, Unwell
 from judging.model_judge.request import LEAST_TOKENS, LIMITED_BY, SCHEMA, Request, Sampling, kept, request
 from judging.model_judge.rubric import Rubric
-from judging.model_judge.spending import Cost, Price
 
 __all__ = [
     "LEAST_TOKENS",

@@ -12,11 +12,11 @@ from typing import Any
 import httpx2
 import openai
 
-from judging.model_judge.asked import Busy, Denied, Rejected, Reply, Server, Unwell
 from judging.model_judge.hosts import NotAllowed
-from judging.model_judge.plain_text import storable
+from judging.model_judge.parser import storable
+from judging.model_judge.replies import Busy, Denied, Rejected, Reply, Server, Unwell
 from judging.model_judge.request import Request
-from judging.model_judge.wire import http_client
+from judging.model_judge.transport import http_client
 
 LONGEST_WAIT_SECONDS = 3600.0
 SHOWN = 300

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from judging.model_judge.asked import Reply
-from judging.model_judge.reading import Reading, read
+from judging.model_judge.parser import Reading, read
+from judging.model_judge.replies import Reply
 from judging.model_judge.rubric import Rubric
 from judging.stats.votes import Outcome
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
-from judging.model_judge.asking import Pair, messages
+from judging.model_judge.prompt import Pair, messages
 from judging.model_judge.rubric import Rubric
 
 ENDPOINT = "chat.completions"

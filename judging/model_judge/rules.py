@@ -16,9 +16,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from judging.model_judge.asking import Pair
 from judging.model_judge.outcomes import Ended, State
-from judging.model_judge.reading import Reading
+from judging.model_judge.parser import Reading
+from judging.model_judge.prompt import Pair
 from judging.model_judge.rubric import Rubric
 from judging.stats.votes import TIE_THRESHOLD, Outcome, of_scores
 

@@ -9,10 +9,10 @@ from judging.models.comparison import Comparison, Side
 from judging.models.gold import GoldPair, GoldSet
 from judging.models.judge import Calibration, Judge, JudgeKey
 from judging.models.judgment_file import JudgmentFile
-from judging.models.rubric import Criterion, Rubric
+from judging.models.rubric import Criterion, Rubric, rubric_names, rubrics_by_name
 from judging.models.snapshot import BoardOrder, Snapshot
 from judging.models.tally import VerdictTally
-from judging.models.tournament import ChosenPrompt, Contestant, Tournament
+from judging.models.tournament import ChosenPrompt, Contestant, Tournament, identifying_names, rubrics_of
 from judging.models.verdict import SKIP, Verdict
 from judging.models.voter import Invitation, Turn, Voter
 
@@ -41,4 +41,8 @@ __all__ = [
     "Verdict",
     "VerdictTally",
     "Voter",
+    "identifying_names",
+    "rubric_names",
+    "rubrics_by_name",
+    "rubrics_of",
 ]

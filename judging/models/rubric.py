@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from hashlib import sha256
 from typing import Any
 
@@ -91,6 +92,21 @@ class Rubric(models.Model):
 
     def get_absolute_url(self) -> str:
         return reverse("rubric", args=[self.criterion.slug, self.version])
+
+
+def rubric_names(rubrics: Iterable[Rubric]) -> dict[Rubric, str]:
+    """Return the name of each rubric in files and addresses: its criterion, with the version if two share one."""
+    rows = list(rubrics)
+    names = [row.criterion.imported_as or row.criterion.slug for row in rows]
+    return {row: f"{name} v{row.version}" if names.count(name) > 1 else name
+            for row, name in zip(rows, names, strict=True)}  # fmt: skip
+
+
+def rubrics_by_name(names: dict[Rubric, str]) -> dict[str, Rubric]:
+    """Return rubrics by every name that addresses and the API take: first those of `rubric_names`, then the slug of the
+    criterion, which means its first version if there are several."""
+    rubrics = {name: rubric for rubric, name in names.items()}
+    return rubrics | {rubric.criterion.slug: rubric for rubric in reversed(rubrics.values())} | rubrics
 
 
 def digest_of(question: str, text: str, scale_low: int, scale_high: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Self
 
 from django.conf import settings
@@ -12,7 +13,7 @@ from django.urls import reverse
 
 from judging.models.gold import GoldSet
 from judging.models.owned import OwnedQuerySet
-from judging.models.rubric import Rubric
+from judging.models.rubric import Rubric, rubric_names
 from runs.models import Experiment, Prompt, Response, Run
 from runs.models.experiment import Person
 
@@ -145,3 +146,15 @@ class ChosenPrompt(models.Model):
 
     def __str__(self) -> str:
         return f"prompt {self.place} of {self.tournament}"
+
+
+def rubrics_of(tournament: Tournament) -> dict[Rubric, str]:
+    """Return the tournament's rubrics, oldest first, with their names in files and addresses."""
+    return rubric_names(tournament.rubrics.select_related("criterion").order_by("pk"))
+
+
+def identifying_names(contestants: Iterable[Contestant]) -> list[str]:
+    """Return the names that would tell voters which contestant wrote a response: of runs and of their base models."""
+    runs = [contestant.run for contestant in contestants if contestant.run is not None]
+    models = {str(run.config.get("model", {}).get("path", "")).rsplit("/", 1)[-1] for run in runs}
+    return sorted({run.name for run in runs} | (models - {""}))

@@ -1,4 +1,4 @@
-"""What a person or a model judge said of a comparison. Only `judging.verdicts` writes here."""
+"""What a person or a model judge said of a comparison. Only `judging.voting` writes here."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from judging.boards import keep
-from judging.jobs import keep_boards
+from judging.boards.tasks import keep_boards
 from runs.models import Experiment
 from tests.browser.axe import find_faults
 from tests.browser.settling import over_the_edge

@@ -12,9 +12,9 @@ from django.utils import timezone
 from playwright.sync_api import Browser, BrowserContext, Error, Page, Route, expect
 
 from judging import tournaments
-from judging.invitations import invite
+from judging.judges import Words, make_standard, next_version
 from judging.models import Criterion, Tournament, Turn, Verdict
-from judging.rubrics import Words, make_standard, next_version
+from judging.voting import invite
 from runs.models import Experiment
 from tests.browser.axe import find_faults
 from tests.browser.conftest import PATIENCE_MS

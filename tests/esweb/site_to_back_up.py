@@ -27,7 +27,7 @@ from django.utils import timezone  # noqa: E402
 from esweb.api import api  # noqa: E402
 from esweb.backup.restore import end_open_jobs  # noqa: E402
 from judging import boards  # noqa: E402
-from judging import models as judging  # noqa: E402
+from judging.models import Assignment, Judge, Tournament  # noqa: E402
 from runs import access, models, reconcile  # noqa: E402
 from runs.models import Attempt, Cluster, Run  # noqa: E402
 from tests.judging.casting import cast, once  # noqa: E402
@@ -40,7 +40,7 @@ from workers.attempt import Process, claim_path, write_json  # noqa: E402
 NOT_COMPARED = {"last_used_at": "asking for an answer sets it"}
 KINDS: dict[str, Any] = {
     "experiments": models.Experiment, "views": models.SavedView, "sweeps": models.Sweep,
-    "tournaments": judging.Tournament, "assignments": judging.Assignment, "judges": judging.Judge,
+    "tournaments": Tournament, "assignments": Assignment, "judges": Judge,
 }  # fmt: skip
 
 

@@ -9,9 +9,10 @@ from django.core.management import call_command
 from esweb.demo import meeting
 from esweb.demo.experiment import PLANS, launch
 from judging import boards
+from judging.boards.charts import forest
 from judging.models import Judge, Tournament, Verdict
-from judging.tournaments import Draft, Entry, delete, make
-from judging.views.board_charts import forest
+from judging.tournaments import Draft, Entry, make
+from judging.tournaments.commands import delete
 from runs.models import Attempt, Experiment, Response, Run
 from runs.viewer.columns import columns_of
 from tests.judging.rounds import answered_run, rubric

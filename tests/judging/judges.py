@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from django.contrib.auth.models import User
 
-from judging import asking
+from judging import judge_runs
 from judging.judges import Draft, keep_key, make
 from judging.models import Assignment, Call, GoldSet, Judge, Tournament
 from tests.fakes.judge_server import KEY, JudgeServer
@@ -25,16 +25,16 @@ def judge_at(server: JudgeServer, owner: User, **changes: object) -> Judge:
 def on(judge: Judge, about: Tournament | GoldSet, rubrics: list, cap: str = "1000", **changes: object) -> Assignment:
     """The judge, put to work on a tournament or a gold set."""
     place = {"tournament": about} if isinstance(about, Tournament) else {"gold_set": about}
-    order = asking.Order(judge, rubrics, Decimal(cap), **place, **changes)  # type: ignore[arg-type]
+    order = judge_runs.Order(judge, rubrics, Decimal(cap), **place, **changes)  # type: ignore[arg-type]
     assert judge.owner is not None
-    return asking.start(order, judge.owner)
+    return judge_runs.start(order, judge.owner)
 
 
 def worked(assignment: Assignment) -> Assignment:
     """Work on it as ticks would, until it is not running any more."""
 
     def is_over() -> bool:
-        if asking.work(assignment, 5.0) is None:
+        if judge_runs.work(assignment, 5.0) is None:
             return True
         # The pauses between tries are for the judge's server; a test does not sit them out.
         Call.objects.filter(not_before__isnull=False).update(not_before=None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from judging.blinding import are_identical, hidden, leaks
+from judging.voting import are_identical, hidden, leaks
 
 NAMES = ("beaver run 3", "es-500")
 

@@ -9,9 +9,21 @@ from django.contrib.auth.models import User
 from django.db import connections
 from django.utils import timezone
 
-from judging import boards, jobs
-from judging.boards import USUAL, CannotOrder, How, Whose, board_of, history_of, keep, order, work_through
-from judging.boards.ordering import OPEN_AT_MOST
+from judging import boards
+from judging.boards import (
+    USUAL,
+    CannotOrder,
+    How,
+    Whose,
+    board_of,
+    history_of,
+    keep,
+    order,
+    schedule,
+    tasks,
+    work_through,
+)
+from judging.boards.schedule import OPEN_AT_MOST
 from judging.models import BoardOrder, Calibration, Snapshot, Tournament, Verdict
 from judging.stats.ratings import board
 from runs.models import Experiment
@@ -156,13 +168,13 @@ def test_one_process_at_a_time_works_and_what_another_left_is_done_later(ada: Us
     BoardOrder.objects.update(begun_at=timezone.now())  # as one that was killed had left it
     other = connections["default"].copy()
     with other.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_lock(hashtext(%s))", [jobs.BOARDS])
-        jobs.keep_boards()
+        cursor.execute("SELECT pg_advisory_lock(hashtext(%s))", [schedule.LOCK])
+        tasks.keep_boards()
         assert not Snapshot.objects.exists()
-        cursor.execute("SELECT pg_advisory_unlock(hashtext(%s))", [jobs.BOARDS])
+        cursor.execute("SELECT pg_advisory_unlock(hashtext(%s))", [schedule.LOCK])
     other.close()
 
-    jobs.keep_boards()
+    tasks.keep_boards()
 
     assert Snapshot.objects.count() == 1
     assert not BoardOrder.objects.filter(ended_at=None).exists()

@@ -11,8 +11,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 
-from judging import boards, jobs
-from judging.boards import USUAL, How, board_of, keep, votes_in
+from judging.boards import USUAL, How, board_of, keep, tasks, votes, votes_in
 from judging.models import Snapshot, Tournament, Verdict
 from judging.stats.ratings import Elo, single_pass
 from runs.models import Experiment
@@ -87,7 +86,7 @@ def test_scores_decide_by_the_threshold_and_nothing_else_is_touched(tournament: 
 
     def said(threshold: float | None) -> list[str]:
         found = votes_in(tournament, rubric("helpfulness"), tie_threshold=threshold)
-        return [boards.reading.Outcome(one).name for one in found.outcome[:4]]
+        return [votes.Outcome(one).name for one in found.outcome[:4]]
 
     assert said(None) == ["A", "TIE", "BOTH_BAD", "A"]
     assert said(1.0) == ["TIE", "B", "BOTH_BAD", "A"]
@@ -98,7 +97,7 @@ def test_form_and_api_order_it_and_the_page_says_it(
     ada: User, ada_client: Client, tournament: Tournament, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keep(tournament, rubric("helpfulness"))
-    monkeypatch.setattr(jobs.keep_boards, "delay", jobs.keep_boards)
+    monkeypatch.setattr(tasks.keep_boards, "delay", tasks.keep_boards)
 
     answer = ada_client.post(f"{tournament.get_absolute_url()}board/order/", OTHERWISE.to_json())
 
@@ -111,7 +110,7 @@ def test_form_and_api_order_it_and_the_page_says_it(
     address = f"/api/v1/tournaments/{tournament.pk}/board"
     made = calls(ada).post(address, body, content_type="application/json")
     assert made.status_code == 202
-    jobs.keep_boards()
+    tasks.keep_boards()
     told = calls(ada).get(f"{address}?init=1500&threshold=1.5&k=4&shuffle=-1&failed=left-out").json()
     assert told["asked"] == made.json()["asked"]
     assert told["board"]["online_elo"]["elo"]["shuffle"] is None

@@ -13,13 +13,13 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from judging import boards
-from judging.boards import How, keep
-from judging.boards.kinds import votes_in_categories
-from judging.leaderboard.by_category import SHOWN_AT_MOST, by_category
+from judging.boards import How, keep, votes_in_categories
+from judging.boards.report import by_category
+from judging.boards.report.by_category import SHOWN_AT_MOST
 from judging.models import ChosenPrompt, Tournament
-from judging.pairing import drawn
 from judging.stats.ratings import Asked, Resampling, board
 from judging.stats.votes import Outcome, Votes
+from judging.voting import drawn
 from runs.models import Experiment, Prompt
 from tests.judging.casting import cast, once
 from tests.judging.inventing import invented

@@ -11,9 +11,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from judging.gold import CannotRead, keep
+from judging.judges import make_standard
+from judging.judges.gold import CannotRead, keep
 from judging.models import GoldPair, GoldSet
-from judging.rubrics import make_standard
 
 pytestmark = pytest.mark.django_db
 OURS = {"prompt": "?", "response_a": "yes", "response_b": "no", "expected": {"helpfulness": "tie"}, "category": "x"}

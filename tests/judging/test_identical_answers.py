@@ -12,14 +12,14 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from judging import asking, boards, turns
-from judging.blinding import are_identical
+from judging import boards, judge_runs
 from judging.boards import How
-from judging.boards.reading import IDENTITY
+from judging.boards.votes import IDENTITY
 from judging.judges import rules_judge
 from judging.models import Comparison, Judge, Tournament, Turn, Verdict, Voter
 from judging.stats.votes import Outcome
 from judging.tournaments import Draft, Entry, make
+from judging.voting import are_identical, turns
 from runs.models import Experiment, Response
 from tests.judging.casting import ruled
 from tests.judging.rounds import answered_run, held, rubric
@@ -71,13 +71,13 @@ def test_identical_answers_that_were_in_hand_before_an_upgrade_are_not_shown(
 
 def test_identical_answers_are_sent_to_no_judge(tournament: Tournament, ada: User) -> None:
     judge = Judge.objects.create(owner=ada, name="mine", model="m", base_url="http://localhost:9/v1", digest="0")
-    order = asking.Order(judge, list(tournament.rubrics.all()), Decimal(1), tournament)
+    order = judge_runs.Order(judge, list(tournament.rubrics.all()), Decimal(1), tournament)
 
-    assignment = asking.start(order, ada)
+    assignment = judge_runs.start(order, ada)
 
     assert assignment.planned == 2, "one pair, both ways round"
-    assert (asking.fill(assignment), asking.fill(assignment)) == (1, 0)
-    assert asking.judge_all(tournament, rules_judge()) == 2
+    assert (judge_runs.fill(assignment), judge_runs.fill(assignment)) == (1, 0)
+    assert judge_runs.judge_all(tournament, rules_judge()) == 2
 
 
 def test_tournament_of_identical_answers_alone_asks_nothing(ada: User, experiment: Experiment, client: Client) -> None:
@@ -90,8 +90,8 @@ def test_tournament_of_identical_answers_alone_asks_nothing(ada: User, experimen
     assert "In every pair both answers are identical: there is nothing to judge." in page
     board = client.get(reverse("tournament-board", args=[made.pk])).content.decode()
     assert "In every pair both answers are identical, so nothing is decided" in board
-    with pytest.raises(asking.CannotAsk, match="no pair has two different answers"):
-        asking.start(asking.Order(judge, list(made.rubrics.all()), Decimal(1), made), ada)
+    with pytest.raises(judge_runs.CannotAsk, match="no pair has two different answers"):
+        judge_runs.start(judge_runs.Order(judge, list(made.rubrics.all()), Decimal(1), made), ada)
     assert boards.keep(made, rubric("helpfulness")).votes == 0
 
 

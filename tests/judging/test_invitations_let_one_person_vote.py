@@ -9,9 +9,10 @@ import pytest
 from django.contrib.auth.models import AnonymousUser, User
 from django.utils import timezone
 
-from judging import tournaments
-from judging.invitations import CannotInvite, invite, opened, remember, take_back, voter_of
 from judging.models import Invitation, Tournament, Voter
+from judging.tournaments import commands
+from judging.voting import CannotInvite, invite
+from judging.voting.invitations import opened, remember, take_back, voter_of
 from runs.models import Experiment
 from tests.judging.rounds import held
 
@@ -75,7 +76,7 @@ def test_a_link_that_ended_lets_nobody_in_even_who_was_in(tournament: Tournament
     assert [voter_of(NOBODY, sessions[name], tournament.pk) is None for name in made] == [True, True, False]
     assert [opened(text) is None for _, text in made.values()] == [True, True, False]
 
-    tournaments.delete(tournament, ada)
+    commands.delete(tournament, ada)
     assert voter_of(NOBODY, sessions["c"], tournament.pk) is None
 
 

@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 
-from judging import jobs
+from judging.judge_runs import tasks, worker
 from judging.judges import kin
 from judging.models import Assignment, JudgeKey, Tournament
 from runs.models import Experiment
@@ -38,7 +38,7 @@ def test_a_judge_that_cannot_be_asked_halts_and_the_others_go_on(
     locked, well = judge_at(server, ada), judge_at(server, ada, key=None)
     lost, done = on(locked, tournament, rubrics), on(well, tournament, rubrics)
     JudgeKey.objects.update(secret=b"sealed by another")
-    jobs.ask_judges()
+    tasks.ask_judges()
     lost.refresh_from_db()
     done.refresh_from_db()
     assert lost.state == Assignment.State.HALTED and "enter it again" in lost.reason
@@ -48,12 +48,12 @@ def test_a_judge_that_cannot_be_asked_halts_and_the_others_go_on(
 def test_nothing_is_asked_while_another_process_does(ada: User, server: JudgeServer, tournament: Tournament) -> None:
     on(judge_at(server, ada), tournament, list(tournament.rubrics.all()))
     with psycopg.connect(**connection.get_connection_params()) as other:
-        other.execute("SELECT pg_advisory_lock(hashtext(%s))", [jobs.HELD])
-        jobs.ask_judges()
+        other.execute("SELECT pg_advisory_lock(hashtext(%s))", [worker.LOCK])
+        tasks.ask_judges()
         assert not server.asked
         # A closed connection's lock is given up when its server notices, which may be after the next line.
-        other.execute("SELECT pg_advisory_unlock(hashtext(%s))", [jobs.HELD])
-    jobs.ask_judges()
+        other.execute("SELECT pg_advisory_unlock(hashtext(%s))", [worker.LOCK])
+    tasks.ask_judges()
     assert len(server.asked) == 4
 
 

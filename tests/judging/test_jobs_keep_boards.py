@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 
-from judging.jobs import keep_boards
+from judging.boards.tasks import keep_boards
 
 
 def test_the_beat_works_out_boards_that_are_due() -> None:

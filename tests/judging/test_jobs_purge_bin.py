@@ -9,8 +9,8 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from judging.jobs import purge_bin
 from judging.models import Tournament
+from judging.tournaments.tasks import purge_bin
 
 
 @pytest.mark.django_db

@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from judging import asking
+from judging import judge_runs
 from judging.judges import admitted, rules_judge, why_not
 from judging.models import Comparison, Judge, Tournament, Verdict
 from runs.models import Experiment
@@ -34,8 +34,8 @@ def test_its_verdicts_enter_boards_though_many_are_missing(tournament: Tournamen
 
 
 def test_it_is_asked_nothing(ada: User, tournament: Tournament, judge: Judge) -> None:
-    with pytest.raises(asking.CannotAsk, match="is the judge of an imported file"):
-        asking.start(asking.Order(judge, list(tournament.rubrics.all()), 0, tournament), ada)  # type: ignore[arg-type]
+    with pytest.raises(judge_runs.CannotAsk, match="is the judge of an imported file"):
+        judge_runs.start(judge_runs.Order(judge, list(tournament.rubrics.all()), 0, tournament), ada)  # type: ignore[arg-type]
 
 
 def test_its_page_says_what_it_is_and_offers_nothing(ada_client: Client, judge: Judge) -> None:

@@ -14,13 +14,13 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from judging import boards, jobs
-from judging.boards import How, keep, votes_in, work_through
+from judging import boards
+from judging.boards import How, keep, tasks, votes_in, work_through
+from judging.boards.format import count, short
 from judging.models import BoardOrder, Calibration, Rubric, Snapshot, Tournament, Verdict
 from judging.stats.ratings import board
 from judging.stats.votes import Outcome
 from judging.tournaments import Draft, Entry, make
-from judging.views.board_words import count, short
 from runs.access import give_role
 from runs.models import Experiment
 from tests.judging.casting import cast, once, ruled
@@ -107,14 +107,14 @@ def test_another_board_is_ordered_by_the_form_worked_out_by_the_job_and_has_an_a
     ada_client: Client, tournament: Tournament, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     voted(tournament)
-    monkeypatch.setattr(jobs.keep_boards, "delay", lambda: None)
+    monkeypatch.setattr(tasks.keep_boards, "delay", lambda: None)
     form = How(ties="davidson", unit="annotator", level=0.8, anchor="runner 1 · step 0 · eval", prior=0.5)
 
     answer = ada_client.post(f"/judging/{tournament.pk}/board/order/?criterion=helpfulness", form.to_json())
     assert answer.status_code == 302
     waiting = words(ada_client.get(answer["Location"]).content.decode())
     assert "Waits its turn" in waiting
-    jobs.keep_boards()
+    tasks.keep_boards()
     fresh = ada_client.get(answer["Location"] + "&shown=", headers={"HX-Request": "true"})
     assert fresh["HX-Refresh"] == "true"
 
@@ -131,7 +131,7 @@ def test_the_job_is_called_for_what_was_ordered(
     ada_client: Client, tournament: Tournament, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     voted(tournament)
-    monkeypatch.setattr(jobs.keep_boards, "delay", jobs.keep_boards)
+    monkeypatch.setattr(tasks.keep_boards, "delay", tasks.keep_boards)
 
     answer = ada_client.post(f"/judging/{tournament.pk}/board/order/?criterion=helpfulness", How(swap="tie").to_json())
 

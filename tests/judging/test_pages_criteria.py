@@ -7,8 +7,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
+from judging.judges import make_standard
+from judging.judges.rubrics import STANDARD
 from judging.models import Criterion, Rubric
-from judging.rubrics import STANDARD, make_standard
 
 pytestmark = pytest.mark.django_db
 WORDS = {"question": "Which is more polite?", "text": "Says please.\nSays thanks.", "scale_low": 1, "scale_high": 5}

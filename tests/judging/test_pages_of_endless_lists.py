@@ -12,8 +12,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from judging.boards import How
+from judging.boards.forms import JUDGES_OFFERED
 from judging.models import Judge, Tournament, Voter
-from judging.views.board_form import JUDGES_OFFERED
 from runs.models import Experiment
 from tests.judging.casting import ruled
 from tests.judging.endless import heard, lengthen

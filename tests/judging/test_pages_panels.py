@@ -14,11 +14,11 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from judging import panels
-from judging.jobs import work_out_panels
+from judging.boards import panels
+from judging.boards.panels import views as view
+from judging.boards.panels.tables import Names, policy_rows
+from judging.boards.panels.tasks import work_out_panels
 from judging.models import Contestant, Judge, Rubric, Tournament, Verdict, Voter
-from judging.views import panels as view
-from judging.views.panel_rows import Names, policy_rows
 from runs.models import Experiment, Response, Score
 from tests.judging.casting import cast, comparisons, once, ruled
 from tests.judging.inventing import invented

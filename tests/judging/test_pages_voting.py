@@ -12,9 +12,9 @@ from django.test import Client
 from django.urls import reverse
 
 from judging import tournaments
-from judging.invitations import invite
 from judging.models import Invitation, Tournament, Turn, Verdict
-from judging.tournaments import Draft, Entry, make
+from judging.tournaments import Draft, Entry, commands, make
+from judging.voting import invite
 from runs.models import Experiment, Run
 from tests.esweb.test_every_address_is_closed import CLOSED, OPEN, routes
 from tests.judging.rounds import answered_run, gold, held, rubric
@@ -173,10 +173,10 @@ def test_a_pause_keeps_votes_waiting_and_an_end_is_told(dee: Client, tournament:
     turn, by = Turn.objects.order_by("n")[0], tournament.rubrics.order_by("pk")[0]
     choice = {"key": "k1", "turn": turn.pk, "rubric": by.pk, "said": "tie"}
 
-    tournaments.pause(tournament)
+    commands.pause(tournament)
     assert send(dee, tournament, choice)["later"][0]["key"] == "k1"
     assert "takes no votes now" in dee.get(reverse("vote", args=[tournament.pk])).content.decode()
-    tournaments.go_on(tournament)
+    commands.go_on(tournament)
     assert send(dee, tournament, choice)["kept"] == ["k1"]
 
 

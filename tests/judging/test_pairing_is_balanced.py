@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from judging.pairing import drawn, pairings
+from judging.voting import drawn, pairings
 
 SIZES = [(2, 1), (3, 4), (5, 50), (6, 7)]
 

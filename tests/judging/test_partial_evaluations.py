@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from judging import tournaments
+from judging import models, tournaments
 from judging.tournaments import Draft, Entry
 from runs.models import Experiment, Response, Run
 from tests.judging.rounds import rubric
@@ -28,7 +28,7 @@ def runs(experiment: Experiment, runs_dir: Path) -> tuple[Run, Run]:
     return killed, whole
 
 
-def make(owner: User, *entries: Entry) -> tournaments.Tournament:
+def make(owner: User, *entries: Entry) -> models.Tournament:
     return tournaments.make(owner, Draft("which", entries, [rubric("helpfulness")], prompts=4))
 
 

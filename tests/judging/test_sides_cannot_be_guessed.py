@@ -10,9 +10,8 @@ from itertools import pairwise
 import pytest
 from django.contrib.auth.models import User
 
-from judging import turns
 from judging.models import Comparison, Side, Turn, Voter
-from judging.pairing import pairings, sides
+from judging.voting import pairings, sides, turns
 from runs.models import Experiment
 from tests.judging.rounds import gold, held
 

@@ -10,7 +10,8 @@ from django.utils import timezone
 
 from judging import tournaments
 from judging.models import Comparison, Tournament
-from judging.tournaments import CannotMake, Draft, Entry
+from judging.tournaments import Draft, Entry, commands
+from judging.tournaments.commands import CannotMake
 from runs.models import Experiment
 from tests.judging.rounds import answered_run, gold, held, rubric
 
@@ -99,9 +100,9 @@ def test_pause_close_and_the_bin_can_all_be_undone(ada: User, experiment: Experi
         return made.is_open, Tournament.objects.visible_to(ada).exists()
 
     for do, stands in (
-        (tournaments.pause, (False, True)), (tournaments.go_on, (True, True)), (tournaments.close, (False, True)),
-        (tournaments.go_on, (True, True)), (lambda one: tournaments.delete(one, ada), (False, False)),
-        (tournaments.restore, (True, True)),
+        (commands.pause, (False, True)), (commands.go_on, (True, True)), (commands.close, (False, True)),
+        (commands.go_on, (True, True)), (lambda one: commands.delete(one, ada), (False, False)),
+        (commands.restore, (True, True)),
     ):  # fmt: skip
         do(made)
         assert now() == stands
@@ -109,7 +110,7 @@ def test_pause_close_and_the_bin_can_all_be_undone(ada: User, experiment: Experi
 
 def test_the_bin_is_emptied_after_thirty_days(ada: User, experiment: Experiment) -> None:
     made = held(ada, experiment, prompts=1, contestants=2)
-    tournaments.delete(made, ada)
+    commands.delete(made, ada)
 
     tournaments.purge()
     assert Tournament.objects.exists()

@@ -8,9 +8,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from judging import tournaments, turns
 from judging.models import Tournament, Turn, Voter
-from judging.verdicts import skip
+from judging.tournaments import commands
+from judging.voting import skip, turns
 from runs.models import Experiment
 from tests.judging.rounds import gold, held
 
@@ -95,7 +95,7 @@ def test_how_many_are_left_does_not_tell_that_a_pair_was_gold(ada: User, experim
 def test_a_tournament_that_is_paused_or_closed_hands_out_nothing_new(ada: User, experiment: Experiment) -> None:
     tournament = held(ada, experiment)
     (voter,) = voters(tournament, ada)
-    tournaments.pause(tournament)
+    commands.pause(tournament)
 
     assert turns.hand(voter) == []
 

@@ -8,9 +8,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from judging import turns
 from judging.models import Comparison, Tournament, Turn, Voter
-from judging.verdicts import Choice, choose
+from judging.voting import Choice, choose, turns
 from runs.models import Experiment
 from tests.judging.rounds import gold, held
 

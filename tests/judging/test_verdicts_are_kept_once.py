@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import User
 
-from judging import tournaments, turns
 from judging.models import Judge, Rubric, Side, Tournament, Turn, Verdict, Voter
 from judging.stats.votes import Outcome
-from judging.verdicts import CannotVote, Choice, Judged, NotNow, choose, of_judge, reveal, skip, take_back
+from judging.tournaments import commands
+from judging.voting import CannotVote, Choice, Judged, NotNow, choose, of_judge, reveal, skip, take_back, turns
 from runs.models import Experiment
 from tests.judging.rounds import held
 
@@ -144,10 +144,10 @@ def test_what_cannot_count_is_refused_and_names_what_would(
 def test_a_pause_asks_to_keep_the_vote_and_an_end_refuses_it(
     voter: Voter, turn: Turn, rubrics: list[Rubric], tournament: Tournament
 ) -> None:
-    tournaments.pause(tournament)
+    commands.pause(tournament)
     with pytest.raises(NotNow, match="is paused"):
         say(voter, turn, rubrics[0], "tie", "k1")
-    tournaments.close(tournament)
+    commands.close(tournament)
     with pytest.raises(CannotVote, match="is closed"):
         say(voter, turn, rubrics[0], "tie", "k1")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import User
 
-from judging import turns, verdicts
+from judging import voting
 from judging.models import Judge, Side, Tournament, VerdictTally, Voter
 from judging.stats.votes import Outcome
-from judging.verdicts import Choice, Judged, of_judge
+from judging.voting import Choice, Judged, of_judge, turns
 from runs.models import Experiment
 from tests.judging.rounds import held
 
@@ -55,10 +55,10 @@ def test_people_stand_beside_judges_and_take_back_what_they_said(tournament: Tou
     (turn,) = turns.hand(voter)
     by = tournament.rubrics.get(criterion__slug="helpfulness")
     for_b = "right" if turn.left == "a" else "left"
-    verdicts.choose(voter, Choice(turn.pk, by.pk, for_b, "k"))
+    voting.choose(voter, Choice(turn.pk, by.pk, for_b, "k"))
     assert tally(tournament) == (2, 1, 1, -1, 1, False)
     assert tally(tournament, "harmlessness") is None
-    verdicts.take_back(voter, "k")
+    voting.take_back(voter, "k")
     assert tally(tournament) == (1, 1, 0, 0, 1, False)
 
 

@@ -12,10 +12,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 
-from judging import turns
-from judging.invitations import voter_of
 from judging.models import Tournament, Turn, Verdict, Voter
-from judging.verdicts import Choice, choose, take_back
+from judging.voting import Choice, choose, take_back, turns
+from judging.voting.invitations import voter_of
 from runs.models import Experiment
 from tests.judging.rounds import held
 from tests.waiting import PATIENCE_SECONDS

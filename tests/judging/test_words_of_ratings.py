@@ -9,12 +9,12 @@ import pytest
 from django.utils import translation
 from django.utils.translation import trans_real
 
-from judging import words_of_ratings
 from judging.stats.ratings import reasons
 from judging.stats.ratings.connectivity import Connectivity
 from judging.stats.ratings.reasons import SENTENCES, recognised
-from judging.words_of_ratings import in_words
-from judging.words_of_ratings.marked import WORDS
+from judging.translation import messages
+from judging.translation.marked import WORDS
+from judging.translation.messages import in_words
 
 NAMES = ("ada · step 5", "won every comparison: its rating has no upper bound, so it has none. bo", "{who}")
 GERMAN = {
@@ -34,8 +34,8 @@ def german(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_the_marked_words_are_as_new_as_the_code() -> None:
-    marked = Path(words_of_ratings.__file__).parent / "marked.py"
-    assert marked.read_text(encoding="utf-8") == words_of_ratings.module(), "run: make words"
+    marked = Path(messages.__file__).parent / "marked.py"
+    assert marked.read_text(encoding="utf-8") == messages.module(), "run: make words"
     assert set(SENTENCES) < set(WORDS)
 
 

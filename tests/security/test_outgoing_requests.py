@@ -17,10 +17,8 @@ from django.contrib.auth.models import User
 from django.test import Client as Browser
 from pytest_django.fixtures import Settings
 
-from judging.judges import Draft, keep_key, make
-from judging.judges.changing import CannotKeep
-from judging.model_judge import NotAllowed, Pair, Rubric, Sampling, Server, hosts, request
-from judging.model_judge.asked import Denied, Rejected, Unwell
+from judging.judges import CannotKeep, Draft, keep_key, make
+from judging.model_judge import Denied, NotAllowed, Pair, Rejected, Rubric, Sampling, Server, Unwell, hosts, request
 from judging.model_judge.client import Client
 from judging.model_judge.hosts import addresses as judge_addresses
 from judging.models import Call, JudgeKey

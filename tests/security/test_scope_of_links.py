@@ -10,8 +10,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from judging.invitations import invite, take_back
 from judging.models import Tournament
+from judging.voting import invite
+from judging.voting.invitations import take_back
 from runs.access.share_links import Scope, link_text
 from runs.models import Experiment, Run
 from tests.esweb.test_every_address_is_closed import CLOSED, OPEN, routes

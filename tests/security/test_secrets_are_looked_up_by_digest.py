@@ -12,8 +12,8 @@ from django.contrib.auth.models import User
 from django.db import connection, models
 from django.test.utils import CaptureQueriesContext
 
-from judging import invitations
 from judging.models import Invitation
+from judging.voting import invitations
 from runs import access
 from runs.access.tokens import digest
 from runs.models import ApiToken

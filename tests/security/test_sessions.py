@@ -22,8 +22,8 @@ from django.utils.http import urlsafe_base64_encode
 from websockets.exceptions import ConnectionClosed
 
 from esweb.sign_in import link_for
-from judging.invitations import invite
 from judging.models import Tournament
+from judging.voting import invite
 from runs.access.share_links import Scope, link_text
 from runs.metrics.live import consumer, publish_changed
 from runs.models import Experiment

@@ -13,12 +13,12 @@ from django.db import connection
 from django.urls import reverse
 from psycopg import sql
 
-from judging.invitations import invite
 from judging.judges import Draft, make
 from judging.models import Assignment, Criterion, Judge, Rubric, Tournament
 from judging.tournaments import Draft as Made
 from judging.tournaments import Entry
 from judging.tournaments import make as make_tournament
+from judging.voting import invite
 from runs import launch, registry, shelving
 from runs.costs import set_limit
 from runs.forms import initial_from

@@ -12,9 +12,9 @@ from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db.models import Max
 
-from judging import asking
-from judging.gold import CannotRead, keep
+from judging import judge_runs
 from judging.judges import rules_judge
+from judging.judges.gold import CannotRead, keep
 from judging.models import Assignment, GoldSet, Judge, Rubric, Tournament
 
 SLICE_SECONDS = 10.0
@@ -63,7 +63,7 @@ class Command(BaseCommand):
     def handle(self, *, verb: str, **options: Any) -> None:
         try:
             getattr(self, f"_{verb.replace('-', '_')}")(options)
-        except (asking.CannotAsk, CannotRead) as error:
+        except (judge_runs.CannotAsk, CannotRead) as error:
             raise CommandError(str(error)) from error
 
     def _list(self, options: dict[str, Any]) -> None:
@@ -102,14 +102,14 @@ class Command(BaseCommand):
         judge = _found(Judge, options["judge"])
         chosen = [rubric for rubric in rubrics if not asked or rubric.criterion.slug in asked]
         how = {"both_orders": not options["one_order"], "asks_twice": options["ask_twice"]}
-        order = asking.Order(judge, chosen, options["cap"], **how, **on)
+        order = judge_runs.Order(judge, chosen, options["cap"], **how, **on)
         if judge.owner is None:
             raise CommandError(f"{judge} is asked nothing: ./manage.py judges rules")
-        made = asking.start(order, judge.owner)
+        made = judge_runs.start(order, judge.owner)
         self.stdout.write(f"Assignment {made.pk}: {made.planned} questions.")
 
     def _rules(self, options: dict[str, Any]) -> None:
-        many = asking.judge_all(_found(Tournament, options["on"]), rules_judge())
+        many = judge_runs.judge_all(_found(Tournament, options["on"]), rules_judge())
         self.stdout.write(f"{many} verdicts by rules, which look at the form of answers alone.")
 
     def _standing(self, options: dict[str, Any]) -> None:
@@ -117,27 +117,27 @@ class Command(BaseCommand):
 
     def _work(self, options: dict[str, Any]) -> None:
         row = _found(Assignment, options["assignment"])
-        while (left := asking.work(row, SLICE_SECONDS)) is not None:
+        while (left := judge_runs.work(row, SLICE_SECONDS)) is not None:
             self._tell(row)
             time.sleep(max(left, 1.0))
         self._tell(row)
 
     def _transcript(self, options: dict[str, Any]) -> None:
-        for line in asking.transcript(_found(Assignment, options["assignment"])):
+        for line in judge_runs.transcript(_found(Assignment, options["assignment"])):
             self.stdout.write(json.dumps(line, ensure_ascii=False))
 
     def _pause(self, options: dict[str, Any]) -> None:
-        asking.pause(_found(Assignment, options["assignment"]))
+        judge_runs.pause(_found(Assignment, options["assignment"]))
 
     def _cancel(self, options: dict[str, Any]) -> None:
-        asking.cancel(_found(Assignment, options["assignment"]))
+        judge_runs.cancel(_found(Assignment, options["assignment"]))
 
     def _go_on(self, options: dict[str, Any]) -> None:
-        asking.go_on(_found(Assignment, options["assignment"]), options["cap"], again=options["again"])
+        judge_runs.go_on(_found(Assignment, options["assignment"]), options["cap"], again=options["again"])
 
     def _tell(self, row: Assignment) -> None:
         row.refresh_from_db()
-        one = asking.standing(row)
+        one = judge_runs.standing(row)
         said = f"{row.state}: {one.ended} of {one.planned} asked: {one.done} judged, {one.refused} refused, "
         said += f"{one.failed} failed, {one.unparsed} not understood; {row.spent:f} spent of {row.cap:f}"
         self.stdout.write(said + (f" ({row.reason})" if row.reason else ""))

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from judging.leaderboard import Report, report, text
+from judging.boards.report import Report, report, text
 from judging.stats.agreement import POLICIES
 from judging.stats.ratings import TIES, UNITS, Asked, Elo, Resampling
 from judging.stats.ratings.scale import INIT

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from django.contrib.auth.models import User
 
-from judging.asking import limits
+from judging.judge_runs import rate_limits
 from judging.models import Rubric, Tournament
 from runs.models import Experiment
 from tests.fakes.judge_server import JudgeServer
@@ -18,10 +18,10 @@ from tests.waiting import PATIENCE_SECONDS
 @pytest.fixture(autouse=True)
 def redis_may_be_slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """On a busy machine it answers later than a site waits for it."""
-    monkeypatch.setattr(limits, "ANSWER_SECONDS", PATIENCE_SECONDS)
-    limits._valkey.cache_clear()
+    monkeypatch.setattr(rate_limits, "ANSWER_SECONDS", PATIENCE_SECONDS)
+    rate_limits._valkey.cache_clear()
     yield
-    limits._valkey.cache_clear()
+    rate_limits._valkey.cache_clear()
 
 
 @pytest.fixture

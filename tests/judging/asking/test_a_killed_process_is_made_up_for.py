@@ -14,7 +14,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import connection
 
-from judging import asking
+from judging import judge_runs
 from judging.models import Assignment, Call, Judge, Rubric, Tournament, Verdict
 from tests.fakes.judge_server import Act, Asked, JudgeServer, longer
 from tests.judging.judges import judge_at, on, worked
@@ -62,7 +62,7 @@ def test_after_a_kill_the_missing_calls_are_made(
     # What it had sent to either server may still be on its way.
     wait_until(lambda: server.is_left_alone, "the killed process to be disconnected from the judge's server")
     wait_until(lambda: connected() <= ours, "the killed process to be disconnected from the database")
-    before = asking.standing(assignment)
+    before = judge_runs.standing(assignment)
     asked = len(server.asked)
     assert process.returncode == -signal.SIGKILL and 1 <= before.ended < asked <= before.planned
     # What the dead hold, leases and places, runs out by itself; a test does not wait for it.
@@ -70,6 +70,6 @@ def test_after_a_kill_the_missing_calls_are_made(
     Judge.objects.update(at_once=4)
     server.act = longer
     done = worked(assignment)
-    assert done.state == Assignment.State.DONE and asking.standing(done).done == before.planned
+    assert done.state == Assignment.State.DONE and judge_runs.standing(done).done == before.planned
     assert len(server.asked) - asked == before.planned - before.ended
     assert Verdict.objects.current().count() == before.planned and done.reserved == 0

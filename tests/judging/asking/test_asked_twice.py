@@ -9,9 +9,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from judging import asking
-from judging.asking import questions
+from judging import judge_runs
 from judging.boards import votes_in
+from judging.judge_runs import questions
 from judging.models import Calibration, Judge, Tournament, Verdict
 from runs.models import Experiment
 from tests.fakes.judge_server import Act, JudgeServer, verdict
@@ -49,7 +49,7 @@ def test_second_answers_are_asked_for_kept_and_rate_nobody(
     assert len(server.asked) == 2 * (6 + 2) == judge.assignments.get().planned
     assert Verdict.objects.filter(judge=judge, sample=1).count() == 4
 
-    (found,) = asking.repeated(judge, Tournament.objects.all())
+    (found,) = judge_runs.repeated(judge, Tournament.objects.all())
     assert (found.rubric, found.asked, found.judged, found.alike.value) == (helpful, 4, 4, 1.0)
     page = ada_client.get(reverse("judge", args=[judge.pk])).content.decode()
     assert "Asked the same twice" in page
@@ -65,16 +65,16 @@ def test_what_changes_and_what_is_no_verdict_is_counted_apart(
     said = [verdict(9, 1), verdict(1, 9), verdict(9, 1), "I will not say."]
     server.act = lambda _: Act(said[k] if (k := next(number)) < len(said) else verdict(9, 1))
     judge = asked(server, ada, small)
-    (found,) = asking.repeated(judge, Tournament.objects.all())
+    (found,) = judge_runs.repeated(judge, Tournament.objects.all())
     assert found.asked == 4 and found.judged == 3
     assert found.alike.value == pytest.approx(2 / 3)
-    assert asking.repeated(judge, Tournament.objects.none()) == []
+    assert judge_runs.repeated(judge, Tournament.objects.none()) == []
 
 
 def test_what_it_costs_is_said_before(server: JudgeServer, ada: User, tournament: Tournament) -> None:
     judge, by = judge_at(server, ada), [rubric("helpfulness"), rubric("harmlessness")]
-    once, twice = (asking.estimate(judge, tournament, by, asks_twice=again) for again in (False, True))
+    once, twice = (judge_runs.estimate(judge, tournament, by, asks_twice=again) for again in (False, True))
     assert (once.calls, twice.calls) == (2 * 2 * 24, 2 * 2 * 26)
     assert once.likely.amount < twice.likely.amount < once.likely.amount * 2
     assert once.at_most < twice.at_most
-    assert asking.estimate(judge, tournament, by, samples=3).calls == 3 * once.calls
+    assert judge_runs.estimate(judge, tournament, by, samples=3).calls == 3 * once.calls

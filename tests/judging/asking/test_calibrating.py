@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import User
 
-from judging import asking
-from judging.asking import calibrating
+from judging import judge_runs
+from judging.judge_runs import calibration
 from judging.judges import admitted, rules_judge, why_not
 from judging.models import Calibration, Judge, Rubric, Tournament, Verdict
 from tests.fakes.judge_server import Act, Asked, JudgeServer, verdict
@@ -48,10 +48,10 @@ def test_few_pairs_one_order_and_many_failures_are_each_named(ada: User, server:
 def test_only_what_passed_enters_a_board(
     ada: User, server: JudgeServer, tournament: Tournament, rubrics: list[Rubric], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(calibrating, "LEAST_PAIRS", 6)
+    monkeypatch.setattr(calibration, "LEAST_PAIRS", 6)
     judge = judge_at(server, ada, at_once=8)
     worked(on(judge, tournament, rubrics))
-    asking.judge_all(tournament, rules_judge())
+    judge_runs.judge_all(tournament, rules_judge())
     verdicts, (only,) = Verdict.objects.rating(), rubrics
     assert verdicts.filter(judge=judge).count() == 8
     assert not admitted(verdicts).filter(judge=judge).exists() and "has not been held" in why_not(judge, only)
@@ -81,7 +81,7 @@ def test_a_judge_with_too_few_verdicts_of_a_tournament_enters_no_board_of_it(
 def test_the_judge_by_rules_judges_all_at_once_and_is_let_in_by_its_name(tournament: Tournament) -> None:
     judge = rules_judge()
     assert judge == rules_judge() and judge.name == "Rules (form alone)" and judge.kind == Judge.Kind.RULES
-    assert asking.judge_all(tournament, judge) == asking.judge_all(tournament, judge) == 16
+    assert judge_runs.judge_all(tournament, judge) == judge_runs.judge_all(tournament, judge) == 16
     found = admitted(Verdict.objects.rating())
     assert found.count() == 16 and Verdict.objects.count() == 16
     assert not found.filter(outcome__in=("error", "refused", "unparsed")).exists()
@@ -90,7 +90,7 @@ def test_the_judge_by_rules_judges_all_at_once_and_is_let_in_by_its_name(tournam
 def test_a_judge_that_has_to_be_asked_judges_nothing_by_rules(
     ada: User, server: JudgeServer, tournament: Tournament, rubrics: list[Rubric]
 ) -> None:
-    with pytest.raises(asking.NotByRules, match="has to be asked"):
-        asking.judge_all(tournament, judge_at(server, ada))
-    with pytest.raises(asking.CannotAsk, match="is asked nothing"):
-        asking.start(asking.Order(rules_judge(), rubrics, 0, tournament), ada)  # type: ignore[arg-type]
+    with pytest.raises(judge_runs.NotByRules, match="has to be asked"):
+        judge_runs.judge_all(tournament, judge_at(server, ada))
+    with pytest.raises(judge_runs.CannotAsk, match="is asked nothing"):
+        judge_runs.start(judge_runs.Order(rules_judge(), rubrics, 0, tournament), ada)  # type: ignore[arg-type]

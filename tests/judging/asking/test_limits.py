@@ -7,15 +7,16 @@ import time
 import pytest
 import redis
 
-from judging.asking import limits as counting
-from judging.asking.limits import Limits
+from judging.judge_runs import rate_limits
+from judging.judge_runs import rate_limits as counting
+from judging.judge_runs.rate_limits import Limits
 from judging.models import Judge
 
 
 @pytest.fixture
 def at_one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Thirty requests may take a busy machine seconds, in which more would be let in."""
-    stopped = counting.TAKE.replace("redis.call('TIME')", f"{{{int(time.time())}, 0}}")
+    stopped = rate_limits.TAKE.replace("redis.call('TIME')", f"{{{int(time.time())}, 0}}")
     # Nor are counts forgotten meanwhile.
     monkeypatch.setattr(counting, "TAKE", stopped.replace("full_at - now) + 1000", "full_at - now) + 600000"))
 
@@ -79,7 +80,7 @@ def test_without_redis_nobody_is_asked_and_nothing_that_came_is_lost(monkeypatch
     place, _ = of.take(1)
     with monkeypatch.context() as away:
         away.setattr(counting, "_valkey", lambda: redis.from_url("redis://127.0.0.1:1"))
-        assert of.take(1) == ("", counting.PLACE_RETRY_SECONDS)
+        assert of.take(1) == ("", rate_limits.PLACE_RETRY_SECONDS)
         of.give_back(place)
         of.pause(30)
         of.well()

@@ -11,9 +11,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 
-from judging import asking
-from judging.asking.leasing import take
-from judging.asking.limits import Limits
+from judging import judge_runs
+from judging.judge_runs.leases import take
+from judging.judge_runs.rate_limits import Limits
 from judging.models import Assignment, Call, Rubric, Tournament, Verdict
 from runs.models import Experiment
 from tests.fakes.judge_server import KEY, Act, Asked, JudgeServer, longer, verdict
@@ -45,7 +45,7 @@ def test_every_end_is_counted_as_what_it_is(ada: User, server: JudgeServer, expe
     server.act = misbehave
     tournament = held(ada, experiment, prompts=8, contestants=2)
     done = worked(on(judge_at(server, ada), tournament, [rubric("helpfulness")]))
-    stands = asking.standing(done)
+    stands = judge_runs.standing(done)
     assert done.state == Assignment.State.DONE and len(server.asked) == stands.planned == 16
     assert (stands.done, stands.failed, stands.refused, stands.unparsed) == (8, 2, 2, 4)
     assert (stands.left, stands.under_way, stands.contradicting, stands.estimated) == (0, 0, 2, 2)
@@ -63,7 +63,7 @@ def test_busy_and_failing_servers_are_asked_again_and_nothing_is_asked_twice(
     troubles = iter([Act(status=429, headers={"retry-after": "0.2"}), Act(status=500), Act(status=503), Act(status=0)])
     server.act = lambda asked: next(troubles, None) or longer(asked)
     done = worked(on(judge_at(server, ada), tournament, rubrics))
-    assert asking.standing(done).done == QUESTIONS and len(server.asked) == QUESTIONS + 4
+    assert judge_runs.standing(done).done == QUESTIONS and len(server.asked) == QUESTIONS + 4
     # The reasons are to be written before the verdict, so the order of the schema's keys is kept.
     assert list(server.asked[0].body["response_format"]["json_schema"]["schema"]["properties"]) == [
         "reasoning", "score_a", "score_b", "verdict", "both_bad",
@@ -79,14 +79,14 @@ def test_after_a_server_died_in_the_middle_the_missing_calls_are_made_and_no_oth
         first.act = lambda asked: longer(asked) if asked.number < 3 else Act(status=0)
         judge = judge_at(first, ada)
         halted = worked(on(judge, tournament, rubrics))
-    before = asking.standing(halted)
+    before = judge_runs.standing(halted)
     assert halted.state == Assignment.State.HALTED and "failed many times in a row" in halted.reason
     assert before.done == 3 and before.failed == 0 and before.left == QUESTIONS - 3
     with JudgeServer(port=first.port) as second:
-        asking.go_on(halted)
+        judge_runs.go_on(halted)
         done = worked(halted)
         assert len(second.asked) == before.left
-    assert done.state == Assignment.State.DONE and asking.standing(done).done == QUESTIONS
+    assert done.state == Assignment.State.DONE and judge_runs.standing(done).done == QUESTIONS
     assert Verdict.objects.current().count() == QUESTIONS
 
 
@@ -94,11 +94,11 @@ def test_a_worker_that_is_killed_loses_its_leases_and_pays_for_them(
     ada: User, server: JudgeServer, tournament: Tournament, rubrics: list[Rubric]
 ) -> None:
     assignment = on(judge_at(server, ada), tournament, rubrics)
-    asking.fill(assignment)
+    judge_runs.fill(assignment)
     lost = take(assignment, Limits(assignment.judge))
     Call.objects.filter(state="leased").update(leased_until="2020-01-01T00:00Z")
     done = worked(assignment)
-    assert len(server.asked) == QUESTIONS and asking.standing(done).done == QUESTIONS
+    assert len(server.asked) == QUESTIONS and judge_runs.standing(done).done == QUESTIONS
     assert done.reserved == 0 and done.spent == lost.reserved + QUESTIONS * Decimal("0.12")  # type: ignore[union-attr]
 
 
@@ -111,9 +111,9 @@ def test_no_more_is_spent_than_the_cap_and_a_higher_one_lets_it_go_on(
     halted = worked(on(judge_at(server, ada), tournament, rubrics, cap))
     assert halted.state == Assignment.State.HALTED and "cap" in halted.reason
     assert halted.spent <= Decimal(cap) and halted.reserved == 0
-    assert len(server.asked) == asking.standing(halted).done < QUESTIONS
+    assert len(server.asked) == judge_runs.standing(halted).done < QUESTIONS
     asked = len(server.asked)
-    asking.go_on(halted, Decimal(1000))
+    judge_runs.go_on(halted, Decimal(1000))
     assert worked(halted).state == Assignment.State.DONE and len(server.asked) == QUESTIONS > asked
 
 
@@ -133,9 +133,9 @@ def test_a_question_that_the_server_will_never_take_fails_and_can_be_asked_again
 ) -> None:
     server.act = lambda asked: Act(status=400) if asked.number in (3, 6) else longer(asked)
     done = worked(on(judge_at(server, ada), tournament, rubrics))
-    assert asking.standing(done).failed == 2
-    asking.go_on(done, again=True)
-    assert asking.standing(worked(done)).done == QUESTIONS and len(server.asked) == QUESTIONS + 2
+    assert judge_runs.standing(done).failed == 2
+    judge_runs.go_on(done, again=True)
+    assert judge_runs.standing(worked(done)).done == QUESTIONS and len(server.asked) == QUESTIONS + 2
     assert not Verdict.objects.current().filter(outcome="error").exists()
     assert Verdict.objects.filter(outcome="error").count() == 2
 
@@ -148,7 +148,7 @@ def test_a_cancel_is_heard_in_the_middle(
 
     def cancelled_at_the_fifth(asked: Asked) -> Act:
         if asked.number == 4:
-            asking.cancel(assignment)
+            judge_runs.cancel(assignment)
             connection.close()
             is_cancelled.set()
         # The other call would be followed by more while this one is at it.
@@ -157,11 +157,11 @@ def test_a_cancel_is_heard_in_the_middle(
         return longer(asked)
 
     server.act = cancelled_at_the_fifth
-    assert asking.work(assignment, PATIENCE_SECONDS) is None
-    assert 5 <= len(server.asked) <= 6 and asking.standing(assignment).left == QUESTIONS - len(server.asked)
+    assert judge_runs.work(assignment, PATIENCE_SECONDS) is None
+    assert 5 <= len(server.asked) <= 6 and judge_runs.standing(assignment).left == QUESTIONS - len(server.asked)
     assert Verdict.objects.count() == len(server.asked)
-    with pytest.raises(asking.CannotAsk, match="only one that is running can become paused"):
-        asking.pause(assignment)
+    with pytest.raises(judge_runs.CannotAsk, match="only one that is running can become paused"):
+        judge_runs.pause(assignment)
 
 
 def test_the_same_is_never_asked_twice_by_a_judge(
@@ -170,5 +170,5 @@ def test_the_same_is_never_asked_twice_by_a_judge(
     judge = judge_at(server, ada)
     worked(on(judge, tournament, rubrics))
     again = worked(on(judge, tournament, rubrics))
-    assert len(server.asked) == QUESTIONS and asking.standing(again).done == QUESTIONS and again.spent == 0
+    assert len(server.asked) == QUESTIONS and judge_runs.standing(again).done == QUESTIONS and again.spent == 0
     assert Verdict.objects.count() == QUESTIONS

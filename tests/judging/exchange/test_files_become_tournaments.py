@@ -18,8 +18,8 @@ from django.contrib.auth.models import User
 from judging.boards import votes_in
 from judging.exchange import MB, Brought, File, Place, bring_in, lines
 from judging.exchange import Asked as Written
-from judging.exchange.taking_part import CONTESTANTS_AT_MOST
-from judging.forms import newest_rubrics
+from judging.exchange.participants import CONTESTANTS_AT_MOST
+from judging.judges import newest_rubrics
 from judging.models import Comparison, Contestant, Criterion, Judge, JudgmentFile, Rubric, Tournament, Verdict
 from judging.stats.ratings import Asked, Elo, Resampling, board, single_pass
 from judging.stats.votes import Outcome, criteria, read, votes_of

@@ -55,7 +55,7 @@ def test_a_file_that_is_dropped_becomes_a_tournament_and_its_page_says_what_was_
 def test_too_much_or_nothing_is_refused_in_a_sentence(ada_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     answer = ada_client.post(reverse("judgments-import"), {"name": "x"})
     assert answer.status_code == 400 and "Choose at least one file." in answer.content.decode()
-    monkeypatch.setattr("judging.exchange.UPLOAD_AT_MOST", 10)
+    monkeypatch.setattr("judging.exchange.views.UPLOAD_AT_MOST", 10)
     assert "At most 20 files and 0 MB at once" in dropped(ada_client, ROW) and not Tournament.objects.exists()
 
 

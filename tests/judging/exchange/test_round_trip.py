@@ -17,7 +17,7 @@ from judging.models import Calibration, Comparison, Contestant, Judge, Rubric, S
 from judging.stats.ratings import Asked as BoardAsked
 from judging.stats.ratings import Resampling, board
 from judging.stats.votes import Outcome, read, votes_of
-from judging.verdicts import Judged, of_judge
+from judging.voting import Judged, of_judge
 from runs.models import Experiment
 from tests.judging.casting import cast, once, ruled
 from tests.judging.inventing import invented

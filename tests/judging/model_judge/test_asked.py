@@ -130,7 +130,7 @@ def test_a_busy_server_says_how_long_to_wait(
 def test_an_answer_that_drips_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     is_late, is_over = threading.Event(), threading.Event()
     clock = SimpleNamespace(monotonic=lambda: time.monotonic() + 2 * PATIENCE_SECONDS * is_late.is_set())
-    monkeypatch.setattr("judging.model_judge.wire.time", clock)
+    monkeypatch.setattr("judging.model_judge.transport.time", clock)
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def drip() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from judging.leaderboard import report, text
+from judging.boards.report import report, text
 from judging.stats.ratings import TIES, UNITS, Asked, Elo, Resampling
 from judging.stats.ratings.connectivity import bounds_ties, connectivity
 from judging.stats.ratings.counts import counts

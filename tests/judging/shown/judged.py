@@ -10,7 +10,7 @@ from django.utils import timezone
 from judging.models import Comparison, Judge, Rubric, Side, Tournament, Turn, Voter
 from judging.stats.votes import Outcome
 from judging.tournaments import Draft, Entry, make
-from judging.verdicts import Choice, Judged, choose, of_judge
+from judging.voting import Choice, Judged, choose, of_judge
 from runs.models import Experiment, Run
 from tests.judging.rounds import rubric
 from tests.runs.viewing import model, said

@@ -11,9 +11,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from judging import asking, boards, judges
+from judging import boards, judge_runs, judges
 from judging.models import Tournament
-from judging.tournaments import Draft, Entry, delete, make
+from judging.tournaments import Draft, Entry, make
+from judging.tournaments.commands import delete
 from runs.models import Experiment, Run
 from tests.judging.rounds import answered_run, held, rubric
 
@@ -29,7 +30,7 @@ def met(owner: User, experiment: Experiment, name: str, **draft: object) -> Tour
     ]
     entries = [Entry(run, 0, "eval") for run in runs]
     made = make(owner, Draft(name, entries, [rubric("helpfulness")], prompts=12, **draft))  # type: ignore[arg-type]
-    asking.judge_all(made, judges.rules_judge())
+    judge_runs.judge_all(made, judges.rules_judge())
     return made
 
 
@@ -55,7 +56,7 @@ def test_a_run_shows_its_rating_with_what_is_known_of_it(ada_client: Client, ada
 def test_who_cannot_be_rated_has_no_number(ada_client: Client, ada: User, experiment: Experiment) -> None:
     runs = [answered_run(experiment, str(k), [f"{word} {n}." for n in range(3)]) for k, word in enumerate(WORDS[::2])]
     made = make(ada, Draft("One always wins", [Entry(run, 0, "eval") for run in runs], [rubric("helpfulness")], 3))
-    asking.judge_all(made, judges.rules_judge())
+    judge_runs.judge_all(made, judges.rules_judge())
     boards.keep(made, made.rubrics.get())
     assert "none can be given: its board says why" in of(ada_client, runs[0])
 

@@ -12,8 +12,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from judging import tournaments
 from judging.models import Voter
+from judging.tournaments import commands
 from runs.models import Experiment
 from runs.viewer import asked_of, columns_of, find, picked, telling
 from tests.judging.shown.judged import Meeting, judge_named, meeting
@@ -82,7 +82,7 @@ def test_whoever_votes_learns_nothing_of_pairs_that_they_have_not_judged(
     met.vote(voter, 0, "tuned")
     assert rows(bo, met, "disagree=yes") == [0]
     assert rows(ada, met, "disagree=yes") == [0, 2]
-    tournaments.close(met.tournament)
+    commands.close(met.tournament)
     assert rows(bo, met, "disagree=yes") == [0, 2]
 
 

@@ -1,0 +1,16 @@
+"""Celery's tasks of panels."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from judging.boards.panels.snapshots import work_out
+from judging.locks import LONGEST_SECONDS
+from judging.models import Tournament
+
+
+@shared_task(name="judging.jobs.work_out_panels", soft_time_limit=LONGEST_SECONDS - 20, time_limit=LONGEST_SECONDS)  # type: ignore[untyped-decorator]
+def work_out_panels(tournament: int, rubric: int) -> None:
+    """Compute the panels that a page waits for. Do nothing if the tournament was deleted meanwhile."""
+    if row := Tournament.objects.filter(pk=tournament, rubrics=rubric).first():
+        work_out(row, row.rubrics.get(pk=rubric))

@@ -1,0 +1,142 @@
+"""Show reasons to doubt a board's numbers, by one criterion: the page, and the part that waits for its numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from django.http import HttpResponse, JsonResponse
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext
+from django.views.decorators.http import require_safe
+
+from judging.access import may_look_after
+from judging.boards.panels.dispute_table import KIND_WORDS, dispute_rows
+from judging.boards.panels.disputes import untold
+from judging.boards.panels.snapshots import Kept, claim, kept, work_out
+from judging.boards.panels.tables import (
+    Names,
+    agreement_rows,
+    length_rows,
+    policy_rows,
+    position_rows,
+    scorer_rows,
+    ties_rows,
+)
+from judging.boards.panels.tasks import work_out_panels
+from judging.boards.views import selected_rubric
+from judging.http import visible_tournament
+from judging.judges import left_out
+from judging.models import Judge, Rubric, Tournament, Verdict, rubrics_of
+from runs.views.parameters import SignedIn, selected
+
+AT_ONCE = 2_000
+"""Verdicts that a request itself works panels out of; of more a job does, and the page waits for it."""
+
+
+@require_safe
+def tournament_panels(request: SignedIn, pk: int) -> HttpResponse:
+    """The whole page; `criterion` says by which, `as=json` gives the numbers."""
+    found = visible_tournament(request, pk)
+    rubrics = rubrics_of(found)
+    if not rubrics:
+        return TemplateResponse(request, "judging/panels.html", {"tournament": found, "rubrics": []})
+    rubric = selected_rubric(request, rubrics)
+    now = _told(request, found, _kept(found, rubric))
+    if selected(request, "as", ("json",), "") == "json":
+        return JsonResponse({"criterion": rubrics[rubric], **_dated(now)})
+    context: dict[str, Any] = {
+        "tournament": found,
+        "rubrics": rubrics,
+        "rubric": rubric,
+        "criterion": rubrics[rubric],
+        "kept": now,
+    }
+    if now is not None and now.panels["votes"]:
+        context |= _panels(request, found, now.panels)
+    context["left_out"] = _left_out(found, rubric)
+    is_part = request.htmx and request.htmx.target == "panels"
+    return TemplateResponse(request, "judging/panels.html#panels" if is_part else "judging/panels.html", context)
+
+
+def _kept(found: Tournament, rubric: Rubric) -> Kept | None:
+    """Return the stored panels if they are current, else compute them now if there are at most AT_ONCE verdicts.
+
+    With more verdicts, start a job for them, unless one was started already, and return the older panels, or None if
+    there are none.
+    """
+    known = kept(found, rubric)
+    if known is not None and known.is_current:
+        return known
+    verdicts = Verdict.objects.rating().filter(comparison__tournament=found, rubric=rubric)
+    if verdicts.count() <= AT_ONCE:
+        return work_out(found, rubric)
+    if claim(found, rubric):
+        work_out_panels.delay(found.pk, rubric.pk)
+    return known
+
+
+def _told(request: SignedIn, found: Tournament, now: Kept | None) -> Kept | None:
+    """Whoever may still vote shall not know what others said of which comparison."""
+    if now is None or found.closed_at is not None or may_look_after(request.user, found):
+        return now
+    return replace(now, panels=untold(now.panels))
+
+
+def _panels(request: SignedIn, found: Tournament, panels: dict[str, Any]) -> dict[str, Any]:
+    names = Names(tuple(panels["contestants"]), _people(request, found))
+    return {
+        "panels": panels,
+        "names": names.contestants,
+        "position": position_rows(panels["position"], names),
+        "policies": policy_rows(panels["policies"], names),
+        "ties": ties_rows(panels["ties"], names),
+        "length": length_rows(panels["length"], names),
+        "agreement": agreement_rows(panels["agreement"], names),
+        **_scorer(request, panels, names),
+        **_contested(request, found, panels, names),
+    }
+
+
+def _people(request: SignedIn, found: Tournament) -> dict[str, str]:
+    """person N -> their name, for who looks after the tournament; nothing for everybody else."""
+    if not may_look_after(request.user, found):
+        return {}
+    return {f"person {one.number + 1}": str(one) for one in found.voters.select_related("user", "invitation")}
+
+
+def _scorer(request: SignedIn, panels: dict[str, Any], names: Names) -> dict[str, Any]:
+    known = [one["name"] for one in panels["scorers"]]
+    if not known:
+        return {"scorers": [], "scorer": None}
+    chosen = selected(request, "scorer", known, known[0])
+    return {"scorers": known, "scorer": scorer_rows(panels["scorers"][known.index(chosen)], names)}
+
+
+def _contested(request: SignedIn, found: Tournament, panels: dict[str, Any], names: Names) -> dict[str, Any]:
+    """The kind asked for; of scorers the one that the panel above shows."""
+    kinds = dict(panels["contested"])
+    known = {one["name"]: one["differing"] for one in panels["scorers"]}
+    if known:
+        kinds["scorer"] = known[selected(request, "scorer", list(known), next(iter(known)))]
+    kind = selected(request, "contested", list(kinds), "split")
+    shown = kinds[kind]["shown"]
+    return {
+        "kinds": [(name, gettext(KIND_WORDS[name]), one["all"]) for name, one in kinds.items()],
+        "kind": kind, "all": kinds[kind]["all"],
+        "contested": dispute_rows(request.user, found, panels, shown, names),
+    }  # fmt: skip
+
+
+def _left_out(found: Tournament, rubric: Rubric) -> list[str]:
+    """Why verdicts of models that are there are in none of these numbers."""
+    verdicts = Verdict.objects.filter(comparison__tournament=found, rubric=rubric, judge__kind=Judge.Kind.OPENAI)
+    # First who they are: a join of all three goes astray where verdicts are many.
+    judges = Judge.objects.filter(pk__in=set(verdicts.order_by().values_list("judge", flat=True).distinct()))
+    return list(left_out(list(judges.order_by("name", "pk")), [rubric], found).values())
+
+
+def _dated(now: Kept | None) -> dict[str, Any]:
+    if now is None:
+        return {"panels": None, "at": None, "is_current": False}
+    return {"panels": now.panels, "at": now.at.isoformat(), "is_current": now.is_current}

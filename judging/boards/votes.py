@@ -1,0 +1,133 @@
+"""Verdicts of a tournament -> votes: who met whom, what came out, on which prompt, by whom, who stood first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from django.db.models import Q, QuerySet
+
+from judging.boards.verdict_filter import EVERYBODY, Whose
+from judging.judges import admitted
+from judging.models import Comparison, Judge, Rubric, Side, Tournament, Verdict
+from judging.stats.votes import Floats, Ints, Outcome, Votes, lengths_apart
+from runs.models import Response
+
+COLUMNS = (
+    "comparison__a", "comparison__b", "outcome", "comparison__prompt", "voter", "judge", "first",
+    "score_a", "score_b", "comparison__response_a", "comparison__response_b", "length_a", "length_b",
+)  # fmt: skip
+OUTCOMES = {outcome.name.lower(): outcome for outcome in Outcome}
+BY_SCORES = (Outcome.A, Outcome.B, Outcome.TIE)
+"""What two scores may say."""
+IDENTITY = "identical answers"
+"""In place of an annotator: nobody said that they tie."""
+FIRST = {Side.A.value: 1, Side.B.value: -1, "": 0}
+
+
+def verdicts_in(tournament: Tournament, rubric: Rubric, *, whose: Whose = EVERYBODY) -> QuerySet[Verdict]:
+    """The verdicts that rate somebody: current, and admitted to boards.
+
+    What a model was asked again, to see whether it says the same, measures the model and rates nobody twice.
+    """
+    current = Verdict.objects.rating().filter(comparison__tournament=tournament, rubric=rubric)
+    return admitted(whose.among(current).exclude(judge__kind=Judge.Kind.OPENAI, sample__gt=0))
+
+
+def votes_in(
+    tournament: Tournament,
+    rubric: Rubric,
+    *,
+    whose: Whose = EVERYBODY,
+    tie_threshold: float | None = None,
+    identical_as_ties: bool = False,
+) -> Votes:
+    """The same as arrays, in the order in which they were given.
+
+    Contestants are all of the tournament's, in the order of the alphabet. Prompts, annotators and categories are
+    numbered as they come, as those of a file are: a file of these very votes gives the same board. A person is "person
+    3", by their number in the tournament. `length` is how much longer a's answer is, in words or as a file said, NaN
+    where neither a text nor a file tells. tie_threshold: as `judging.stats.votes` has it, of verdicts with scores.
+    identical_as_ties: a tie for each pair of identical answers comes last, said by IDENTITY, which saw no sides.
+    """
+    contestants = dict(sorted(tournament.contestants.values_list("pk", "name"), key=lambda one: one[1]))
+    rows = list(verdicts_in(tournament, rubric, whose=whose).order_by("pk").values_list(*COLUMNS))
+    rows += _ties_by_identity(tournament) if identical_as_ties else []
+    a, b, outcome, asked, voter, judge, first, *rest = zip(*rows, strict=True) if rows else [()] * len(COLUMNS)
+    scores, answers_and_lengths = rest[:2], rest[2:]
+    place = {pk: number for number, pk in enumerate(contestants)}
+    prompts, prompt = _numbered(asked)
+    asked_on = tournament.chosen_prompts.values_list("pk", "place", "categories")
+    chosen: dict[int, list[Any]] = {pk: rest for pk, *rest in asked_on}
+    kinds, kind = _numbered(tuple(chosen[pk][1]) for pk in asked)
+    speakers, annotator = _numbered(zip(voter, judge, strict=True))
+    return Votes(
+        tuple(contestants.values()), _mapped(place, a), _mapped(place, b),
+        _scored(_mapped(OUTCOMES, outcome), scores, tie_threshold),
+        tuple(str(chosen[pk][0]) for pk in prompts), prompt, _names(tournament, speakers), annotator,
+        _mapped(FIRST, first), np.ones(len(rows)), tuple(kinds) or ((),), kind,
+        {"length": _length(tournament, *answers_and_lengths)},
+    )  # fmt: skip
+
+
+def _ties_by_identity(tournament: Tournament) -> list[tuple[Any, ...]]:
+    """Return a row of COLUMNS for each pair of identical answers."""
+    met = tournament.comparisons.between_contestants().filter(is_identical=True).order_by("place")
+    return [
+        (a, b, Outcome.TIE.name.lower(), prompt, None, None, "", None, None, response_a, response_b, None, None)
+        for a, b, prompt, response_a, response_b in met.values_list("a", "b", "prompt", "response_a", "response_b")
+    ]
+
+
+def _scored(outcome: Ints, scores: Sequence[Sequence[float | None]], threshold: float | None) -> Ints:
+    """What came out by two scores, where both were given and no judge said more than them."""
+    if threshold is None:
+        return outcome
+    a, b = np.array(scores, np.float64)
+    says = np.isfinite(a) & np.isfinite(b) & np.isin(outcome, BY_SCORES)
+    decided = np.where(a > b, Outcome.A, Outcome.B)
+    return np.where(says, np.where(abs(a - b) <= threshold, Outcome.TIE, decided), outcome)
+
+
+def _numbered(said: Iterable[Any]) -> tuple[list[Any], Ints]:
+    """What was said, each once, as it first came; and the number of each."""
+    said = list(said)
+    numbers = {one: k for k, one in enumerate(dict.fromkeys(said))}
+    return list(numbers), _mapped(numbers, said)
+
+
+def _mapped(numbers: Mapping[Any, int], said: Iterable[Any]) -> Ints:
+    return np.array([numbers[one] for one in said], np.int64)
+
+
+def _names(tournament: Tournament, speakers: Iterable[tuple[int | None, int | None]]) -> tuple[str, ...]:
+    """Return the names of (voter, judge), one of which is None; both are for IDENTITY.
+
+    Judges of one name, or of a person's, are numbered.
+    """
+    speakers = list(speakers)
+    person = {pk: f"person {number + 1}" for pk, number in tournament.voters.values_list("pk", "number")}
+    called = dict(Judge.objects.filter(pk__in=[judge for _, judge in speakers if judge]).values_list("pk", "name"))
+    names = Counter([*called.values(), *person.values(), IDENTITY])
+    said: dict[int | None, str] = {pk: name if names[name] == 1 else f"{name} ({pk})" for pk, name in called.items()}
+    said[None] = IDENTITY
+    return tuple(said[judge] if voter is None else person[voter] for voter, judge in speakers)
+
+
+def _length(
+    tournament: Tournament,
+    answer_a: Sequence[int | None],
+    answer_b: Sequence[int | None],
+    said_a: Sequence[float | None],
+    said_b: Sequence[float | None],
+) -> Floats:
+    met = Comparison.objects.filter(tournament=tournament, gold_pair=None)
+    theirs = Q(pk__in=met.values("response_a")) | Q(pk__in=met.values("response_b"))
+    rows = Response.objects.filter(theirs, words__isnull=False).values_list("pk", "words")
+    words: dict[int | None, int | None] = {pk: count for pk, count in rows}  # noqa: C416  (None may be asked for)
+    pairs = np.array([[words.get(one, np.nan) for one in answers] for answers in (answer_a, answer_b)], np.float64)
+    said = np.array([said_a, said_b], np.float64)
+    known = np.isfinite(said).all(axis=0)
+    return lengths_apart(np.where(known, said, pairs).reshape(2, -1).T)

@@ -1,0 +1,162 @@
+"""One import from beginning to end: files of judgments in, verdicts of a tournament out, and what is told about both.
+
+The same file twice changes nothing; one that has gone on adds what is new. Nothing is kept where it goes wrong midway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from itertools import count, islice
+from typing import BinaryIO
+
+from django.db import connection, transaction
+from django.utils import timezone
+
+from judging.exchange.files import FILE_AT_MOST, MB, rows
+from judging.exchange.store import Keeper
+from judging.exchange.target import Place, tournament_at
+from judging.models import JudgmentFile, Tournament
+from judging.stats.votes import Problem, each
+
+AT_ONCE = 5000
+SHOWN = 100
+"""Problems of a file that are named; of more it is said how many."""
+JUDGMENTS_AT_MOST = 1_000_000
+NAME_AT_MOST = 200
+
+
+@dataclass(frozen=True)
+class File:
+    """A file to be read, from its beginning; of a packed one no more than `unpacked_at_most` bytes."""
+
+    name: str
+    content: BinaryIO
+    unpacked_at_most: int = FILE_AT_MOST
+
+
+@dataclass
+class Told:
+    """What became of one file. read: judgments understood; made, changed: verdicts, those known already not among
+    them. alone: judgments that name no prompt, each of which is its own. problems: the first of `not_read` rows.
+    repeated: the first of the `duplicates`, rows that only repeat an earlier one of the file."""
+
+    name: str
+    read: int = 0
+    made: int = 0
+    changed: int = 0
+    alone: int = 0
+    not_read: int = 0
+    problems: list[str] = field(default_factory=list)
+    duplicates: int = 0
+    repeated: list[str] = field(default_factory=list)
+
+    def refuse(self, problem: Problem) -> None:
+        """Notes a row that was not understood."""
+        self.not_read += 1
+        if len(self.problems) < SHOWN:
+            self.problems.append(str(problem))
+
+
+@dataclass
+class Brought:
+    """What an import did. tournament: None where no file held any judgment that could be kept."""
+
+    tournament: Tournament | None
+    is_new: bool
+    files: list[Told]
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether no file held any judgment that could be read."""
+        return not any(one.read for one in self.files)
+
+    @property
+    def sentence(self) -> str:
+        """The sum of it."""
+        read, made, changed, not_read, duplicates = (
+            sum(getattr(one, what) for one in self.files)
+            for what in ("read", "made", "changed", "not_read", "duplicates")
+        )
+        where = "" if self.tournament is None else f" in {self.tournament.name}"
+        parts = [f"{_many(read, 'judgment')} read{where}: {made} new"]
+        parts += [f"{changed} changed"] if changed else []
+        parts += [f"{read - made - changed} known already"] if read > made + changed else []
+        parts += [_many(duplicates, "duplicate")] if duplicates else []
+        parts += [f"{_many(not_read, 'row')} not understood"] if not_read else []
+        return "; ".join(parts) + "."
+
+
+@transaction.atomic
+def bring_in(files: Sequence[File], place: Place) -> Brought:
+    """Reads the files in their order and keeps what is in them."""
+    tournament, is_new = tournament_at(place, [one.name for one in files])
+    # One of answers that are here takes no contestants, prompts and criteria from files.
+    is_open = is_new or tournament.judgment_files.exists()
+    told = [_file(one, Keeper(tournament, is_open=is_open), place) for one in files]
+    if is_new and Brought(None, is_new, told).is_empty:
+        tournament.delete()
+        return Brought(None, False, told)
+    if any(one.made or one.changed for one in told):
+        # What is closed for long has boards that nobody works out again.
+        Tournament.objects.filter(pk=tournament.pk, closed_at__isnull=False).update(closed_at=timezone.now())
+    return Brought(tournament, is_new, told)
+
+
+def _file(file: File, keeper: Keeper, place: Place) -> Told:
+    told = Told(file.name[-NAME_AT_MOST:])
+    digest = _digest(file.content)
+    said = each(rows(file.content, told.name, file.unpacked_at_most))
+    for number in count(1):
+        if not (block := list(islice(said, AT_ONCE))):
+            break
+        _block(block, keeper, told)
+        if len(block) == AT_ONCE and number.bit_count() == 1:
+            _count_anew()
+        if told.read >= JUDGMENTS_AT_MOST and next(said, None) is not None:
+            most = f"has more than {JUDGMENTS_AT_MOST} judgments: the rest is not read"
+            told.refuse(Problem(told.name, most))
+            break
+    if told.read:
+        _note(keeper.tournament, told, digest, place)
+    return told
+
+
+def _digest(content: BinaryIO) -> str:
+    digest = sha256()
+    while piece := content.read(MB):
+        digest.update(piece)
+    content.seek(0)
+    return digest.hexdigest()
+
+
+def _block(block: Iterable[tuple[str, object]], keeper: Keeper, told: Told) -> None:
+    kept = keeper.keep(block)  # type: ignore[arg-type]
+    told.read += kept.read
+    told.made += kept.made
+    told.changed += kept.changed
+    told.alone += kept.alone
+    told.duplicates += len(kept.duplicates)
+    told.repeated += map(str, kept.duplicates[: SHOWN - len(told.repeated)])
+    for problem in kept.problems:
+        told.refuse(problem)
+
+
+def _count_anew() -> None:
+    """Tells the database how many rows there are now, each time that they have doubled: until it looks by itself it
+    plans for as few as there were, and a board of them takes minutes."""
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE judging_verdict, judging_comparison, judging_chosenprompt, judging_judge, runs_prompt")
+
+
+def _note(tournament: Tournament, told: Told, digest: str, place: Place) -> None:
+    said = {
+        "name": told.name, "read": told.read, "made": told.made, "changed": told.changed, "alone": told.alone,
+        "not_read": told.not_read, "problems": told.problems, "by": place.owner,
+    }  # fmt: skip
+    JudgmentFile.objects.get_or_create(tournament=tournament, sha256=digest, defaults=said)
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"

@@ -1,0 +1,121 @@
+"""Blocks of judgments -> verdicts of one tournament, with everything that they name."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from judging.exchange.pairs import Met, Pairs
+from judging.exchange.participants import NOT_NAMED, Contestants, Criteria, Judges
+from judging.models import Contestant, Side, Tournament
+from judging.stats.votes import TIE_THRESHOLD, Duplicate, Judgment, Outcome, Problem, is_alone
+from judging.voting import OfFile, of_files
+
+TURNED = {Outcome.A: Outcome.B, Outcome.B: Outcome.A}
+ALIKE_AT_MOST = 30_000
+
+
+@dataclass
+class Kept:
+    """What became of a block."""
+
+    read: int = 0
+    made: int = 0
+    changed: int = 0
+    alone: int = 0
+    problems: list[Problem] = field(default_factory=list)
+    duplicates: list[Duplicate] = field(default_factory=list)
+
+
+Row = Judgment | Problem | Duplicate
+
+
+class Keeper:
+    """Keeps the judgments of one file, block by block. `is_open`: the file may bring contestants, prompts, criteria."""
+
+    def __init__(self, tournament: Tournament, *, is_open: bool) -> None:
+        self.tournament, self.is_open = tournament, is_open
+        self.contestants = Contestants(tournament, is_open=is_open)
+        self.criteria, self.judges, self.pairs = Criteria(tournament), Judges(tournament), Pairs(tournament)
+        self._said: Counter[tuple[object, ...]] = Counter()
+
+    def keep(self, block: Iterable[tuple[str, Row]]) -> Kept:
+        """Keeps the judgments among (place, what its row says)."""
+        kept = Kept()
+        fit = list(self._fit(block, kept))
+        self.contestants.keep()
+        self.judges.keep((one.annotator, one.is_person) for _, one in fit)
+        if self.is_open:
+            self.pairs.keep((self._met(one), one.categories) for _, one in fit)
+        said = list(self._placed(fit, kept))
+        kept.made, kept.changed = of_files(said)
+        kept.read = len(said)
+        return kept
+
+    def _fit(self, block: Iterable[tuple[str, Row]], kept: Kept) -> Iterator[tuple[str, Judgment]]:
+        """Those whose contestants, criteria and judges can be."""
+        for place, one in block:
+            if isinstance(one, Problem):
+                kept.problems.append(one)
+            elif isinstance(one, Duplicate):
+                kept.duplicates.append(one)
+            elif why := self._why_not(one):
+                kept.problems.append(Problem(place, why))
+            else:
+                yield place, one
+
+    def _why_not(self, one: Judgment) -> str:
+        if not self.is_open and (one.criterion or NOT_NAMED) not in self.criteria.of:
+            return f"is by {one.criterion!r}; the criteria are {', '.join(map(repr, self.criteria.of))}"
+        why = self.criteria.why_not(one.criterion) or self.judges.why_not(one.annotator)
+        why = why or self.contestants.why_not((one.model_a, one.model_b, *one.also))
+        if not why:
+            self.criteria.rubric(one.criterion)
+        return why
+
+    def _placed(self, fit: list[tuple[str, Judgment]], kept: Kept) -> Iterator[OfFile]:
+        for place, one in fit:
+            said = self._of_file(one)
+            if said is None:
+                kept.problems.append(
+                    Problem(place, f"is on prompt {one.prompt[:80]!r}, on which these two did not meet")
+                )
+            elif said.sample > (ALIKE_AT_MOST if said.judge else 0):
+                what = f"is one more judgment of {one.annotator!r} on the same pair than can be told apart"
+                kept.problems.append(Problem(place, what))
+            else:
+                kept.alone += is_alone(one.prompt)
+                yield said
+
+    def _met(self, one: Judgment) -> Met:
+        a, b = self._in_places(one)
+        return one.prompt, a, b, Side.A if a.name == one.model_a else Side.B
+
+    def _in_places(self, one: Judgment) -> tuple[Contestant, Contestant]:
+        a, b = self.contestants.of[one.model_a], self.contestants.of[one.model_b]
+        return (a, b) if a.place < b.place else (b, a)
+
+    def _of_file(self, one: Judgment) -> OfFile | None:
+        a, b = self._in_places(one)
+        comparison = self.pairs.comparison(one.prompt, a, b)
+        if comparison is None:
+            return None
+        is_turned = a.name != one.model_a
+        outcome = one.outcome(TIE_THRESHOLD)
+        first = ("b" if is_turned else "a") if one.order_known else ""
+        name = one.annotator or NOT_NAMED
+        judge, voter = (None, self.judges.people[name]) if one.is_person else (self.judges.judges[name], None)
+        rubric = self.criteria.rubric(one.criterion).pk
+        key = (comparison, rubric, judge, voter, first if judge else "")
+        sample = self._said[key]
+        self._said[key] += 1
+        return OfFile(
+            comparison, rubric, judge, voter, first, sample,
+            TURNED.get(outcome, outcome) if is_turned else outcome,
+            _turned(one.scores, is_turned), _turned(one.lengths, is_turned),
+        )  # fmt: skip
+
+
+def _turned(pair: tuple[float, float] | None, is_turned: bool) -> tuple[float, float] | None:
+    return (pair[1], pair[0]) if pair and is_turned else pair

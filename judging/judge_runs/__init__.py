@@ -1,0 +1,36 @@
+"""Asks model judges: what there is to ask, at whose cost, how often, and what came of it. Jobs call `work`."""
+
+from judging.judge_runs.calibration import Repeated, measure, repeated
+from judging.judge_runs.commands import AGAIN, CannotAsk, Order, cancel, go_on, pause, start
+from judging.judge_runs.questions import fill, planned
+from judging.judge_runs.rule_judge import NotByRules, judge_all
+from judging.judge_runs.status import Estimate, Standing, estimate, standing, standings
+from judging.judge_runs.transcript import transcript
+from judging.judge_runs.trial import Tried, try_out
+from judging.judge_runs.worker import work
+
+__all__ = [
+    "AGAIN",
+    "CannotAsk",
+    "Estimate",
+    "NotByRules",
+    "Order",
+    "Repeated",
+    "Standing",
+    "Tried",
+    "cancel",
+    "estimate",
+    "fill",
+    "go_on",
+    "judge_all",
+    "measure",
+    "pause",
+    "planned",
+    "repeated",
+    "standing",
+    "standings",
+    "start",
+    "transcript",
+    "try_out",
+    "work",
+]

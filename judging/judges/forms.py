@@ -1,0 +1,70 @@
+"""The forms of criteria and of gold sets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils.text import slugify
+from django.utils.translation import gettext, gettext_lazy
+
+from judging.judges.rubrics import Words
+from judging.models import Criterion
+
+
+class WordsForm(forms.Form):
+    """What a judge is told."""
+
+    question = forms.CharField(
+        max_length=200, label=gettext_lazy("Question"),
+        help_text=gettext_lazy("Stands above the buttons, such as: Which answer is more polite?"),
+    )  # fmt: skip
+    text = forms.CharField(
+        widget=forms.Textarea(attrs={"rows": 10}), label=gettext_lazy("Definition"),
+        help_text=gettext_lazy("What counts and what does not, with the cases on the boundary."),
+    )  # fmt: skip
+    scale_low = forms.IntegerField(initial=1, min_value=-100, max_value=100, label=gettext_lazy("Lowest score"))
+    scale_high = forms.IntegerField(initial=10, min_value=-100, max_value=100, label=gettext_lazy("Highest score"))
+
+    def clean(self) -> dict[str, Any]:
+        """A scale rises."""
+        said = super().clean() or {}
+        if not self.errors and said["scale_low"] >= said["scale_high"]:
+            raise ValidationError({"scale_high": gettext("The highest score must lie above the lowest.")})
+        return said
+
+    @property
+    def words(self) -> Words:
+        """What was typed."""
+        return Words(**{name: self.cleaned_data[name] for name in ("question", "text", "scale_low", "scale_high")})
+
+
+class CriterionForm(WordsForm):
+    """A new criterion with its first words."""
+
+    name = forms.CharField(
+        max_length=60, label=gettext_lazy("Name"), help_text=gettext_lazy("A word or two, such as politeness.")
+    )
+    is_private = forms.BooleanField(required=False, label=gettext_lazy("Only I may see it"))
+    field_order = ("name", "question", "text", "scale_low", "scale_high", "is_private")
+
+    def clean_name(self) -> str:
+        """The name as addresses and files have it."""
+        slug: str = slugify(self.cleaned_data["name"])
+        if not slug:
+            raise ValidationError(gettext("A name needs a letter or a digit."))
+        if Criterion.objects.filter(slug=slug).exists():
+            raise ValidationError(gettext("There is a criterion called %(name)s already.") % {"name": slug})
+        return slug
+
+
+class GoldForm(forms.Form):
+    """A file of pairs whose better answer is known."""
+
+    name = forms.CharField(max_length=200, label=gettext_lazy("Name"))
+    file = forms.FileField(
+        label=gettext_lazy("File"),
+        help_text=gettext_lazy("JSON lines; which keys each line has, the guide to judging says."),
+    )
+    is_private = forms.BooleanField(required=False, label=gettext_lazy("Only I may see it"))

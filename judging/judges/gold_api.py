@@ -1,0 +1,92 @@
+"""Gold sets over the API: pairs that people have judged, for calibrating judges and looking after voters."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from hashlib import sha256
+
+from django.db.models import Count
+from ninja import File, Form, Schema, UploadedFile
+from ninja.errors import HttpError
+
+from judging.access import may_hold
+from judging.judges.gold import BYTES_AT_MOST, CannotRead, keep
+from judging.judges.rubrics import make_standard
+from judging.models import GoldSet
+from runs.api.auth import ApiRequest, needs
+from runs.api.paging import page
+from runs.api.problems import Invalid
+from runs.api.routes import router
+from runs.api.seeing import Id, Limit
+from runs.api.shapes.words import Input, Name
+from workers.config import Problem
+
+
+class GoldSetOut(Schema):
+    """Pairs of answers whose better one is known from people, by some criteria."""
+
+    id: int
+    name: str
+    owner: str
+    is_private: bool
+    pairs: int
+    sha256: str
+    created_at: datetime
+
+    @classmethod
+    def of(cls, row: GoldSet, pairs: int) -> GoldSetOut:
+        """As anybody sees it who sees it."""
+        return cls(
+            id=row.pk, name=row.name, owner=row.owner.get_username(), is_private=row.is_private, pairs=pairs,
+            sha256=row.sha256, created_at=row.created_at,
+        )  # fmt: skip
+
+
+class GoldSetsOut(Schema):
+    """A page of gold sets; `next` is the cursor of the next one."""
+
+    items: list[GoldSetOut]
+    next: int | None
+
+
+class NewGoldSet(Input):
+    """What a file of pairs is to be called."""
+
+    name: Name
+    is_private: bool = False
+
+
+LINE = '{"prompt": "Why?", "response_a": "As …", "response_b": "No.", "expected": {"helpfulness": "a"}}\n'
+
+
+@router.get("/gold-sets", response=GoldSetsOut, auth=needs("read"), tags=["judging"], summary="List gold sets")
+def list_gold_sets(request: ApiRequest, cursor: Id = None, limit: Limit = 50) -> GoldSetsOut:
+    """Gold sets that you may see, newest first: pairs of answers whose better one people have told."""
+    rows = GoldSet.objects.visible_to(request.auth.person).select_related("owner").annotate(size=Count("pairs"))
+    items, following = page(rows, cursor, limit)
+    return GoldSetsOut(items=[GoldSetOut.of(one, one.size) for one in items], next=following)  # type: ignore[attr-defined]
+
+
+@router.post(
+    "/gold-sets",
+    response={200: GoldSetOut, 201: GoldSetOut},
+    auth=needs("launch"),
+    tags=["judging"],
+    summary="Read a gold set",
+    openapi_extra={"requestBody": {"content": {"multipart/form-data": {"example": {"file": LINE, "name": "Ours"}}}}},
+)
+def make_gold_set(request: ApiRequest, file: File[UploadedFile], said: Form[NewGoldSet]) -> tuple[int, GoldSetOut]:
+    """Reads a file of pairs: JSON lines, ours or those of PKU-SafeRLHF. A line that does not fit is named, and nothing
+    is kept. At most 50 MB. Needs scope launch. Safe to repeat: your file of the same name and bytes is read once."""
+    if not may_hold(request.auth.person):
+        raise HttpError(403, "Your role is viewer, which keeps nothing: ask an admin for the role member")
+    make_standard()
+    data = file.read(BYTES_AT_MOST + 1)
+    there = GoldSet.objects.filter(owner=request.auth.person, name=said.name, sha256=sha256(data).hexdigest()).first()
+    if there is not None:
+        return 200, GoldSetOut.of(there, there.pairs.count())
+    try:
+        made = keep(request.auth.person, said.name, data, is_private=said.is_private)
+    except CannotRead as error:
+        raise Invalid(Problem("file", str(error))) from error
+    return 201, GoldSetOut.of(made, made.pairs.count())

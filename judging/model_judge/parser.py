@@ -1,0 +1,156 @@
+"""What a judge's text says: a chain of readers, and which of them understood it is kept.
+
+1. `json`      an object with a verdict or both scores; the text may stand around it
+2. `brackets`  [[x, y]], the last one
+3. `lines`     Assistant A: x … Assistant B: y
+4. `none`      not understood, which is neither a tie nor a score
+
+Two different answers in one text are `ambiguous`: a text may quote what it judges, so none of them is picked.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from judging.model_judge.rubric import Rubric
+from judging.stats.votes import TIE_THRESHOLD, Outcome, of_scores
+
+
+def storable(value: object) -> str:
+    """The value as text; halves of characters and NULs become the sign for what cannot be shown."""
+    return str(value).encode("utf-8", "replace").decode().replace("\x00", "\ufffd")
+
+
+NUMBER = r"(-?\d+(?:\.\d+)?)"
+
+
+BRACKETS = re.compile(rf"\[\[\s*{NUMBER}\s*,\s*{NUMBER}\s*\]\]")
+
+
+LINE_A = re.compile(rf"\b(?:assistant|answer|response)\s+A\b[*_`\"']*\s*[:=]\s*[*_`]*\s*{NUMBER}", re.IGNORECASE)
+
+
+LINE_B = re.compile(LINE_A.pattern.replace(r"\s+A\b", r"\s+B\b"), re.IGNORECASE)
+
+
+READ_AT_MOST = 32_768
+
+
+VERDICTS = {"a": Outcome.A, "b": Outcome.B, "tie": Outcome.TIE}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was understood, and by which step: `json`, `brackets`, `lines`, `none`.
+
+    contradicts: the verdict says another thing than the scores; the verdict holds, and the flag is shown. why: in
+    words, where nothing was understood.
+    """
+
+    step: str
+    outcome: Outcome
+    scores: tuple[float, float] | None = None
+    reasoning: str = ""
+    contradicts: bool = False
+    ambiguous: bool = False
+    why: str = ""
+
+
+def read(text: str, rubric: Rubric) -> Reading:
+    """The reading of the first step that finds anything at all, in the text's end where it is very long."""
+    text = text[-READ_AT_MOST:]
+    for step, found in (("json", list(_objects(text))), ("brackets", _brackets(text)), ("lines", _lines(text))):
+        if found:
+            return _one(step, found, rubric)
+    return Reading("none", Outcome.UNPARSED, why="holds neither a JSON verdict nor two scores")
+
+
+@dataclass(frozen=True)
+class _Said:
+    """Of one place in the text, as it stands there."""
+
+    verdict: Any = None
+    scores: tuple[Any, Any] | None = None
+    both_bad: bool = False
+    reasoning: str = ""
+
+    @property
+    def _judged(self) -> tuple[Any, Any, bool]:
+        return self.verdict, self.scores, self.both_bad
+
+
+def _one(step: str, found: list[_Said], rubric: Rubric) -> Reading:
+    if any(one._judged != found[-1]._judged for one in found):
+        why = f"holds {len(found)} different verdicts"
+        return Reading(step, Outcome.UNPARSED, ambiguous=True, why=why)
+    try:
+        return _understood(step, found[-1], rubric)
+    except ValueError as error:
+        return Reading(step, Outcome.UNPARSED, why=str(error))
+
+
+def _understood(step: str, said: _Said, rubric: Rubric) -> Reading:
+    scores = said.scores and (_score(said.scores[0], rubric), _score(said.scores[1], rubric))
+    by_scores = of_scores(*scores, TIE_THRESHOLD) if scores else None
+    if said.verdict is None:
+        if by_scores is None:
+            raise ValueError("holds neither a verdict nor two scores")
+        return Reading(step, _of_both(by_scores, said.both_bad), scores, said.reasoning)
+    verdict = VERDICTS.get(said.verdict.strip().lower()) if isinstance(said.verdict, str) else None
+    if verdict is None:
+        raise ValueError(f"the verdict must be A, B or tie, not {storable(said.verdict)[:40]!r}")
+    reading = Reading(step, _of_both(verdict, said.both_bad), scores, said.reasoning)
+    return replace(reading, contradicts=by_scores is not None and _differ(verdict, by_scores, scores))
+
+
+def _of_both(outcome: Outcome, both_bad: bool) -> Outcome:
+    """Bad ones that tie are both bad; of two bad ones, one may still be better."""
+    return Outcome.BOTH_BAD if both_bad and outcome is Outcome.TIE else outcome
+
+
+def _differ(verdict: Outcome, by_scores: Outcome, scores: tuple[float, float] | None) -> bool:
+    """Scores that differ by less than a tie's threshold still agree with the verdict they lean to."""
+    leaning = of_scores(*scores, 0) if scores else by_scores
+    return verdict not in (by_scores, leaning)
+
+
+def _score(value: Any, rubric: Rubric) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"a score must be a number, not {storable(value)[:40]!r}")
+    # Nothing holds NaN, which JSON as it is read here may hold.
+    if not rubric.holds(value):
+        raise ValueError(f"a score must be from {rubric.lowest:g} to {rubric.highest:g}, not {str(value)[:40]}")
+    return float(value)
+
+
+def _objects(text: str) -> Iterator[_Said]:
+    """Objects in the text, outermost, that say who won."""
+    decoder, at = json.JSONDecoder(), text.find("{")
+    while at >= 0:
+        try:
+            value, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            end = at + 1
+        else:
+            if "verdict" in value or {"score_a", "score_b"} <= value.keys():
+                yield _of_object(value)
+        at = text.find("{", end)
+
+
+def _of_object(value: dict[str, Any]) -> _Said:
+    both = value.get("score_a"), value.get("score_b")
+    scores = None if both == (None, None) else both
+    return _Said(value.get("verdict"), scores, value.get("both_bad") is True, storable(value.get("reasoning", "")))
+
+
+def _brackets(text: str) -> list[_Said]:
+    return [_Said(scores=(float(a), float(b))) for a, b in BRACKETS.findall(text)]
+
+
+def _lines(text: str) -> list[_Said]:
+    """Every score of A with every one of B; one without the other says nothing."""
+    return [_Said(scores=(float(a), float(b))) for a in LINE_A.findall(text) for b in LINE_B.findall(text)]

@@ -1,0 +1,80 @@
+"""All tournaments: what each asks and how far it is; and the bin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db.models import Count, QuerySet
+from django.http import HttpResponse
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_safe
+
+from judging.access import may_hold, may_look_after
+from judging.boards import leading
+from judging.boards.format import Said, leader
+from judging.models import Comparison, Contestant, Tournament, rubric_names
+from judging.tournaments.commands import DAYS_IN_BIN
+from judging.voting import judged
+from runs.views.parameters import SignedIn, page_of, selected
+
+TOURNAMENTS_A_PAGE = 20
+SHELVES = ("current", "bin")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Progress of a tournament: `judged` of its `pairs`, each by as many people as are to. Nobody is asked about
+    `identical` further pairs, of which both answers are the same."""
+
+    tournament: Tournament
+    pairs: int
+    judged: int
+    identical: int
+    contestants: int
+
+
+@require_safe
+def tournaments(request: SignedIn) -> HttpResponse:
+    """The list, or what of it lies in the bin and may be restored."""
+    shelf = selected(request, "shelf", SHELVES, "current")
+    found = _listed(request, shelf).select_related("owner").prefetch_related("rubrics__criterion")
+    page = page_of(request, found.order_by("-created_at", "-pk"), TOURNAMENTS_A_PAGE)
+    led = leading([one.pk for one in page])
+    entries = [
+        (one, may_look_after(request.user, one.tournament), leaders(one.tournament, led)) for one in progress(page)
+    ]
+    context = {
+        "page": page, "entries": entries, "shelf": shelf, "may_hold": may_hold(request.user), "days": DAYS_IN_BIN,
+    }  # fmt: skip
+    return TemplateResponse(request, "judging/tournaments.html", context)
+
+
+def leaders(tournament: Tournament, led: Mapping[tuple[int, int], Sequence[Said]]) -> list[tuple[str, str]]:
+    """What each criterion's board says of its head; nothing before the first board."""
+    names = rubric_names(sorted(tournament.rubrics.all(), key=lambda one: one.pk))
+    boards = [(name, led.get((tournament.pk, rubric.pk))) for rubric, name in names.items()]
+    return [(name, leader(standings)) for name, standings in boards if standings is not None]
+
+
+def _listed(request: SignedIn, shelf: str) -> QuerySet[Tournament]:
+    if shelf == "current":
+        return Tournament.objects.visible_to(request.user)
+    return Tournament.objects.permitted_to(request.user).filter(deleted_at__isnull=False)
+
+
+def progress(found: Iterable[Tournament]) -> list[Progress]:
+    """Return the progress of each tournament, with four queries for any number of them."""
+    by_pk = {one.pk: one for one in found}
+    done = judged(by_pk)
+    met = Comparison.objects.between_contestants().filter(tournament__in=by_pk)
+    pairs, identical = (_counted(met.filter(is_identical=is_identical)) for is_identical in (False, True))
+    contestants = _counted(Contestant.objects.filter(tournament__in=by_pk))
+    return [
+        Progress(one, pairs.get(pk, 0), done[pk], identical.get(pk, 0), contestants.get(pk, 0))
+        for pk, one in by_pk.items()
+    ]
+
+
+def _counted(rows: QuerySet[Comparison] | QuerySet[Contestant]) -> dict[int, int]:
+    return dict(rows.order_by().values_list("tournament").annotate(Count("pk")))

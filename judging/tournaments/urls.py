@@ -1,0 +1,25 @@
+"""Addresses of tournaments."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from judging.tournaments.create_view import tournament_new
+from judging.tournaments.list import tournaments
+from judging.tournaments.views import (
+    tournament,
+    tournament_change,
+    tournament_invite,
+    tournament_standing,
+    tournament_uninvite,
+)
+
+urlpatterns = [
+    path("judging/", tournaments, name="tournaments"),
+    path("judging/new/", tournament_new, name="tournament-new"),
+    path("judging/<int:pk>/", tournament, name="tournament"),
+    path("judging/<int:pk>/standing/", tournament_standing, name="tournament-standing"),
+    path("judging/<int:pk>/change/", tournament_change, name="tournament-change"),
+    path("judging/<int:pk>/invitations/", tournament_invite, name="tournament-invite"),
+    path("judging/<int:pk>/invitations/<int:n>/revoke/", tournament_uninvite, name="tournament-uninvite"),
+]

@@ -1,0 +1,105 @@
+"""What judges said of answers, held against the pinned column's: flags and sorts of the viewer, and chips in it.
+
+A rater is a person or a judge; who judged a pair several times, as both ways round, is taken at what most of it says,
+as `VerdictTally` keeps it. Judges that boards leave out count here too: this is where one sees why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
+
+from judging.models import Rubric
+from judging.viewer_integration.chips import of
+from judging.viewer_integration.matches import Met, met
+from runs.viewer import Chip, Columns, Picked, Told
+from runs.viewer.part import Sql
+
+CRITERION = "criterion"
+BY = """t.rubric_id IN (
+    SELECT r.id FROM judging_rubric r JOIN judging_criterion c ON c.id = r.criterion_id WHERE c.slug = %s)"""
+PAIRS = """
+SELECT id AS comparison, response_{one}_id AS id, {way} AS way FROM judging_comparison
+WHERE {one}_id = ANY(%s) AND {other}_id = ANY(%s) AND {seen}"""
+SEEN = """(tournament_id <> ALL(%s)
+    OR id IN (SELECT comparison_id FROM judging_turn WHERE voter_id = ANY(%s) AND ended_at IS NOT NULL))"""
+TABLE = """
+WITH pairs AS MATERIALIZED ({pairs}),
+judged AS (
+    SELECT p.id, for_a, for_b, is_swapped, people * judges < 0 AS is_against, raters::float8 AS n,
+           p.way * (for_a - for_b) AS lead
+    FROM pairs p JOIN judging_verdicttally t ON t.comparison_id = p.comparison
+    WHERE t.comparison_id = ANY(ARRAY(SELECT comparison FROM pairs)) AND {by}
+)
+SELECT id, bool_or(for_a > 0 AND for_b > 0) AS is_split, bool_or(is_swapped) AS is_swapped,
+       bool_or(is_against) AS is_against, min(lead) AS least, max(lead) AS most, avg((n + lead) / (2 * n)) AS won,
+       max(2 * LEAST(for_a, for_b) / n) AS disagreement,
+       max(sqrt((n + lead + 2) * (n - lead + 2) / (4 * (n + 2) * (n + 2) * (n + 3)))) AS uncertainty
+FROM judged GROUP BY id"""
+
+
+class Judged:
+    """Tells the viewer. `uncertainty` is the standard deviation of the share that it wins, before anything is known
+    taken to be anywhere from 0 to 1 alike."""
+
+    title = _("Judges, against the pinned answer")
+    flags: Mapping[str, Told] = {
+        "disagree": Told(_("judges disagree"), "{t}.is_split"),
+        "reward_against": Told(
+            _("reward against judges"),
+            "({c}.reward > {pin}.reward AND {t}.least < 0) OR ({c}.reward < {pin}.reward AND {t}.most > 0)",
+        ),
+        "cost_against": Told(
+            _("cost against judges"),
+            "({c}.cost < {pin}.cost AND {t}.least < 0) OR ({c}.cost > {pin}.cost AND {t}.most > 0)",
+        ),
+        "swapped": Told(_("swapped sides change a judge's mind"), "{t}.is_swapped"),
+        "people_against": Told(_("people against models"), "{t}.is_against"),
+        "unjudged": Told(_("unjudged"), "{t}.id IS NULL AND {c}.id <> {pin}.id"),
+    }
+    sorts: Mapping[str, Told] = {
+        "won": Told(_("share won over the pinned column"), "{t}.won"),
+        "disagreement": Told(_("how far judges disagree"), "{t}.disagreement"),
+        "uncertainty": Told(_("how little judges tell"), "{t}.uncertainty"),
+    }
+    picks: Sequence[str] = (CRITERION,)
+
+    def picked(self, columns: Columns) -> Mapping[str, Picked]:
+        """The criteria by which the columns met, if they did."""
+        found = Rubric.objects.filter(tournaments__in=met(columns).tournaments)
+        slugs = found.order_by("criterion__slug").values_list("criterion__slug", flat=True).distinct()
+        options = {slug: slug for slug in slugs}
+        return {CRITERION: Picked(_("Judged by"), _("any criterion"), options)} if options else {}
+
+    def notes(self, columns: Columns) -> Sequence[str]:
+        """Why whoever votes, or may, sees less than others."""
+        if not met(columns).blind:
+            return ()
+        return (
+            gettext(
+                "A tournament of these runs still takes votes: until it is closed, what was said of answers is shown "
+                "only where you have judged them yourself."
+            ),
+        )
+
+    def table(self, columns: Columns, picked: Mapping[str, str]) -> Sql:
+        """A row an answer that was judged against the pinned one."""
+        stands = met(columns)
+        each = [_pairs(stands, *sides) for sides in (("a", "b", 1), ("b", "a", -1))]
+        slug = picked.get(CRITERION, "")
+        text = TABLE.format(pairs=" UNION ALL ".join(one.text for one in each), by=BY if slug else "true")
+        return Sql(text, [*(value for one in each for value in one.values), *([slug] if slug else [])])
+
+    def chips(self, columns: Columns, rows: Sequence[Sequence[int | None]]) -> Mapping[int, Sequence[Chip]]:
+        """A chip a criterion."""
+        pinned = {pk for row in rows for pk in row[columns.pin : columns.pin + 1] if pk}
+        answers = {pk for row in rows for pk in row if pk}
+        return of(met(columns), pinned, answers - pinned)
+
+
+def _pairs(stands: Met, one: str, other: str, way: int) -> Sql:
+    """Comparisons of a column as `one` with the pinned one as `other`."""
+    text = PAIRS.format(one=one, other=other, way=way, seen=SEEN if stands.blind else "true")
+    return Sql(text, [stands.others, stands.pinned, *([stands.blind, stands.voters] if stands.blind else [])])

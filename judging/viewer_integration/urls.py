@@ -1,0 +1,12 @@
+"""Addresses of what pages of runs fetch of judging."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from judging.viewer_integration.views import judging_news, run_ratings
+
+urlpatterns = [
+    path("judging/news/", judging_news, name="judging-news"),
+    path("runs/<slug:uid>/ratings/", run_ratings, name="run-ratings"),
+]

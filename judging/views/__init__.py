@@ -1,1 +1,0 @@
-"""The pages of judging, a module each."""
