@@ -6,6 +6,7 @@ restored for 30 days; nothing of it is lost before.
 
 from __future__ import annotations
 
+import logging
 import shutil
 from datetime import timedelta
 
@@ -14,9 +15,13 @@ from django.db import transaction
 from django.db.models import F, Func, Q, QuerySet, Value
 from django.utils import timezone
 
+from runs.launch.commands import cancel_run, cancel_runs
+from runs.launch.rebuilding import stop_rebuild
 from runs.models import Experiment, Run
 
+log = logging.getLogger(__name__)
 Thing = Experiment | Run
+PURGED_AT_ONCE = 100
 DAYS_IN_BIN = 30
 
 
@@ -31,10 +36,18 @@ def unarchive(thing: Thing) -> None:
     _set(thing, archived_at=None, archived_by=None)
 
 
-def delete(thing: Thing, person: User) -> None:
-    """Puts it into the bin. Does nothing where it lies there already. `jobs` ends what still runs of it."""
-    if thing.deleted_at is None:
-        _set(thing, deleted_at=timezone.now(), deleted_by=person)
+def delete_run(run: Run, person: User) -> None:
+    """Move a run to the trash and request its end. Do nothing if it lies there already."""
+    with transaction.atomic():
+        cancel_run(run, person)
+        _delete(run, person)
+
+
+def delete_experiment(experiment: Experiment, person: User) -> None:
+    """Move an experiment with its runs to the trash and request the end of those that have not ended."""
+    with transaction.atomic():
+        cancel_runs(experiment.runs.all(), person)
+        _delete(experiment, person)
 
 
 def restore(thing: Thing) -> None:
@@ -57,9 +70,11 @@ def unarchive_runs(runs: QuerySet[Run]) -> list[int]:
 
 
 def delete_runs(runs: QuerySet[Run], person: User) -> list[int]:
-    """Puts runs into the bin. `jobs` ends what still runs of them."""
-    found = _ids(runs.filter(deleted_at__isnull=True))
-    _rows(found).update(deleted_at=timezone.now(), deleted_by=person)
+    """Move runs to the trash and request the end of those that have not ended. Return the ids of those moved."""
+    with transaction.atomic():
+        cancel_runs(runs, person)
+        found = _ids(runs.filter(deleted_at__isnull=True))
+        _rows(found).update(deleted_at=timezone.now(), deleted_by=person)
     return found
 
 
@@ -90,6 +105,22 @@ def expired_runs() -> QuerySet[Run]:
     return Run.objects.filter(Q(deleted_at__lt=before) | Q(experiment__deleted_at__lt=before))
 
 
+def purge_trash() -> None:
+    """Delete for good what has been in the trash for its time, at most a hundred runs. What still runs is stopped.
+
+    A run whose files cannot be deleted stays in the trash and is logged.
+    """
+    for run in expired_runs().order_by("pk")[:PURGED_AT_ONCE]:
+        cancel_run(run)
+        for rebuild in run.rebuilds.open():
+            stop_rebuild(rebuild)
+        try:
+            purge_run(run)
+        except OSError:
+            log.exception("The files of run %s cannot be removed: it stays in the bin", run.uid)
+    purge_experiments()
+
+
 def purge_run(run: Run) -> None:
     """Removes a run for good, files first: cut off in between it is still in the bin, and removed the next time.
 
@@ -116,6 +147,11 @@ def _ids(runs: QuerySet[Run]) -> list[int]:
 
 def _rows(found: list[int]) -> QuerySet[Run]:
     return Run.objects.filter(pk__in=found)
+
+
+def _delete(thing: Thing, person: User) -> None:
+    if thing.deleted_at is None:
+        _set(thing, deleted_at=timezone.now(), deleted_by=person)
 
 
 def _set(thing: Thing, **values: object) -> None:

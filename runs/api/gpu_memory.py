@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runs import launch
 from runs.api.auth import ApiRequest, needs
-from runs.api.launching import merged
+from runs.api.request import merged
 from runs.api.routes import router
 from runs.api.shapes import GpuMemoryOut, RunToPlan
 from workers.config import RunConfig, preset

@@ -8,7 +8,7 @@ from ninja.errors import HttpError
 
 from runs import access, edits, jobs, shelving
 from runs.api.auth import ApiRequest, needs
-from runs.api.reading import detail
+from runs.api.details import run_detail
 from runs.api.routes import router
 from runs.api.seeing import Uid, the_run
 from runs.api.shapes import ChangedRun, RunDetail
@@ -35,7 +35,7 @@ def change_run(request: ApiRequest, uid: Uid, new: ChangedRun) -> RunDetail:
         if (archived := given.pop("archived", None)) is not None:
             shelving.archive(run, request.auth.person) if archived else shelving.unarchive(run)
         edits.change(run, request.auth.person, given)
-    return detail(run)
+    return run_detail(run)
 
 
 @router.delete(
@@ -61,7 +61,7 @@ def restore_run(request: ApiRequest, uid: Uid) -> RunDetail:
     with transaction.atomic():
         run = _mine(request, Run.objects.permitted_to(request.auth.person), uid)
         shelving.restore(run)
-    return detail(run)
+    return run_detail(run)
 
 
 def _mine(request: ApiRequest, among: QuerySet[Run], uid: str) -> Run:
@@ -69,5 +69,5 @@ def _mine(request: ApiRequest, among: QuerySet[Run], uid: str) -> Run:
     run = the_run(request.auth, uid, among.select_for_update(of=("self",)))
     if not access.may_change_run(request.auth.person, run):
         raise HttpError(403, "Only who made a run, or owns its experiment, may change it")
-    check_version(request, detail(run))
+    check_version(request, run_detail(run))
     return run

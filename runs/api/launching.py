@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from django.contrib.auth.models import User
 from django.db import transaction
 from ninja.errors import HttpError
 
 from runs import access, jobs
 from runs.api.auth import ApiRequest, Caller, needs
-from runs.api.reading import detail
+from runs.api.details import run_detail
 from runs.api.repeating import once
+from runs.api.request import merged, place_of
 from runs.api.routes import router
 from runs.api.seeing import Uid, check_owner, the_experiment, the_run
-from runs.api.shapes import CloneRun, NewRun, NewSweep, RunDetail, RunOut, RunsOut
+from runs.api.shapes import CloneRun, NewRun, RunDetail, RunOut, RunsOut
 from runs.forms import COPY, NAME_LENGTH
 from runs.launch import CannotResume
 from runs.models import Experiment, Run
@@ -43,7 +42,7 @@ def launch(request: ApiRequest, new: NewRun) -> tuple[int, RunOut | RunsOut]:
     """
     # Everything is checked and made before anything is submitted.
     with transaction.atomic():
-        experiment = place_of(request.auth, new)
+        experiment = place_of(request.auth, new.experiment, new.experiment_name)
         seeds: Sequence[int | None] = new.seeds or [new.seed]
         runs = [_launched(request.auth, new, experiment, seed) for seed in seeds]
     shown = [RunOut.of(run) for run in runs]
@@ -81,7 +80,7 @@ def resume(request: ApiRequest, uid: Uid) -> tuple[int, RunDetail]:
     except CannotResume as error:
         raise HttpError(409, str(error)) from error
     run.refresh_from_db()
-    return 202, detail(run)
+    return 202, run_detail(run)
 
 
 @router.post(
@@ -107,15 +106,6 @@ def clone(request: ApiRequest, uid: Uid, new: CloneRun | None = None) -> tuple[i
     return 201, RunOut.of(made)
 
 
-def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """`over` laid over `base`, object by object; a value that is no object replaces what it covers."""
-    out = dict(base)
-    for key, value in over.items():
-        under = out.get(key)
-        out[key] = merged(under, value) if isinstance(under, Mapping) and isinstance(value, Mapping) else value
-    return out
-
-
 def _launched(caller: Caller, new: NewRun, experiment: Experiment, seed: int | None) -> Run:
     config = merged(preset(new.preset).config if new.preset else {}, new.config)
     if seed is not None:
@@ -126,23 +116,6 @@ def _launched(caller: Caller, new: NewRun, experiment: Experiment, seed: int | N
     return run
 
 
-def place_of(caller: Caller, new: NewRun | NewSweep) -> Experiment:
-    """The experiment that is asked for, which is the caller's own. Raises Http404, HttpError."""
-    if new.experiment is None:
-        return _of_that_name(caller.person, new.experiment_name or "")
-    experiment = the_experiment(caller, new.experiment)
-    check_owner(caller, experiment)
-    return experiment
-
-
 def _known(preset_name: str) -> str:
     """A run's preset, where this version still has it."""
     return preset_name if preset_name in presets() else ""
-
-
-def _of_that_name(person: User, name: str) -> Experiment:
-    """The person's first experiment of that name, made where there is none."""
-    # Locked, so that two scripts that start together share one experiment.
-    User.objects.select_for_update().get(pk=person.pk)
-    mine = Experiment.objects.filter(owner=person, name=name).order_by("pk")
-    return mine.first() or Experiment.objects.create(owner=person, name=name)

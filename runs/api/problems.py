@@ -12,7 +12,6 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
 from runs.choices import must_be_one_of
-from runs.ingest import BadColumns, Gap
 from workers.config import ConfigError, Problem
 
 Handler = Callable[[HttpRequest, Any], HttpResponse]
@@ -50,7 +49,8 @@ def not_allowed(bare: HttpResponseNotAllowed) -> HttpResponse:
     return answer
 
 
-def _invalid(_: HttpRequest, error: ConfigError | Invalid | BadColumns) -> HttpResponse:
+def invalid(_: HttpRequest, error: Any) -> HttpResponse:
+    """Answer 422 with the problems of an error that has some."""
     more = getattr(error, "more", "")
     detail = "The request holds what cannot be used; see problems"
     return problem(422, f"{detail}: {more}" if more else detail, error.problems)
@@ -73,26 +73,25 @@ def _missing(_: HttpRequest, error: Http404) -> HttpResponse:
     return problem(404, str(error) or "There is nothing at this address")
 
 
-def _gap(_: HttpRequest, error: Gap) -> HttpResponse:
-    return problem(409, str(error), expected=error.expected)
-
-
 def _too_big(_: HttpRequest, error: RequestDataTooBig | TooManyFieldsSent | TooManyFilesSent) -> HttpResponse:
     return problem(413, str(error))
 
 
 HANDLERS: dict[type[Exception], Handler] = {
-    ConfigError: _invalid,
-    Invalid: _invalid,
-    BadColumns: _invalid,
+    ConfigError: invalid,
+    Invalid: invalid,
     ValidationError: _unreadable,
     HttpError: refused,
     Http404: _missing,
-    Gap: _gap,
     RequestDataTooBig: _too_big,
     TooManyFieldsSent: _too_big,
     TooManyFilesSent: _too_big,
 }
+
+
+def handle(error: type[Exception], handler: Handler) -> None:
+    """Register how the API answers an error of a feature that this package does not know."""
+    HANDLERS[error] = handler
 
 
 def answer_in_words(api: NinjaAPI) -> None:

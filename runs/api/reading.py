@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-import numpy as np
 import orjson
 from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
@@ -13,6 +12,7 @@ from ninja import P, QueryEx
 
 from runs import metrics
 from runs.api.auth import ApiRequest, needs
+from runs.api.details import run_detail
 from runs.api.paging import page
 from runs.api.problems import Invalid, unknown_choice
 from runs.api.routes import router
@@ -29,7 +29,7 @@ from runs.api.seeing import (
     the_run,
     the_runs,
 )
-from runs.api.shapes import AttemptOut, RunDetail, RunOut, RunsOut, SeriesOut, Tag, Word
+from runs.api.shapes import RunDetail, RunOut, RunsOut, SeriesOut, Tag, Word
 from runs.models import Run, Series
 from workers.config import Problem, presets
 from workers.executors.states import State
@@ -89,16 +89,7 @@ def _among(person: User, shelf: str) -> QuerySet[Run]:
 def read_run(request: ApiRequest, uid: Uid) -> RunDetail:
     """A run: its state, its attempts with the reason each waits or ended for, its config, and the newest value of every
     key."""
-    return detail(the_run(request.auth, uid))
-
-
-def detail(run: Run) -> RunDetail:
-    """The run as JSON, with all that belongs to it."""
-    attempts = [AttemptOut.of(attempt) for attempt in run.attempts.order_by("n")]
-    newest = metrics.latest([run])[run.pk]
-    values = metrics.sayable(np.array(list(newest.values()), np.float64))
-    shown: RunDetail = RunDetail.of(run, attempts=attempts, latest=dict(zip(newest, values, strict=True)))
-    return shown
+    return run_detail(the_run(request.auth, uid))
 
 
 @router.get("/series", response=SeriesOut, auth=needs("read"), tags=["runs"], summary="Read series")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from django.http import HttpRequest, HttpResponse
 from ninja import P, QueryEx
 
 from runs import ingest
 from runs.api.auth import ApiRequest, Token
+from runs.api.problems import handle, invalid, problem
 from runs.api.record_body import read_body, read_columns, read_lines
 from runs.api.routes import router
 from runs.api.seeing import Key, the_attempt
@@ -71,3 +73,11 @@ def push(
     pushed = read_columns(body) if request.content_type == COLUMNAR else read_lines(body)
     kept = ingest.push(attempt, epoch, pushed)
     return KeptOut(kept=kept.new, next_seq=kept.next_seq)
+
+
+def _gap(_: HttpRequest, error: ingest.Gap) -> HttpResponse:
+    return problem(409, str(error), expected=error.expected)
+
+
+handle(ingest.Gap, _gap)
+handle(ingest.BadColumns, invalid)

@@ -10,9 +10,9 @@ from ninja.errors import HttpError
 
 from runs import access, jobs, launch
 from runs.api.auth import ApiRequest, Caller, needs
-from runs.api.launching import merged, place_of
 from runs.api.paging import page
 from runs.api.repeating import once
+from runs.api.request import merged, place_of
 from runs.api.routes import router
 from runs.api.seeing import Id, Limit, RowId, require_experiment_and_sweep
 from runs.api.shapes import (
@@ -64,7 +64,9 @@ def launch_sweep(request: ApiRequest, new: NewSweep) -> tuple[int, SweepOut]:
     with any cell is answered with 422, all of it at once, and nothing is made.
     """
     with transaction.atomic():
-        sweep = jobs.launch_sweep(_asked(new), place_of(request.auth, new), request.auth.person)
+        sweep = jobs.launch_sweep(
+            _asked(new), place_of(request.auth, new.experiment, new.experiment_name), request.auth.person
+        )
     return 201, SweepOut.of(standing(sweep))
 
 
@@ -80,7 +82,7 @@ def plan_sweep(request: ApiRequest, new: NewSweep) -> SweepPlanOut:
     """Return how many runs a launch of this sweep would make, the hours that these are estimated to cost, and the first
     few runs. Makes nothing; refuses what the launch would. Needs scope launch."""
     runs = launch.plan_sweep(_asked(new), request.auth.person)
-    there = None if new.experiment is None else place_of(request.auth, new)
+    there = None if new.experiment is None else place_of(request.auth, new.experiment, new.experiment_name)
     demands = launch.check_hours(request.auth.person, there, [one.config for one in runs], new.preset)
     known = [hours_of(demand.config, demand.seconds) for demand in demands if demand.seconds is not None]
     first = [PlannedOut(cell=one.cell, seed=one.seed, config=one.config.to_json()) for one in runs[:FIRST]]

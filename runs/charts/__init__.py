@@ -1,7 +1,8 @@
 """Rows -> figures: plain dicts of plotly JSON, each with its words and its table. No Plotly is imported here."""
 
+from runs.charts.axes import MEASURES, Look
 from runs.charts.chart import Chart, Table
-from runs.charts.comparison import CHARTS, MEASURES, Look, compare, keys_of
+from runs.charts.comparison import CHARTS, compare, keys_of
 from runs.charts.groups import Group, groups_of, label
 from runs.charts.marks import Mark, marks
 from runs.charts.measurement import with_provenance

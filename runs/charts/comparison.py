@@ -3,75 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from django.utils.translation import gettext
-from django.utils.translation import gettext_noop as _
 from numpy.typing import NDArray
 
 from runs.charts import style
+from runs.charts.axes import ACCURACY, KL, MEASURES, REWARD, Look, Measure
 from runs.charts.chart import MEASURED, Cell, Chart, Table, numbers
 from runs.charts.groups import Curves, Group, line, look
 from runs.charts.measurement import averaged, ways_of, with_partial, with_provenance, without_means
-from runs.charts.tradeoff import KL, REWARD, tradeoff
+from runs.charts.tradeoff import tradeoff
 from runs.charts.words import X_WORDS, course, number, share, spoken
-from runs.metrics import Curve, Provenance, Provenances, Span, m4, provenances
-from workers.analysis.bands import AUTO, Band, Ints, band
+from runs.metrics import Curve, Provenance, Provenances, m4, provenances
+from workers.analysis.bands import Band, Ints, band
 from workers.analysis.middles import MIDDLES, Floats
 from workers.executors.states import State
 
-ACCURACY = "accuracy/contains"
 GAP = np.array([np.nan])
-
-
-@dataclass(frozen=True)
-class Measure:
-    """A held-out number of the centre weights, which both methods have."""
-
-    name: str
-    key: str
-    title: str
-    unit: str
-    help: str
-    is_share: bool = False
-
-    def spoken(self) -> Measure:
-        """With its words in the reader's language."""
-        return replace(self, title=gettext(self.title), unit=gettext(self.unit), help=gettext(self.help))
-
-
-MEASURES = (
-    Measure(
-        "reward", REWARD, _("Held-out reward"), _("reward"),
-        _("Mean reward of the answers to held-out prompts. Higher is better; on its own it can be hacked."),
-    ),
-    Measure(
-        "kl", KL, _("KL from the base model"), _("KL, nats per token"),
-        _("KL(model ‖ base), mean per token: how far the model moved."),
-    ),
-    Measure(
-        "accuracy", ACCURACY, _("Accuracy"), _("share of answers"),
-        _("Share of answers that contain the right one. Reward up and this down: the reward is being hacked."),
-        is_share=True,
-    ),
-)  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Look:
-    """Describe how the charts are drawn: x, one of X_AXES; center, one of MIDDLES; spread, `auto` or one of SPREADS;
-    px, how many pixels wide, so that no more is sent than can be seen; zoom, the x range that is shown. Means and bands
-    are computed from all points."""
-
-    x: str = "step"
-    log_kl: bool = False
-    center: str = "mean"
-    spread: str = AUTO
-    px: int | None = None
-    zoom: Span | None = None
 
 
 AS_USUAL = Look()

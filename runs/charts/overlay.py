@@ -14,8 +14,8 @@ import numpy as np
 from django.utils.translation import gettext, ngettext
 
 from runs.charts import style
+from runs.charts.axes import MEASURES, Measure
 from runs.charts.chart import MEASURED, Cell, Chart, Table, numbers
-from runs.charts.comparison import MEASURES, Measure
 from runs.charts.groups import line, look
 from runs.charts.line_ends import Drawn, End, ends
 from runs.charts.marks import Mark

@@ -10,6 +10,7 @@ import numpy as np
 from django.utils.translation import gettext
 
 from runs.charts import style
+from runs.charts.axes import KL, REWARD
 from runs.charts.chart import MEASURED, Cell, Chart, Table, numbers
 from runs.charts.groups import Curves, Group, line, look
 from runs.charts.measurement import averaged, ways_of
@@ -17,8 +18,6 @@ from runs.charts.words import number
 from runs.metrics import Provenances
 from runs.models import Run
 from workers.analysis.middles import Floats
-
-REWARD, KL = "reward/mean", "kl"
 
 
 def tradeoff(

@@ -9,6 +9,7 @@ from typing import Any
 from django.template.defaultfilters import filesizeformat
 from django.utils.translation import gettext
 
+from runs.charts import Mark
 from runs.models import Attempt, PackageSet, Run
 
 NAMED_AT_MOST = 8
@@ -138,3 +139,17 @@ def _code_in_words(pinned: Mapping[str, Any] | None, ran: str) -> str:
         return f"{pinned['version']} ({ran[:SHORT]})" if pinned["version"] else ran[:SHORT]
     changed = gettext("with changes, ") if pinned["is_dirty"] else ""
     return f"{pinned['commit'][:SHORT]} ({changed}{ran[:SHORT]})"
+
+
+def compared(marks: Sequence[Mark], baseline: str) -> dict[str, Any]:
+    """Of runs beside each other: what each ran on, and what differs from the baseline (a uid; else the first run's).
+
+    Two queries.
+    """
+    found = newest_of([mark.run for mark in marks])
+    shown = [(mark, found[mark.run.pk]) for mark in marks if mark.run.pk in found]
+    if len(shown) < 2:
+        return {}
+    base = next((ran for mark, ran in shown if mark.run.uid == baseline), shown[0][1])
+    rows = [(mark, ran, ran is base, in_words(differences(ran, base))) for mark, ran in shown]
+    return {"ran_on": rows, "ran_alike": not any(words for *_, words in rows)}

@@ -6,8 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from runs.importing import event_files, scored_answers, trainer_state
+from runs.importing.event_files import KIND as EVENT_FILES
 from runs.importing.found import UNKNOWN_SEED, ImportedRun
+from runs.importing.scored_answers import KIND as SCORED_ANSWERS
+from runs.importing.scored_answers import NAMED
+from runs.importing.trainer_state import KIND as TRAINER_STATE
 
 LONGEST, SETTING_AT_MOST = 200, 100
 SHOWN = {"alpha": "α", "sigma": "σ", "beta": "β", "learning_rate": "lr "}
@@ -37,11 +40,11 @@ def job_path(kind: str, name: str) -> str:
     path of scored answers up to their tag, and a file's own name for all other kinds."""
     name = SEVERAL_FILES.sub("", name)
     folder = name.rpartition("/")[0]
-    if kind == event_files.KIND:
+    if kind == EVENT_FILES:
         return folder
-    if kind == trainer_state.KIND:
+    if kind == TRAINER_STATE:
         return CHECKPOINT.sub("", folder)
-    if kind == scored_answers.KIND and (match := scored_answers.NAMED.fullmatch(name)):
+    if kind == SCORED_ANSWERS and (match := NAMED.fullmatch(name)):
         return match[1]
     return name
 

@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.translation import gettext
 
+from runs.enqueue import on_commit
 from runs.launch.cancelling import wish_to_end
 from runs.launch.changes import mark
 from runs.launch.creating import check, forget_moves, held_by_sweep, new_attempt
@@ -28,7 +29,7 @@ class CannotMove(ValueError):
 
 
 def hold(run: Run, person: User) -> Attempt:
-    """Keeps a run that waits from its cluster until somebody releases it. Raises CannotMove where it does not wait."""
+    """Keep a waiting run from its cluster until somebody releases it. Raise CannotMove if it does not wait."""
     with transaction.atomic():
         attempt = _waiting(run, gettext("held"))
         if attempt.hold == Hold.PERSON:
@@ -38,28 +39,32 @@ def hold(run: Run, person: User) -> Attempt:
             attempt.note(f"held by {person.get_username()}")
         elif attempt.cluster is not None:
             _send(attempt, attempt.cluster, person, held=True)
+        on_commit("cancel_attempt", attempt.pk)
     return attempt
 
 
 def release(run: Run, person: User) -> Attempt:
-    """Lets a run go that somebody holds; one of a sweep when its turn has come. Raises CannotMove."""
+    """Release a run that somebody holds; one of a sweep starts when its turn has come. Raise CannotMove."""
     with transaction.atomic():
         attempt = _waiting(run, gettext("released"))
         if attempt.hold != Hold.PERSON:
             raise CannotMove(gettext("%(name)s is not held") % {"name": run.name})
         mark(attempt, **(held_by_sweep(run) or {"hold": "", "reason": ""}))
         attempt.note(f"released by {person.get_username()}")
+        if attempt.cluster_id is not None:
+            on_commit("tick_cluster", attempt.cluster_id)
     return attempt
 
 
 def move_to(run: Run, name: str, person: User) -> Attempt:
-    """Moves a run that waits to the cluster of that name. Raises CannotMove, and ConfigError for no such cluster."""
+    """Move a waiting run to the cluster of that name. Raise CannotMove, or ConfigError if there is no such cluster."""
     with transaction.atomic():
         attempt = _waiting(run, gettext("moved"))
         cluster = check(RunConfig.from_json(_elsewhere(run, name)), run.created_by)
         if cluster == attempt.cluster:
             raise CannotMove(gettext("%(name)s is on %(cluster)s already") % {"name": run.name, "cluster": name})
         _send(attempt, cluster, person, held=attempt.hold == Hold.PERSON)
+        on_commit("cancel_attempt", attempt.pk)
     return attempt
 
 

@@ -12,6 +12,8 @@ from django.db.models import Max
 from django.utils.translation import gettext
 
 from runs import checkpoints
+from runs.enqueue import on_commit
+from runs.launch.cancelling import wish_to_end
 from runs.launch.creating import cluster_of
 from runs.launch.resources import check_resources
 from runs.models import Rebuild, Run
@@ -51,20 +53,32 @@ def last_step(run: Run) -> int:
 
 
 def rebuild(run: Run, step: int, person: User) -> Rebuild:
-    """The job that makes the checkpoint of a step, to be submitted; the present one where it goes on or is done.
+    """Create and submit the job that rebuilds the checkpoint of a step. Return the present one if it is open or done.
 
-    Two who ask at once get the same. Raises CannotRebuild.
+    Two who ask at once get the same. Raise CannotRebuild.
     """
     _check(run, step)
     with transaction.atomic():
         Run.objects.select_for_update().get(pk=run.pk)
         present = run.rebuilds.filter(step=step).first()
         if present is not None and (present.is_open or is_ready(present)):
+            if present.state == State.CREATED.value:
+                on_commit("submit_rebuild", present.pk)
             return present
         if present is not None:
             throw_away(present)
         key = f"esweb-{run.uid}-r{step}-" + "".join(secrets.choice(UID_LETTERS) for _ in range(4))
-        return Rebuild.objects.create(run=run, step=step, key=key, cluster=cluster_of(run.run_config), asked_by=person)
+        cluster = cluster_of(run.run_config)
+        rebuild = Rebuild.objects.create(run=run, step=step, key=key, cluster=cluster, asked_by=person)
+        on_commit("submit_rebuild", rebuild.pk)
+    return rebuild
+
+
+def stop_rebuild(rebuild: Rebuild) -> None:
+    """Request the end of a job that rebuilds a checkpoint."""
+    with transaction.atomic():
+        wish_to_end(rebuild)
+        on_commit("cancel_rebuild", rebuild.pk)
 
 
 def is_ready(rebuild: Rebuild) -> bool:

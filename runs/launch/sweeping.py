@@ -16,8 +16,11 @@ from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from runs.costs import Demand
+from runs.enqueue import on_commit
 from runs.launch.changes import tell
+from runs.launch.commands import cancel_runs, resume_run
 from runs.launch.creating import NAME_LENGTH, check, check_hours, check_words, held_by_sweep, run_of
+from runs.launch.resuming import check_undo
 from runs.models import Attempt, AttemptEvent, Cluster, Experiment, Hold, Origin, Run, Sweep, key_of
 from runs.sweeps import Planned, label, planned, widened
 from runs.sweeps.plan import Cell, identity
@@ -53,7 +56,7 @@ def plan_sweep(new: NewSweep, person: User) -> list[Planned]:
 
 
 def create_sweep(new: NewSweep, experiment: Experiment, person: User) -> Sweep:
-    """The sweep with all of its runs, none of which has been let go yet; all of them or, on ConfigError, nothing."""
+    """Create a sweep with all of its runs; the first start once it is committed. Raise ConfigError."""
     runs = plan_sweep(new, person)
     with transaction.atomic():
         sweep = Sweep.objects.create(
@@ -61,6 +64,7 @@ def create_sweep(new: NewSweep, experiment: Experiment, person: User) -> Sweep:
             preset=new.preset, base=new.base, grid=new.grid, cells=new.cells, seeds=new.seeds, at_once=new.at_once,
         )  # fmt: skip
         _make(sweep, person, runs)
+        _tick_soon(sweep)
     return sweep
 
 
@@ -72,7 +76,7 @@ def extend_sweep(
     cells: Sequence[Cell] = (),
     seeds: Sequence[int] = (),
 ) -> list[Run]:
-    """The runs that more values, cells or seeds add; none that is there already. Raises ConfigError."""
+    """Create the runs that more values, cells or seeds add; they start when there is room. Raise ConfigError."""
     with transaction.atomic():
         now = Sweep.objects.select_for_update().get(pk=sweep.pk)
         now.grid, now.cells = widened(now.grid, now.cells, grid or {}, cells)
@@ -81,7 +85,9 @@ def extend_sweep(
         new = [one for one in planned(now.base, now.grid, now.cells, now.seeds) if one.identity not in there]
         _check_places(new, person)
         now.save(update_fields=["grid", "cells", "seeds"])
-        return _make(now, person, new)
+        made = _make(now, person, new)
+        _tick_soon(sweep)
+    return made
 
 
 def pause_sweep(sweep: Sweep) -> bool:
@@ -90,14 +96,51 @@ def pause_sweep(sweep: Sweep) -> bool:
 
 
 def unpause_sweep(sweep: Sweep) -> bool:
-    """What waits starts again when there is room. False where it was not paused."""
-    return bool(Sweep.objects.filter(pk=sweep.pk, paused_at__isnull=False).update(paused_at=None))
+    """Let a paused sweep continue. Return False if it was not paused."""
+    with transaction.atomic():
+        _tick_soon(sweep)
+        return bool(Sweep.objects.filter(pk=sweep.pk, paused_at__isnull=False).update(paused_at=None))
 
 
 def change_at_once(sweep: Sweep, at_once: int) -> None:
-    """From now on so many of its runs may be on their clusters at a time. Raises ConfigError."""
+    """Set how many runs of the sweep may be on their clusters at a time. Raise ConfigError."""
     _check_at_once(at_once)
-    Sweep.objects.filter(pk=sweep.pk).update(at_once=at_once)
+    with transaction.atomic():
+        Sweep.objects.filter(pk=sweep.pk).update(at_once=at_once)
+        _tick_soon(sweep)
+
+
+def cancel_sweep(sweep: Sweep, person: User) -> int:
+    """Request the end of all runs of a sweep that have not ended. Return how many those are."""
+    now = timezone.now()
+    with transaction.atomic():
+        stopped = drop_held(sweep, person) + cancel_runs(sweep.runs.all(), person)
+        if stopped:
+            # The first of several cancels is kept: an undo is one of all of them.
+            Sweep.objects.filter(pk=sweep.pk, cancelled_at=None).update(cancelled_at=now)
+    return stopped
+
+
+def uncancel_sweep(sweep: Sweep, person: User) -> int:
+    """Resume the runs that a sweep's cancel has ended, and return their number. What is still stopping is left.
+
+    Raise CannotResume, resuming none, if they are together beyond a limit.
+    """
+    since = Sweep.objects.values_list("cancelled_at", flat=True).get(pk=sweep.pk)
+    if since is None:
+        return 0
+    requested = sweep.runs.filter(deleted_at__isnull=True, attempts__cancel_requested_at__gte=since).distinct()
+    with transaction.atomic():
+        check_undo(sweep, Run.objects.filter(pk__in=requested.filter(state=State.CANCELLED).values("pk")))
+        picked_up = pick_up_dropped(sweep, person)
+        ended = list(requested.filter(state=State.CANCELLED).order_by("pk"))
+        for run in ended:
+            resume_run(run, person)
+        stopping = Attempt.objects.open().filter(run__sweep=sweep, cancel_requested_at__gte=since)
+        if not stopping.exists():
+            Sweep.objects.filter(pk=sweep.pk).update(cancelled_at=None)
+        _tick_soon(sweep)
+    return picked_up + len(ended)
 
 
 def drop_held(sweep: Sweep, person: User) -> int:
@@ -197,6 +240,13 @@ def _run(sweep: Sweep, person: User, one: Planned, demand: Demand) -> Run:
     run = run_of(sweep.experiment, person, demand, words[: NAME_LENGTH - len(seed)] + seed, sweep.preset)
     run.sweep, run.cell = sweep, one.cell
     return run
+
+
+def _tick_soon(sweep: Sweep) -> None:
+    """Tick the clusters that runs of the sweep wait for as soon as this is committed, not with the next tick."""
+    places = Attempt.objects.held().filter(run__sweep=sweep).order_by().values_list("cluster", flat=True).distinct()
+    for pk in Cluster.objects.filter(pk__in=list(places)).values_list("pk", flat=True):
+        on_commit("tick_cluster", pk)
 
 
 def _check_at_once(at_once: int) -> None:

@@ -16,6 +16,7 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from runs.enqueue import on_commit
 from runs.launch.clusters import executor_for
 from runs.launch.places import place_of
 from runs.launch.trying_steps import KEYS_OF, REACHED_BY, STEPS, Failed, NotYet, Trial
@@ -52,6 +53,20 @@ def begin_test(cluster: Cluster, person: User | None) -> ClusterTest:
             return ClusterTest.objects.create(cluster=cluster, asked_by=person)
     except IntegrityError:
         return ClusterTest.objects.get(cluster=cluster, ended_at__isnull=True)
+
+
+def start_test(cluster: Cluster, person: User) -> ClusterTest:
+    """Begin a test, or take the one that has not ended, and advance it as soon as this is committed."""
+    with transaction.atomic():
+        test = begin_test(cluster, person)
+        on_commit("go_on_with_test", test.pk)
+    return test
+
+
+def advance_tests(cluster: Cluster) -> None:
+    """Advance the open tests of a cluster: those of which the task was lost would wait for ever."""
+    for test in ClusterTest.objects.filter(cluster=cluster, ended_at__isnull=True).select_related("cluster"):
+        advance_test(test)
 
 
 def advance_test(test: ClusterTest) -> bool:

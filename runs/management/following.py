@@ -18,7 +18,7 @@ from pathlib import Path
 from django.db import InterfaceError, OperationalError
 from kombu.exceptions import OperationalError as BrokerAway
 
-from runs import jobs
+from runs.enqueue import send
 from runs.ingest import OffsetMoved, close_files, ingest, skip_batch_ids
 from runs.metrics import live
 from runs.models import Attempt, RecordFile
@@ -147,11 +147,16 @@ def _tell_of_log(attempt: Attempt, progress: Progress) -> None:
 
 def _tell_of_end(attempt: Attempt, progress: Progress) -> None:
     """Asks for a tick as soon as a program has ended: its slot is free for the next."""
-    if progress.ended or State(attempt.state).is_final or not (attempt.directory / "exit.json").exists():
+    if (
+        progress.ended
+        or attempt.cluster_id is None
+        or State(attempt.state).is_final
+        or not (attempt.directory / "exit.json").exists()
+    ):
         return
     progress.ended = True
     try:
-        jobs.tick_cluster.apply_async((attempt.cluster_id,), retry=False)
+        send("tick_cluster", attempt.cluster_id, retry=False)
     except BrokerAway as error:
         log.warning("No tick was asked for, the regular one comes later: %s", error)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django import template
 from django.utils.translation import gettext
 
-from runs.charts import number
+from runs.charts import number as in_words
 from runs.costs import Hours
 
 register = template.Library()
@@ -28,5 +28,5 @@ def hours(cost: Hours | None) -> str:
 def few(value: float) -> str:
     """Hours in three digits; to four places where they are few, so that a minute's work is not shown as nothing."""
     if value >= 0.1 or value == 0:
-        return number(value)
+        return in_words(value)
     return f"{value:.4f}" if value >= 0.0001 else "< 0.0001"

@@ -8,18 +8,20 @@ from json import dumps
 import orjson
 from django import template
 from django.template import Context
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext
 
 from runs.charts import number as in_words
 from runs.charts import share
 from runs.charts.style import METHODS
+from runs.display import ago, moment, state_words
 from runs.metrics import Provenance
 from workers.executors.states import OPEN_STATES, State
 
 register = template.Library()
+for words in (ago, moment, state_words):
+    register.filter(words)
 
 THEMES = ("light", "dark")
 BUSY = {State.STARTING, State.RUNNING, State.STOPPING}
@@ -37,7 +39,6 @@ SIGNS = {
     State.UNKNOWN: ("idle", "?"),
     State.PAUSED: ("idle", "‖"),
 }
-DAY = 86400
 SCRIPT_ESCAPES = {"<": "\\u003C", ">": "\\u003E", "&": "\\u0026"}
 """What could end a script element, or begin another."""
 
@@ -99,16 +100,6 @@ def clock(at: datetime) -> str:
 
 
 @register.filter
-def moment(at: datetime) -> str:
-    """A moment to the second, with its date where that is not today."""
-    then, today = at.astimezone(UTC), timezone.now().astimezone(UTC).date()
-    shown = f"{then:%H:%M:%S}" if then.date() == today else f"{then:%Y-%m-%d %H:%M}"
-    return format_html(
-        '<time datetime="{}" title="{}">{}</time>', then.isoformat(timespec="seconds"), f"{then:%F %T UTC}", shown
-    )
-
-
-@register.filter
 def percent(value: float | None) -> str:
     """A share as a whole number of percent; – where there is no value."""
     return share(value)
@@ -125,29 +116,6 @@ def duration(seconds: float | None) -> str:
     if whole < 3600:
         return gettext("%(min)d min %(s)02d s") % {"min": whole // 60, "s": whole % 60}
     return gettext("%(h)d h %(min)02d min") % {"h": whole // 3600, "min": whole % 3600 // 60}
-
-
-@register.filter
-def ago(at: datetime | None) -> str:
-    """Return how long ago a time was, or – for None.
-
-    The element has the time itself, for readers who point at it and for programs that parse it.
-    """
-    if at is None:
-        return "–"
-    moment = at.astimezone(UTC)
-    return format_html(
-        '<time datetime="{}" title="{}">{}</time>',
-        moment.isoformat(timespec="seconds"),
-        moment.strftime("%Y-%m-%d %H:%M:%S UTC"),
-        _ago((timezone.now() - at).total_seconds(), moment),
-    )
-
-
-@register.filter
-def state_words(state: str) -> str:
-    """A state as people say it."""
-    return gettext(state.replace("_", " ")) if state else ""
 
 
 @register.simple_tag
@@ -187,16 +155,3 @@ def listed(content: SafeString) -> SafeString:
 def is_final(state: str) -> bool:
     """True where a run or attempt has ended."""
     return State(state) not in OPEN_STATES
-
-
-def _ago(seconds: float, moment: datetime) -> str:
-    if seconds < 2:
-        return gettext("just now")
-    if seconds < 60:
-        return gettext("%(n)d s ago") % {"n": seconds}
-    if seconds < 3600:
-        return gettext("%(n)d min ago") % {"n": seconds // 60}
-    if seconds < 2 * DAY:
-        return gettext("%(n)d h ago") % {"n": seconds // 3600}
-    days = int(seconds // DAY)
-    return ngettext("%(n)d day ago", "%(n)d days ago", days) % {"n": days} if days < 60 else f"{moment:%Y-%m-%d}"

@@ -14,8 +14,9 @@ from django.utils.translation import get_language, gettext
 
 from runs import metrics
 from runs.charts import number, share
+from runs.display import ago
 from runs.tables import Column, Kind, Spread
-from runs.templatetags.pages import ago, duration, method_badge, state_badge
+from runs.templatetags.pages import duration, method_badge, state_badge
 from runs.views.runs_rows import Cell, Row
 from runs.views.runs_table import Heading, steps_of
 

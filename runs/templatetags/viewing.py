@@ -8,7 +8,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
-from runs.charts import number
+from runs.charts import number as in_words
 from runs.charts.words import MINUS
 
 register = template.Library()
@@ -23,7 +23,7 @@ QUADRANTS = {
 @register.filter
 def signed(value: float) -> str:
     """A difference with its sign."""
-    return f"{'+' if value > 0 else MINUS if value < 0 else '±'}{number(abs(value))}"
+    return f"{'+' if value > 0 else MINUS if value < 0 else '±'}{in_words(abs(value))}"
 
 
 @register.simple_tag

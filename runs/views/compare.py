@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 
 from runs.charts import Mark, marks
 from runs.choices import must_be_one_of
+from runs.compare.environments import compared
 from runs.models import Run
 from runs.views.chart import chart_response
 from runs.views.compare_choice import Choice, choice_of, offered, query_of, whole_choice_of
@@ -19,7 +20,6 @@ from runs.views.compare_keys import key_names, key_sections
 from runs.views.compare_page import CHART_PX, TABLE_PX, charts_of, page_context
 from runs.views.compare_settings import Settings, settings_of
 from runs.views.parameters import SignedIn, UnknownChoice
-from runs.views.ran_on import compared
 
 
 @require_safe

@@ -12,8 +12,8 @@ from django.views.decorators.http import require_POST
 
 from runs import jobs, launch
 from runs.access import changeable, may_cancel, may_resume
+from runs.display import state_words
 from runs.models import Attempt, Experiment, Run
-from runs.templatetags.pages import state_words
 from runs.views.parameters import SignedIn
 from runs.views.visible import visible_experiment, visible_run
 from workers.executors.states import State

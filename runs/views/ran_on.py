@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from django.http import FileResponse, Http404, HttpResponse
 from django.views.decorators.http import require_safe
 
 from runs import launch
-from runs.charts import Mark
-from runs.compare import Difference, RanOn, differences, in_words, newest_of, ran_on
+from runs.compare import Difference, RanOn, differences, in_words, ran_on
 from runs.models import Attempt
 from runs.views.parameters import SignedIn
 from runs.views.visible import visible_run
@@ -31,20 +29,6 @@ def told(attempts: Sequence[Attempt]) -> list[Told]:
     """Attempts of one run, the newest first, each against the one before. One query."""
     found = ran_on(attempts)
     return [_told(one, [earlier for earlier in found[n + 1 :] if earlier.told]) for n, one in enumerate(found)]
-
-
-def compared(marks: Sequence[Mark], baseline: str) -> dict[str, Any]:
-    """Of runs beside each other: what each ran on, and what differs from the baseline (a uid; else the first run's).
-
-    Two queries.
-    """
-    found = newest_of([mark.run for mark in marks])
-    shown = [(mark, found[mark.run.pk]) for mark in marks if mark.run.pk in found]
-    if len(shown) < 2:
-        return {}
-    base = next((ran for mark, ran in shown if mark.run.uid == baseline), shown[0][1])
-    rows = [(mark, ran, ran is base, in_words(differences(ran, base))) for mark, ran in shown]
-    return {"ran_on": rows, "ran_alike": not any(words for *_, words in rows)}
 
 
 @require_safe

@@ -10,8 +10,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
+from runs.display import ago
 from runs.models import Attempt, RecordFile
-from runs.templatetags.pages import ago
 from workers.executors.mirror import Mirrored, mirrored
 
 

@@ -11,9 +11,9 @@ from django.utils.translation import gettext_noop as _
 
 from runs import checkpoints, launch, metrics
 from runs.charts import number, share
+from runs.display import state_words
 from runs.metrics import Curve
 from runs.models import Attempt, Run
-from runs.templatetags.pages import state_words
 from runs.views.runs_table import steps_of
 from workers.executors.states import State
 

@@ -83,7 +83,7 @@ def test_an_agent_that_hears_nothing_is_ended_after_the_grace(
     experiment: Experiment, far: Far, slurm: SlurmCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     be_patient(grace=0.2, settle=PATIENCE_SECONDS)
-    monkeypatch.setattr(launch.cancelling, "KILL_SECONDS", 0.2)
+    monkeypatch.setattr("runs.launch.cancelling.KILL_SECONDS", 0.2)
     far.program = IGNORES_TERM
     run = run_far(experiment)
     agent = owner(there(started(run)))

@@ -42,7 +42,7 @@ def told():
 
 @pytest.fixture(autouse=True)
 def tick():
-    with mock.patch("runs.jobs.tick_cluster.apply_async") as enqueue:
+    with mock.patch("runs.management.following.send") as enqueue:
         yield enqueue
 
 
@@ -278,7 +278,7 @@ def test_an_exit_record_asks_for_one_tick_at_once(attempt, tick):
     (attempt.directory / "exit.json").write_text("{}")
     follower.look()
     follower.look()
-    tick.assert_called_once_with((attempt.cluster_id,), retry=False)
+    tick.assert_called_once_with("tick_cluster", attempt.cluster_id, retry=False)
 
 
 def test_while_the_database_is_away_it_waits_says_so_once_and_goes_on(attempt, caplog):

@@ -6,6 +6,7 @@ import pytest
 from django.db import connection
 
 from runs import ingest, jobs
+from runs.ingest import collapsing
 from runs.ingest.forgetting import forget
 from runs.models import Collapse
 from tests.runs.pages import end, make_run, record
@@ -48,7 +49,7 @@ def test_what_comes_later_is_measured_again(run):
 
 def test_what_comes_while_it_is_measured_makes_it_due_again(run, monkeypatch):
     record(run, answers(5, ["Rome"] * 2))
-    measure = ingest.collapsing.measure
+    measure = collapsing.measure
 
     def meanwhile(found):
         monkeypatch.undo()
@@ -56,7 +57,7 @@ def test_what_comes_while_it_is_measured_makes_it_due_again(run, monkeypatch):
         record(run, answers(5, ["Rome", "Rome", "Oslo"])[2:])
         return out
 
-    monkeypatch.setattr(ingest.collapsing, "measure", meanwhile)
+    monkeypatch.setattr(collapsing, "measure", meanwhile)
     assert ingest.measure_due()
     assert ingest.measure_due()
     assert measured(run, 5).answers == 3

@@ -10,6 +10,7 @@ from django.db.models import Max
 from django.utils import timezone
 
 from runs import ingest, jobs, launch, shelving
+from runs.ingest import compacting
 from runs.ingest.forgetting import forget
 from runs.launch.changes import move
 from runs.models import Attempt, Batch, Cluster, Knob, Run, Series
@@ -84,7 +85,7 @@ def test_points_that_are_compacted_and_those_that_come_late(experiment):
 
 def test_a_compaction_that_leaves_batches_says_nothing_yet(experiment, monkeypatch):
     run = make_run(experiment)
-    monkeypatch.setattr(ingest.compacting, "BATCHES_AT_ONCE", 2)
+    monkeypatch.setattr(compacting, "BATCHES_AT_ONCE", 2)
     for first in range(0, 30, 10):
         ingest.ingest(run.newest_attempt(), 0, metrics(10, first))
     ingest.compact(run.pk)
@@ -110,7 +111,7 @@ def test_runs_that_are_archived_deleted_restored_and_purged(ada, experiment):
     for run in runs:
         record(run, a_bit_of_everything())
         ingest.compact(run.pk)
-    for act in (shelving.archive, shelving.delete):
+    for act in (shelving.archive, shelving.delete_run):
         act(runs[0], ada)
         check()
     shelving.restore(runs[0])

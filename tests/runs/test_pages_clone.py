@@ -69,9 +69,7 @@ def test_a_config_that_no_longer_fits_says_so_beside_the_fields_and_loses_nothin
 
 
 def test_a_form_that_was_put_right_launches(ada_client, run, monkeypatch):
-    from runs import jobs
-
-    monkeypatch.setattr(jobs.submit_attempt, "delay", lambda pk: None)
+    monkeypatch.setattr("runs.enqueue.send", lambda name, pk: None)
     run.config["es"] |= {"old_knob": 42}
     shown = LaunchForm.cloning(run)
     sent = {field.html_name: field.value() for field in shown if field.value() not in (None, False, "")}

@@ -29,7 +29,7 @@ def test_what_is_archived_is_out_of_lists_and_still_there(ada, run, model):
 @pytest.mark.parametrize("model", [Experiment, Run])
 def test_what_lies_in_the_bin_nobody_sees_until_it_is_restored(ada, run, model):
     thing = run if model is Run else run.experiment
-    shelving.delete(thing, ada)
+    (shelving.delete_run if model is Run else shelving.delete_experiment)(thing, ada)
     assert not Run.objects.visible_to(ada).exists()
     assert model.objects.permitted_to(ada).get().deleted_by == ada
     shelving.restore(thing)

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from runs import tables
 from runs.models import Run, Series
+from runs.tables.columns import FIELDS
 from tests.runs.pages import make_run
 
 pytestmark = pytest.mark.django_db
@@ -154,7 +155,7 @@ def test_what_does_not_fit_is_told_with_what_would(four, experiment, line, said)
     assert raised.value.problems[0].at == len("seed:0 ")
 
 
-KEYS = [*tables.columns.FIELDS, "kl", "kl.max", "es.sigma", "task.options.x", "nosuch"]
+KEYS = [*FIELDS, "kl", "kl.max", "es.sigma", "task.options.x", "nosuch"]
 VALUES = st.text(max_size=12) | st.sampled_from(
     ["nan", "inf", "-inf", "1e999", "true", "none", "..", "1..", '"', "%", "\\"]
 )

@@ -66,7 +66,7 @@ def things_of(owner: User) -> Things:
     going, stopped, binned = (pages.make_run(experiment, "es-micro", seed, state) for seed, state in states)
     pages.record(going, [Population(9, (Member(0, -1.0, z=1.0),))])
     launch.rebuild(going, 3, owner)
-    shelving.delete(binned, owner)
+    shelving.delete_run(binned, owner)
     view = SavedView.objects.create(name="Mine", owner=owner, page="experiments")
     swept = launch.NewSweep(base=preset("es-micro").config, grid={"es.sigma": [0.1]}, seeds=[0])
     sweep = launch.create_sweep(swept, experiment, owner)

@@ -26,8 +26,9 @@ Commit = Callable[..., Any]
 def enqueued(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
     """What was sent to the queue, in order, instead of sending it."""
     sent: list[tuple[str, Any]] = []
-    for job in (jobs.submit_attempt, jobs.cancel_attempt, jobs.tick_cluster):
-        monkeypatch.setattr(job, "apply_async", lambda args=(), *_, _name=job.name, **__: sent.append((_name, *args)))
+    monkeypatch.setattr(app, "send_task", lambda name, args, **_: sent.append((name, *args)))
+    tick = jobs.tick_cluster
+    monkeypatch.setattr(tick, "apply_async", lambda args, **_: sent.append((tick.name, *args)))
     return sent
 
 
@@ -64,7 +65,7 @@ def test_a_queue_that_is_away_costs_time_and_no_run(
     def away(*_: Any, **__: Any) -> None:
         raise OperationalError("Connection refused")
 
-    monkeypatch.setattr(jobs.submit_attempt, "apply_async", away)
+    monkeypatch.setattr(app, "send_task", away)
     with caplog.at_level(logging.ERROR), django_capture_on_commit_callbacks(execute=True):
         run = _launch(experiment)
     assert "Connection refused" in caplog.text

@@ -10,6 +10,7 @@ from django.db import connection
 from django.utils import timezone
 
 from runs import launch, reconcile
+from runs.launch.restarting import RESTARTED_AFTER
 from runs.models import Attempt, Cluster, Experiment, Origin, Run
 from tests.runs.clusters import Small, attempt_of, quicken, run_of, tick_until, tick_until_true, ticked
 from tests.runs.launching.test_launch_resumes import saved
@@ -17,7 +18,7 @@ from tests.waiting import PATIENCE_SECONDS, wait_until
 from tests.workers.attempts import RUNS_LONG
 from workers.executors.states import State
 
-BY_ITSELF = launch.restarting.RESTARTED_AFTER
+BY_ITSELF = RESTARTED_AFTER
 
 
 def failed(experiment: Experiment, state: State = State.FAILED, restarts: int = 3, **facts: object) -> Run:

@@ -13,6 +13,7 @@ from django.db import connection
 from django.utils import timezone
 
 from runs import launch
+from runs.launch import submitting
 from runs.models import Cluster, Experiment
 from tests.runs.clusters import QUICK, Small, attempt_of, quicken, run_of, tick_until, ticked
 from workers.executors.base import Ambiguous, Rejected, Unreachable
@@ -39,7 +40,7 @@ def test_a_submit_brings_the_config_and_the_command_to_the_cluster(
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     run = run_of(experiment, time_limit_seconds=7, cores=2)
     attempt = attempt_of(run)
-    spec = launch.submitting.spec_of(attempt)
+    spec = submitting.spec_of(attempt)
     assert spec.argv == (sys.executable, "-m", "workers.train", "run.json", "--out", ".")
     assert (spec.cores, spec.time_limit_seconds, spec.grace_seconds) == (2, 7, QUICK.grace)
     assert spec.env is not None and set(spec.env) == {"ESWEB_CACHE", "ESWEB_DATA_PATHS", "HF_HUB_OFFLINE"}
@@ -73,7 +74,7 @@ def test_a_process_killed_between_any_two_steps_is_made_up_for(
     small.program = COUNTS
     run = run_of(experiment)
     with monkeypatch.context() as patch:
-        patch.setattr(launch.submitting, step, lambda *_, **__: _die())
+        patch.setattr(submitting, step, lambda *_, **__: _die())
         patch.setattr(small, "before_submit", lambda: _refuse(Unreachable("gone")) if step == "mark" else None)
         with pytest.raises(Killed):
             launch.submit(attempt_of(run))
