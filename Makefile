@@ -41,7 +41,7 @@ config-reference: .venv/.installed-dev ## Renew docs/config.md from the code
 	$(PY) -m workers.config > docs/config.md
 
 words: .venv/.installed-dev ## Renew what translators find of the words of workers
-	$(PY) -m runs.words_of_workers > runs/words_of_workers/marked.py
+	$(PY) -m runs.translation > runs/translation/marked.py
 	$(PY) -m judging.translation > judging/translation/marked.py
 
 lock: .venv/.installed-dev ## Renew the locks from requirements/*.in

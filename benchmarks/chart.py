@@ -27,7 +27,7 @@ KEY = "reward/mean"
 def fill(site: servers.Site) -> list[str]:
     """Writes the points as a pushed run would, and compacts them; the runs' uids."""
     from runs import ingest
-    from runs.ingest.columns import Columns
+    from runs.ingest import Columns
     from runs.metrics import Block
     from runs.models import Attempt, Run
 

@@ -39,7 +39,7 @@ def kinds() -> dict[str, NDArray[np.float64]]:
 def keep(writer: servers.Writer, values: NDArray[np.float64]) -> None:
     """Pushes the values flush by flush, then compacts them."""
     from runs import ingest
-    from runs.ingest.columns import Columns
+    from runs.ingest import Columns
     from runs.models import Attempt
 
     attempt = Attempt.objects.select_related("run").get(key=writer.key)

@@ -154,7 +154,7 @@ def state(n: int) -> str:
 
 def addresses() -> list[str]:
     """What each page is asked for by."""
-    from runs.tables import PageCursor
+    from runs.compare.run_table import PageCursor
 
     deep = [{"sort": word, "after": str(PageCursor(value, pk))} for word, value, pk in DEEP]
     return [urlencode(asked) for asked in (*ASKED, *deep)]

@@ -48,13 +48,16 @@ def seconds(call: Callable[[], object]) -> float:
 
 def measured(slurm: SlurmCluster) -> tuple[float, float]:
     """Medians of a tick and of a bare squeue, in turns. Raises AssertionError where a tick forgets an attempt."""
-    from runs import reconcile
+    from runs.launching import reconcile
     from runs.models import Attempt, Cluster
 
     far = Cluster.objects.get(name="far")
-    reconcile.tick(far)
+    reconcile.reconcile_cluster(far)
     took = [
-        (seconds(lambda: reconcile.tick(far)), seconds(lambda: slurm.ask("squeue", "-h", "-r", "-t", "all")))
+        (
+            seconds(lambda: reconcile.reconcile_cluster(far)),
+            seconds(lambda: slurm.ask("squeue", "-h", "-r", "-t", "all")),
+        )
         for _ in range(ROUNDS)
     ]
     waiting = Attempt.objects.filter(cluster=far, native_state="PENDING", reason__startswith="waiting: ").count()

@@ -103,7 +103,7 @@ def addresses(uids: list[str]) -> list[str]:
     """What is asked for: the page with every question, a page far down, and the scatter."""
     from django.urls import reverse
 
-    from runs.viewer import ResponseCursor
+    from runs.responses.viewer import ResponseCursor
 
     columns = urlencode([("run", uid) for uid in uids])
     deep = ResponseCursor(0.0, 2000, "2000", 1, 0)

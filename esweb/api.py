@@ -15,11 +15,9 @@ from ninja.openapi.schema import OpenAPISchema
 from ninja.operation import Operation, PathView
 from ninja.parser import Parser
 
-from judging.api import router
-from runs.api.auth import closed
-from runs.api.description import complete, words
-from runs.api.problems import answer_in_words, not_allowed
-from runs.api.versions import tagged
+import judging.api  # noqa: F401  (adds its operations to the router)
+import runs.api  # noqa: F401  (likewise)
+from runs.http import answer_in_words, closed, complete, not_allowed, router, tagged, words
 from workers.config.shallow_json import loads
 
 

@@ -17,7 +17,7 @@ from django.db.backends.postgresql.base import DatabaseWrapper
 from django.http import HttpRequest, HttpResponse
 
 from esweb.precheck import get_precheck
-from runs.api.problems import problem
+from runs.http import problem
 
 API, PUSHES = "/api/v1/", "/records"
 FOR_PAGES = 2

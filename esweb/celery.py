@@ -18,6 +18,12 @@ TASK_PACKAGES = (
     "judging.boards.panels",
     "judging.judge_runs",
     "judging.tournaments",
+    "runs.clusters.connection_test",
+    "runs.experiments.trash",
+    "runs.ingest",
+    "runs.launching",
+    "runs.responses.collapse",
+    "runs.responses.scoring",
 )
 """Each package with a module `tasks`: features are no Django apps, which Celery would find by itself."""
 STOP_SECONDS = 30.0
@@ -25,7 +31,6 @@ STOP_SECONDS = 30.0
 
 app = Celery("esweb")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks(["runs"], related_name="jobs")
 app.autodiscover_tasks(TASK_PACKAGES, related_name="tasks")
 
 

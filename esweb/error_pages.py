@@ -17,7 +17,7 @@ from django.views import defaults
 
 from esweb.outage_errors import server_of
 from esweb.outages import unavailable
-from runs.views.parameters import UnknownChoice
+from runs.http import UnknownChoice
 
 View = Callable[..., HttpResponse]
 

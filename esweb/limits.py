@@ -27,7 +27,7 @@ from django.urls import reverse
 
 from esweb import addresses
 from esweb.precheck import get_precheck
-from runs.api.problems import problem
+from runs.http import problem
 
 log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from django.db import DatabaseError
 
-from runs import reconcile
+from runs.launching import reconcile
 from workers.executors.base import Unreachable
 
 GRACE_SECONDS = 30.0

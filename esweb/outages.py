@@ -23,7 +23,7 @@ from django.utils.translation import gettext
 from psycopg_pool import PoolTimeout
 
 from esweb.outage_errors import REDIS, sqlstate_of
-from runs.api.problems import problem
+from runs.http import problem
 
 API, PUSHES = "/api/", "/records"
 RETRY_SECONDS = 5

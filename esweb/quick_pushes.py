@@ -26,10 +26,10 @@ from esweb.back_pressure import AT_ONCE, WAITING, BackPressure, Full, check_conn
 from esweb.precheck import Precheck, set_precheck
 from runs import ingest
 from runs.access.tokens import digest
-from runs.api.problems import Invalid
-from runs.api.record_body import inflate, read_columns, read_lines
-from runs.api.records import COLUMNAR
+from runs.http import Invalid
 from runs.ingest import BadColumns, Columns, PushResult
+from runs.ingest.api import COLUMNAR
+from runs.ingest.record_body import inflate, read_columns, read_lines
 
 log = logging.getLogger(__name__)
 

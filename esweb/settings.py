@@ -49,7 +49,7 @@ CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
 RAY_HOSTS = env.words("ESWEB_RAY_HOSTS", "localhost,127.0.0.1,[::1]")
 # Hosts that model judges may be asked at, and that their keys are sent to: judging/model_judge/hosts.py says how.
 JUDGE_HOSTS = env.words("ESWEB_JUDGE_HOSTS", "localhost,127.0.0.1,[::1]")
-# Hosts that scorers may be asked at which no admin has registered: runs/scoring/scorers.py.
+# Hosts that scorers may be asked at which no admin has registered: runs/responses/scoring/scorers.py.
 SCORER_HOSTS = env.words("ESWEB_SCORER_HOSTS", "localhost,127.0.0.1,[::1]")
 # This site's address as runs on this machine call it; `manage.py up` sets it. Of other clusters, their config says it.
 SITE_URL = env.text("ESWEB_SITE_URL")

@@ -13,7 +13,7 @@ import psycopg
 from django.db import DataError
 from django.http import HttpRequest, HttpResponse
 
-from runs.api.problems import problem
+from runs.http import problem
 from workers.config.shallow_json import MAX_DEPTH
 
 API = "/api/"

@@ -15,8 +15,8 @@ class JudgingConfig(AppConfig):
         # Models cannot be imported before all apps are there.
         from judging.viewer_integration import Judged
         from judging.viewer_integration.palette import places
-        from runs import viewer
-        from runs.views import palette
+        from runs import http
+        from runs.responses import viewer
 
         viewer.tell(Judged())
-        palette.offer(places)
+        http.offer(places)

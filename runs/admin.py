@@ -10,7 +10,7 @@ from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
-from runs.launch.cluster_config import complaints
+from runs.clusters.settings.cluster import complaints
 from runs.models import Cluster
 from workers.config.shallow_json import TooDeep, check_depth
 

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -16,18 +17,23 @@ PACKAGES = ("esweb", "judging", "runs", "workers")
 
 
 PLANTED = [
-    ("workers/tasks/base.py", "django", "1. The wall"),
+    ("workers/tasks/base.py", "django", "1. The boundary"),
+    ("runs/launching/create.py", "judging", "2. Sides"),
+    ("judging/boards/votes.py", "runs.compare", "2b. judging uses of runs"),
     ("workers/records/kinds.py", "torch", "3. Light web"),
-    ("workers/models/load.py", "workers.engines", "4. Rooms of workers"),
+    ("workers/models/load.py", "workers.engines", "4. Layers of workers"),
     ("workers/agent.py", "numpy", "4b. The agent"),
     ("workers/engines/es/train.py", "workers.engines.grpo", "5. Engines"),
-    ("runs/importing/reports.py", "runs.importing.log", "5b. Importers"),
-    ("runs/metrics/__init__.py", "runs.ingest", "6. Rooms of an app: runs"),
-    ("judging/stats/ratings/maximum_likelihood.py", "django", "6c. The pure rooms"),
+    ("runs/importing/readers/reports.py", "runs.importing.readers.log", "5b. Importers"),
+    ("workers/executors/slurm/executor.py", "workers.executors.local", "5c. Executors"),
+    ("runs/metrics/__init__.py", "runs.ingest", "6. Layers of runs"),
     ("judging/voting/turns.py", "judging.tournaments", "6b. Layers of judging"),
+    ("judging/stats/ratings/maximum_likelihood.py", "django", "6c. The pure packages"),
     ("judging/stats/votes/rows.py", "judging.stats.ratings", "6d. Layers of judging.stats"),
     ("runs/metrics/reading.py", "runs.metrics.live", "6e. Layers of runs.metrics"),
-    ("runs/forms/launch.py", "workers.executors.local", "7. One door"),
+    ("runs/launching/create.py", "runs.launching.sweeps", "6f. Layers of runs.launching"),
+    ("runs/experiments/edit.py", "workers.executors.local", "7. One way to clusters"),
+    ("esweb/cli/errors.py", "numpy", "8. The command line"),
 ]
 """A file, what it is made to import, and the contract that forbids it."""
 HEADING = re.compile(r"^(.+)\n-{5,}$", re.MULTILINE)
@@ -74,3 +80,12 @@ def test_a_planted_import_is_caught(told: dict[str, str], module: str, imported:
     [said] = [said for name, said in told.items() if name.startswith(contract)]
     name = module.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     assert f"{name} -> {imported} (l." in said
+
+
+def test_every_contract_has_a_planted_import() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    planted = [contract for _, _, contract in PLANTED]
+    for contract in contracts:
+        assert [one for one in planted if contract["name"].startswith(one)], contract["name"]

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from runs.jobs import launch_run
+from runs.launching.commands import launch_run
 from runs.models import Experiment, Run
 from workers.config import preset
 

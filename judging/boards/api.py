@@ -18,11 +18,7 @@ from judging.boards.settings import How
 from judging.boards.snapshots import board_of, newer
 from judging.http import the_rubric, the_tournament
 from judging.models import Rubric, Tournament, rubrics_of
-from runs.api.auth import ApiRequest, needs
-from runs.api.problems import Invalid
-from runs.api.routes import router
-from runs.api.seeing import RowId
-from runs.api.shapes.words import Input, Word
+from runs.http import ApiRequest, Input, Invalid, RowId, Word, needs, router
 from workers.config import Problem
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]

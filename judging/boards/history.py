@@ -14,8 +14,7 @@ from judging.boards.snapshots import STANDINGS, history_of
 from judging.boards.views import BoardAddress, place
 from judging.models import Contestant
 from runs.charts import Chart
-from runs.views.chart import chart_response
-from runs.views.parameters import SignedIn, UnknownChoice
+from runs.http import SignedIn, UnknownChoice, chart_response
 
 Standings = list[dict[str, Any]]
 

@@ -42,9 +42,7 @@ from judging.boards.votes import verdicts_in
 from judging.http import visible_tournament
 from judging.models import Rubric, Snapshot, Tournament, rubrics_by_name, rubrics_of
 from runs.charts import Chart, Table
-from runs.choices import must_be_one_of
-from runs.views.chart import chart_response
-from runs.views.parameters import SignedIn, UnknownChoice, selected
+from runs.http import SignedIn, UnknownChoice, chart_response, must_be_one_of, selected
 
 HASH_SHOWN = 12
 SPEAKERS_A_PAGE = 50

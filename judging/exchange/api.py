@@ -17,11 +17,7 @@ from judging.exchange.importer import bring_in
 from judging.exchange.target import Place
 from judging.http import own_tournament, the_assignment, the_tournament
 from judging.judges import may_ask
-from runs.api.auth import ApiRequest, needs
-from runs.api.problems import Invalid
-from runs.api.routes import router
-from runs.api.seeing import RowId
-from runs.api.shapes.words import Input, Pk
+from runs.http import ApiRequest, Input, Invalid, Pk, RowId, needs, router
 from workers.config import Problem
 
 
@@ -63,14 +59,8 @@ LINE = (
     '{"model_a": "ES-500", "model_b": "Alpaca-7B", "dimension": "helpfulness", "prompt_id": 0, "scores": [8, 4], '
     '"order_ab": ["ES-500", "Alpaca-7B"]}\n'
 )
-
-
 TEXT = {"schema": {"type": "string"}}
-
-
 LINES = {"responses": {200: {"content": {JSONL: TEXT, "text/csv": TEXT}}}}
-
-
 TRANSCRIPT = {"responses": {200: {"content": {JSONL: TEXT}}}}
 
 

@@ -22,37 +22,25 @@ from judging.tournaments import Speakers, called, speakers
 from workers.csv_cells import inert
 
 JSONL = "application/x-ndjson"
-
-
 FORMS = {
     "published": ("jsonl", JSONL),
     "fastchat": ("jsonl", JSONL),
     "csv": ("csv", "text/csv; charset=utf-8"),
 }
 """What a tournament's verdicts can be written as: the file's ending and its media type."""
-
-
 NO_SCORES = (
     "{n} verdicts have a winner and no scores, as people's have, which the published format cannot say: "
     "take FastChat's, or the table"
 )
-
-
 FIELDS = (
     "criterion", "prompt", "category", "a", "b", "outcome", "first", "score_a", "score_b", "by", "kind", "sample",
     "reason", "blind", "seconds", "at", "chance",
 )  # fmt: skip
-
-
 ROW = (
     "comparison__prompt", "comparison__a__name", "comparison__b__name", "outcome", "first", "score_a", "score_b",
     "voter", "judge", "judge__kind", "sample", "reason", "is_blind", "seconds", "at", "chance",
 )  # fmt: skip
-
-
 READ_AT_ONCE = 2000
-
-
 TURN = Turn.objects.filter(voter=OuterRef("voter"), comparison=OuterRef("comparison"))
 
 
@@ -181,8 +169,6 @@ def _pieces(said: Iterator[str]) -> Iterator[bytes]:
 
 
 SETTINGS = ("name", "question", "overlap", "picks", "reveals", "warns")
-
-
 ENTRY = ("name", "step", "split")
 
 

@@ -10,7 +10,7 @@ from django.db.models import Max
 from judging.models import ChosenPrompt, Contestant, Side, Tournament
 from judging.tournaments import COPY, called
 from runs.ingest.prompts import NAME_SHOWN, Question
-from runs.ingest.texts import storable
+from runs.ingest.storable import storable
 from runs.models import Prompt
 
 BATCH = 2000

@@ -34,7 +34,7 @@ from judging.exchange.importer import Brought, File, bring_in
 from judging.exchange.target import Place
 from judging.http import visible_tournament
 from judging.models import Tournament
-from runs.views.parameters import SignedIn, UnknownChoice, page_of, selected
+from runs.http import SignedIn, UnknownChoice, page_of, selected
 
 FILES_AT_MOST = 20
 FILES_A_PAGE = 50

@@ -10,9 +10,7 @@ from ninja.errors import HttpError
 
 from judging.access import may_look_after
 from judging.models import Assignment, GoldSet, Judge, Rubric, Tournament, rubrics_by_name, rubrics_of
-from runs.api.auth import Caller
-from runs.api.problems import Invalid
-from runs.views.parameters import SignedIn
+from runs.http import Caller, Invalid, SignedIn
 from workers.config import Problem
 
 

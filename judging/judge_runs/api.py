@@ -20,12 +20,7 @@ from judging.judge_runs.schemas import (
 from judging.judge_runs.status import estimate, standing, standings
 from judging.judges import may_ask, newest_rubrics, rules_judge
 from judging.models import Assignment, Calibration, GoldSet, Judge, Rubric
-from runs.api.auth import ApiRequest, Caller, needs
-from runs.api.paging import page
-from runs.api.problems import Invalid
-from runs.api.repeating import once
-from runs.api.routes import router
-from runs.api.seeing import Id, Limit, RowId
+from runs.http import ApiRequest, Caller, Id, Invalid, Limit, RowId, needs, once, page, router
 from workers.config import Problem
 
 NEW = {"judge": 1, "criteria": ["helpfulness"], "cap": "2.50"}

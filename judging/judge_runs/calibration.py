@@ -17,21 +17,11 @@ from judging.stats.agreement.resampling import estimate, share
 from judging.stats.votes import COUNTED, MISSING, Outcome, Votes
 
 LEAST_PAIRS = 30
-
-
 LEAST_CONSISTENT = 0.6
 """Of pairs, the share that is judged alike both ways round; published judges reach from a half to nearly all."""
-
-
 MOST_MISSING = 0.05
-
-
 CHANCE = 0.5
-
-
 EXPECTED = {"a": Outcome.A, "b": Outcome.B, "tie": Outcome.TIE}
-
-
 PEOPLE, JUDGE = 0, 1
 
 
@@ -109,8 +99,6 @@ def _as_votes(rows: Sequence[tuple[int, int, int, int, int, int]], prompts: int)
 
 
 NOT_TWICE = _("n/a: nothing was judged twice")
-
-
 SAID = [outcome.name.lower() for outcome in COUNTED]
 
 

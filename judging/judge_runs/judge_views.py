@@ -23,7 +23,7 @@ from judging.judge_runs.status import standings
 from judging.judge_runs.trial import try_out
 from judging.judges import CannotKeep, bring_back, change, make, may_ask, retire, rules_judge
 from judging.models import Calibration, GoldSet, Judge, Tournament
-from runs.views.parameters import SignedIn, page_of, selected
+from runs.http import SignedIn, page_of, selected
 
 JUDGES_A_PAGE = 50
 SHELVES = ("current", "retired")

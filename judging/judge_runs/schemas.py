@@ -11,7 +11,7 @@ from pydantic import Field
 
 from judging.judge_runs.status import Estimate, Standing
 from judging.models import Assignment, Calibration, Judge
-from runs.api.shapes.words import Input, Pk, Word
+from runs.http import Input, Pk, Word
 
 Cap = Annotated[Decimal, Field(ge=0, lt=10**8, max_digits=14, decimal_places=6)]
 

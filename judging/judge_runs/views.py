@@ -23,7 +23,7 @@ from judging.judge_runs.status import Estimate, standings
 from judging.judges import kin, left_out, may_ask
 from judging.models import Assignment, GoldSet, Judge, Tournament
 from runs.access import Role, role_of
-from runs.views.parameters import SignedIn, page_of
+from runs.http import SignedIn, page_of
 
 AGAIN = "again"
 DOES = ("cancel", "go-on", AGAIN, "pause")

@@ -13,12 +13,7 @@ from judging.access import may_hold
 from judging.judges.gold import BYTES_AT_MOST, CannotRead, keep
 from judging.judges.rubrics import make_standard
 from judging.models import GoldSet
-from runs.api.auth import ApiRequest, needs
-from runs.api.paging import page
-from runs.api.problems import Invalid
-from runs.api.routes import router
-from runs.api.seeing import Id, Limit
-from runs.api.shapes.words import Input, Name
+from runs.http import ApiRequest, Id, Input, Invalid, Limit, Name, needs, page, router
 from workers.config import Problem
 
 

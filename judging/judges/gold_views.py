@@ -16,7 +16,7 @@ from judging.judges.forms import GoldForm
 from judging.judges.gold import BYTES_AT_MOST, CannotRead, keep
 from judging.judges.rubrics import make_standard
 from judging.models import GoldSet
-from runs.views.parameters import SignedIn, page_of
+from runs.http import SignedIn, page_of
 
 SETS_A_PAGE = 60
 

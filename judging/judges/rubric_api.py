@@ -6,10 +6,7 @@ from ninja import Schema
 
 from judging.judges.rubrics import make_standard
 from judging.models import Criterion, Rubric
-from runs.api.auth import ApiRequest, needs
-from runs.api.paging import page
-from runs.api.routes import router
-from runs.api.seeing import Id, Limit
+from runs.http import ApiRequest, Id, Limit, needs, page, router
 
 
 class RubricOut(Schema):

@@ -19,7 +19,7 @@ from judging.access import may_hold, may_reword
 from judging.judges.forms import CriterionForm, WordsForm
 from judging.judges.rubrics import make_standard, next_version
 from judging.models import Criterion, Rubric
-from runs.views.parameters import SignedIn, page_of
+from runs.http import SignedIn, page_of
 
 CRITERIA_A_PAGE = 60
 VERSIONS_A_PAGE = 50

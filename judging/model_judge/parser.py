@@ -26,20 +26,10 @@ def storable(value: object) -> str:
 
 
 NUMBER = r"(-?\d+(?:\.\d+)?)"
-
-
 BRACKETS = re.compile(rf"\[\[\s*{NUMBER}\s*,\s*{NUMBER}\s*\]\]")
-
-
 LINE_A = re.compile(rf"\b(?:assistant|answer|response)\s+A\b[*_`\"']*\s*[:=]\s*[*_`]*\s*{NUMBER}", re.IGNORECASE)
-
-
 LINE_B = re.compile(LINE_A.pattern.replace(r"\s+A\b", r"\s+B\b"), re.IGNORECASE)
-
-
 READ_AT_MOST = 32_768
-
-
 VERDICTS = {"a": Outcome.A, "b": Outcome.B, "tie": Outcome.TIE}
 
 

@@ -31,12 +31,7 @@ from judging.tournaments.schemas import (
 )
 from judging.voting import judged
 from judging.voting.invitation_api import InvitationOut
-from runs.api.auth import ApiRequest, Caller, needs
-from runs.api.paging import page
-from runs.api.problems import Invalid
-from runs.api.repeating import once
-from runs.api.routes import router
-from runs.api.seeing import EXAMPLE_UID, Id, Limit, RowId, Words
+from runs.http import EXAMPLE_UID, ApiRequest, Caller, Id, Invalid, Limit, RowId, Words, needs, once, page, router
 from runs.models import Run
 from workers.config import Problem
 

@@ -18,9 +18,8 @@ from judging.access import may_hold
 from judging.judges import make_standard
 from judging.tournaments.commands import CannotMake, Draft, Entry, make
 from judging.tournaments.forms import TournamentForm
+from runs.http import SignedIn, UnknownChoice, named_experiment
 from runs.models import EVALUATION, Response, Run, list_evaluated_steps
-from runs.views.parameters import SignedIn, UnknownChoice
-from runs.views.visible import named_experiment
 
 RUNS_SHOWN = 20
 DRAFTED = (

@@ -14,11 +14,7 @@ from judging.voting.invitations import AT_MOST, DAYS, DAYS_AT_MOST
 from runs.models.experiment import Person
 
 PROMPTS, PROMPTS_AT_MOST = 50, 10_000
-
-
 OVERLAP_AT_MOST = 100
-
-
 PICKS = {
     Tournament.Picks.BALANCED: gettext_lazy("Balanced: all pairs alike"),
     Tournament.Picks.TELLING: gettext_lazy("Where a vote tells most"),

@@ -16,7 +16,7 @@ from judging.boards.format import Said, leader
 from judging.models import Comparison, Contestant, Tournament, rubric_names
 from judging.tournaments.commands import DAYS_IN_BIN
 from judging.voting import judged
-from runs.views.parameters import SignedIn, page_of, selected
+from runs.http import SignedIn, page_of, selected
 
 TOURNAMENTS_A_PAGE = 20
 SHELVES = ("current", "bin")

@@ -11,14 +11,10 @@ from pydantic import Field
 from judging.judge_runs.schemas import AssignmentOut
 from judging.models import Tournament
 from judging.voting.invitation_api import InvitationOut
-from runs.api.shapes.words import Input, Name, Pk, Text, Word
+from runs.http import Input, Name, Pk, Text, Word
 
 Split = Annotated[str, Field(max_length=20, pattern=r"^[^\x00]*$")]
-
-
 Picks = Literal["balanced", "telling"]
-
-
 State = Literal["open", "paused", "closed"]
 
 

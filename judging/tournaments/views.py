@@ -26,8 +26,8 @@ from judging.tournaments.forms import PICKS, InvitationForm
 from judging.tournaments.list import leaders, progress
 from judging.voting import RULE, CannotInvite, invite
 from judging.voting.invitations import take_back
+from runs.http import SignedIn, page_of
 from runs.models import Run
-from runs.views.parameters import SignedIn, page_of
 
 
 @dataclass(frozen=True)

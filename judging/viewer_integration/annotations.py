@@ -14,8 +14,8 @@ from django.utils.translation import gettext_noop as _
 from judging.models import Rubric
 from judging.viewer_integration.chips import of
 from judging.viewer_integration.matches import Met, met
-from runs.viewer import Chip, Columns, Picked, Told
-from runs.viewer.part import Sql
+from runs.responses.viewer import Chip, Columns, Picked, Told
+from runs.responses.viewer.annotations import Sql
 
 CRITERION = "criterion"
 BY = """t.rubric_id IN (

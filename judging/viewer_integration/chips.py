@@ -11,7 +11,7 @@ from django.utils.translation import gettext, ngettext
 from judging.models import Comparison, Judge, Verdict
 from judging.stats.votes import COUNTED
 from judging.viewer_integration.matches import Met
-from runs.viewer import Chip
+from runs.responses.viewer import Chip
 
 COUNTING = [outcome.name.lower() for outcome in COUNTED]
 LEAN = {"a": 1, "b": -1}

@@ -14,8 +14,8 @@ from django.db.models import Q
 
 from judging.access import may_look_after
 from judging.models import Contestant, Tournament, Turn, Voter
-from runs.viewer import Columns
-from runs.viewer.columns import SPLIT
+from runs.responses.viewer import Columns
+from runs.responses.viewer.columns import SPLIT
 
 NAME = "judging: met"
 

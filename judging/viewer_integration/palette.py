@@ -8,8 +8,8 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
 from judging.models import Tournament
+from runs.http import Place, matching, pages_of
 from runs.models.experiment import Person
-from runs.views.palette import Place, matching, pages_of
 
 PAGES = {
     "tournaments": _("Judging: tournaments"), "judges": _("Judging: model judges"), "criteria": _("Judging: criteria"),

@@ -10,8 +10,7 @@ from judging.access import may_vote
 from judging.models import Tournament
 from judging.tournaments import progress
 from judging.viewer_integration.run_ratings import placed
-from runs.views.parameters import SignedIn
-from runs.views.visible import visible_run
+from runs.http import SignedIn, visible_run
 
 SHOWN = 3
 

@@ -13,12 +13,7 @@ from pydantic import Field
 from judging.http import own_tournament
 from judging.models import Invitation
 from judging.voting.invitations import CannotInvite, invite, take_back
-from runs.api.auth import ApiRequest, needs
-from runs.api.problems import Invalid
-from runs.api.repeating import once_secretly
-from runs.api.routes import router
-from runs.api.seeing import RowId
-from runs.api.shapes.words import Input
+from runs.http import ApiRequest, Input, Invalid, RowId, needs, once_secretly, router
 from workers.config import Problem
 
 Invited = Annotated[str, Field(max_length=100, pattern=r"^[^\x00]*$")]

@@ -4,7 +4,6 @@ What a person may see is in the QuerySets (`visible_to`). Changing belongs to fe
 made the run; and a viewer changes nothing at all.
 """
 
-from runs.access.audit import note
 from runs.access.rights import (
     changeable,
     may_cancel,
@@ -17,7 +16,7 @@ from runs.access.rights import (
     may_rebuild,
     may_resume,
 )
-from runs.access.roles import CannotChangeRole, Role, give_role, refuse_last_admin, role_of
+from runs.access.roles import CannotChangeRole, Role, give_role, note, refuse_last_admin, role_of
 from runs.access.scorer_secrets import (
     CannotSaveSecret,
     SecretLost,
@@ -43,7 +42,6 @@ from runs.access.tokens import (
     revoke,
     verify,
 )
-from runs.access.writers import WRITER, writer
 
 __all__ = [
     "DAYS",
@@ -51,7 +49,6 @@ __all__ = [
     "MAX_DAYS",
     "PREFIX",
     "USED_EVERY",
-    "WRITER",
     "CannotChangeRole",
     "CannotIssue",
     "CannotSaveSecret",
@@ -84,5 +81,4 @@ __all__ = [
     "save_secret",
     "token_of",
     "verify",
-    "writer",
 ]

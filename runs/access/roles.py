@@ -6,12 +6,19 @@ An admin is Django's superuser; a viewer is in the group `viewers`; everybody el
 
 from __future__ import annotations
 
+from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.models import Group, User
 from django.db import models, transaction
-from django.db.models import prefetch_related_objects
+from django.db.models import Model, prefetch_related_objects
 from django.utils.translation import gettext, gettext_lazy
 
 from runs.models.experiment import Person
+
+
+def note(person: User, thing: Model, said: str) -> None:
+    """Keeps that the person did this to the thing; in English, as a log is."""
+    LogEntry.objects.log_actions(person.pk, [thing], CHANGE, change_message=said, single_object=True)
+
 
 VIEWERS = "viewers"
 

@@ -19,16 +19,14 @@ from runs.charts.chart import MEASURED, Cell, Chart, Table, numbers
 from runs.charts.groups import line, look
 from runs.charts.line_ends import Drawn, End, ends
 from runs.charts.marks import Mark
-from runs.charts.single import MARKERS_AT_MOST
-from runs.charts.words import X_WORDS, course, number, share, spoken
+from runs.charts.run_lines import MARKERS_AT_MOST
+from runs.charts.wording import X_WORDS, course, number, share, spoken
 from runs.metrics import Curve, Provenances, Span, is_held_out, m4
 from workers.analysis.middles import Floats
 from workers.analysis.smoothing import Smoothing, smooth
 
 SPELT_OUT_AT_MOST = 3
 MAIN_KEYS = tuple(measure.key for measure in MEASURES)
-
-
 RAW = Smoothing()
 
 

@@ -1,10 +1,10 @@
 """Runs beside each other, as rows: where they ended and how far from a baseline, and where their configs differ."""
 
+from runs.compare.baseline_table import BaselineRow, Cell, Setting, standings
 from runs.compare.cautions import cautions
 from runs.compare.config_diff import ConfigDiff, config_diff
 from runs.compare.environments import Difference, RanOn, differences, in_words, newest_of, ran_on
-from runs.compare.finals import OUTCOMES, Final, Outcome, finals
-from runs.compare.standings import BaselineRow, Cell, Setting, standings
+from runs.compare.final_results import OUTCOMES, Final, Outcome, finals
 
 __all__ = [
     "OUTCOMES",

@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 
 from django.utils.translation import gettext, ngettext
 
-from runs.compare.finals import OUTCOMES, Final
-from runs.compare.standings import Setting
+from runs.compare.baseline_table import Setting
+from runs.compare.final_results import OUTCOMES, Final
 from runs.metrics import Provenances, ways, ways_in_words
 from runs.models import Attempt, Run
 from workers.executors.states import State

@@ -1,13 +1,13 @@
 """Files of other programs -> runs: logs, evaluations, reports, trainer states, event files. Read, never trusted."""
 
 from runs.importing.budget import Budget
-from runs.importing.doing import Imported, bring_in, told
+from runs.importing.detect_format import KINDS, NOTHING_READ
 from runs.importing.files import File, Refused
-from runs.importing.keeping import ImportTarget, Outcome
-from runs.importing.reading import KINDS, NOTHING_READ
-from runs.importing.reports import KIND as REPORT
+from runs.importing.readers.reports import KIND as REPORT
+from runs.importing.run_import import Imported, bring_in, told
+from runs.importing.scan import of_path, of_upload
+from runs.importing.store import ImportTarget, Outcome
 from runs.importing.uploads import limits, of_uploads, too_much
-from runs.importing.walking import of_path, of_upload
 
 __all__ = [
     "KINDS",

@@ -13,8 +13,8 @@ from pathlib import PurePosixPath
 from typing import IO
 
 from runs.importing.budget import HEADER_AT_MOST, Inflating, OverBudget
+from runs.importing.detect_format import unread_by_head
 from runs.importing.files import FILE_AT_MOST, File, Refused
-from runs.importing.reading import unread_by_head
 from runs.importing.unpacking import NESTED, Unpacking, is_archive
 
 Stream = gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile

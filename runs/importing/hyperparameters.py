@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from runs.importing.found import UNKNOWN_SEED
 from runs.importing.numbers import number, real
-from runs.ingest.texts import storable
+from runs.importing.records import UNKNOWN_SEED
+from runs.ingest.storable import storable
 from workers.config import Knob, RunConfig, knobs
 
 IN_NAMES = re.compile(

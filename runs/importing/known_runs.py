@@ -15,12 +15,12 @@ import numpy as np
 from django.db.models import Q, QuerySet
 
 from runs import metrics
-from runs.importing.found import UNKNOWN_SEED, ImportedRun, ImportReport
+from runs.importing.detect_format import Source, digests
 from runs.importing.hyperparameters import config_of, seed_of
-from runs.importing.log import JOB
-from runs.importing.naming import is_same_path, job_path
-from runs.importing.reading import Source, digests
-from runs.ingest.texts import storable
+from runs.importing.readers.log import JOB
+from runs.importing.records import UNKNOWN_SEED, ImportedRun, ImportReport
+from runs.importing.run_names import is_same_path, job_path
+from runs.ingest.storable import storable
 from runs.models import Import, Response, Run
 from workers.executors.states import State
 from workers.records import Metric, Record

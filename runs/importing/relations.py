@@ -12,14 +12,17 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from runs import metrics, shelving
-from runs.importing import countdown_results, evaluations, final_results, log, reports, scored_answers
-from runs.importing.found import UNKNOWN_SEED, ImportReport
+from runs import metrics
+from runs.experiments import trash
+from runs.importing.readers import countdown_results, evaluations, final_results, reports, scored_responses
+from runs.importing.readers.log import JOB
+from runs.importing.readers.reports import check_stored
+from runs.importing.records import UNKNOWN_SEED, ImportReport
 from runs.models import Experiment, Run
 from workers.executors.states import State
 
-EVALUATIONS = (evaluations.KIND, final_results.KIND, countdown_results.KIND, scored_answers.KIND)
-NO_TRAININGS = (*EVALUATIONS, reports.KIND, log.JOB)
+EVALUATIONS = (evaluations.KIND, final_results.KIND, countdown_results.KIND, scored_responses.KIND)
+NO_TRAININGS = (*EVALUATIONS, reports.KIND, JOB)
 
 
 @transaction.atomic
@@ -53,9 +56,9 @@ def replace_aggregates(experiment: Experiment, person: User, told: ImportReport)
     replaced = []
     for run in experiment.runs.filter(deleted_at=None, source__kind=reports.KIND):
         seeds = evaluated_seeds(experiment, run.method, run.config.get(run.method))
-        if seeds and reports.check_stored(metrics.latest([run])[run.pk], run.preset or run.name, seeds, told):
+        if seeds and check_stored(metrics.latest([run])[run.pk], run.preset or run.name, seeds, told):
             replaced.append(run)
-    shelving.delete_runs(Run.objects.filter(pk__in=[run.pk for run in replaced]), person)
+    trash.delete_runs(Run.objects.filter(pk__in=[run.pk for run in replaced]), person)
     return replaced
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from runs.importing.found import ImportReport
+from runs.importing.records import ImportReport
 
 PIECE = 1 << 20
 """Bytes held of a line. What is longer is progress drawn over and over, or no text."""

@@ -7,8 +7,8 @@ from contextlib import ExitStack
 from typing import IO, Protocol
 
 from runs.importing.budget import HEADER_AT_MOST, Budget
+from runs.importing.detect_format import unread_by_head
 from runs.importing.files import FILE_AT_MOST, File, Refused, window
-from runs.importing.reading import unread_by_head
 
 NESTED = "is an archive inside an archive: not opened; upload it by itself"
 SIGNS = ((0, b"PK\x03\x04"), (0, b"PK\x05\x06"), (0, b"\x1f\x8b"), (0, b"BZh"), (0, b"\xfd7zXZ\x00"), (257, b"ustar"))

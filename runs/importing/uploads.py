@@ -10,9 +10,9 @@ from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 
 from runs.importing.budget import Budget
+from runs.importing.detect_format import DOCUMENT_AT_MOST
 from runs.importing.files import MB, File, Refused
-from runs.importing.reading import DOCUMENT_AT_MOST
-from runs.importing.walking import of_upload
+from runs.importing.scan import of_upload
 
 UPLOAD_AT_MOST = 256 * MB
 UPLOADS_AT_MOST = 100

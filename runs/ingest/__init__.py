@@ -1,14 +1,13 @@
 """Records -> rows: the only writer of series, responses, populations, engines and checkpoints. Safe to repeat."""
 
-from runs.ingest.at_once import may_write, push_at_once
-from runs.ingest.collapsing import measure_due
-from runs.ingest.columns import BadColumns, Columns, as_columns, read_columns
-from runs.ingest.compacting import compact, loose_runs
-from runs.ingest.draining import close_files
+from runs.ingest.columnar import BadColumns, Columns, as_columns, read_columns
+from runs.ingest.compaction import compact, loose_runs
+from runs.ingest.fast_insert import may_write, push_at_once
+from runs.ingest.follower import close_files
 from runs.ingest.limits import refusal
 from runs.ingest.metrics import skip_batch_ids
-from runs.ingest.once import Gap, OffsetMoved, PushResult, ingest, push
 from runs.ingest.prompts import teach
+from runs.ingest.writer import Gap, OffsetMoved, PushResult, ingest, push
 
 __all__ = [
     "BadColumns",
@@ -22,7 +21,6 @@ __all__ = [
     "ingest",
     "loose_runs",
     "may_write",
-    "measure_due",
     "push",
     "push_at_once",
     "read_columns",

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from django.db import connection, transaction
 
-from runs.ingest.texts import storable
+from runs.ingest.storable import storable
 from runs.models import Prompt
 from workers.records import Response
 from workers.records.categories import merged

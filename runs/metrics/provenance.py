@@ -23,7 +23,7 @@ EVALUATOR, IMPORTED, PUSHED = "evaluator", "import", "push"
 EXACT, K3, MEAN, UNKNOWN = "exact", "k3", "mean", "unknown"
 GREEDY, SAMPLED = "greedy", "sampled"
 EVALUATION_FILE = "evaluation"
-"""The kind of imports that are evaluations with their settings (`runs.importing.evaluations`)."""
+"""The kind of imports that are evaluations with their settings (`runs.importing.readers.evaluations`)."""
 KL = ("kl", "kl/k3")
 MEASURED = ("reward/", "accuracy/", "response/", "sample/", "cost/", "safety/")
 """Keys of held-out series begin so; other keys are a method's own stream."""

@@ -11,6 +11,7 @@ from django.db.models import Max, Sum
 from django.db.models.functions import Length
 from numpy.typing import NDArray
 
+from runs import metrics
 from runs.metrics.chunks import TIMES
 from runs.metrics.downsample import Span, m4
 from runs.metrics.number_codec import Progression
@@ -54,16 +55,10 @@ def _repeated(steps: Ints, segments: Ints) -> NDArray[np.bool_]:
 
 
 COUNTERS = ("tokens", "samples", "gpu_seconds")
-
-
 BY_THE_CLOCK = "system/"
 """Such keys are measured by the clock, often several times a step: one does not say again what another has said."""
-
-
 AXIS_KEYS = {"step": None, "wall": TIMES, "relative": TIMES}
 """Where what an axis says of a record is kept; a counter has a key of its own."""
-
-
 X_AXES = ("step", "wall", "relative", *COUNTERS)
 
 
@@ -85,8 +80,6 @@ class Curve:
 
 
 Lines: TypeAlias = dict[Progression, Floats]
-
-
 Drawable: TypeAlias = tuple[Curve, Ints | None]
 """A curve, and the piece of line that each point belongs to; None where all is one line."""
 
@@ -221,3 +214,9 @@ def _thinned(curve: Curve, pieces: Ints | None, px: int, span: Span, zoom: Span 
     kept = m4(curve.x, curve.y, px, span, pieces, zoom)
     x, y, grey = curve.x[kept], curve.y[kept], curve.overwritten[kept]
     return Curve(curve.run_id, curve.key, x, y, grey, curve.points, curve.cursor)
+
+
+def cursors(runs: Sequence[Run]) -> dict[str, int]:
+    """uid -> newest batch of each run. To be asked before its points are read: then nothing is missed."""
+    found = metrics.newest_of([run.pk for run in runs])
+    return {run.uid: found.get(run.pk, 0) for run in runs}

@@ -3,12 +3,12 @@
 from runs.models.attempt import Attempt, AttemptEvent, Hold, Origin, checkpoint_folder, key_of
 from runs.models.cluster_test import ClusterTest
 from runs.models.collapse import Collapse
+from runs.models.config_value import Knob
 from runs.models.evaluated_step import EVALUATION, EvaluatedStep, choose_last_step, list_evaluated_steps
 from runs.models.experiment import Experiment, Run
+from runs.models.idempotency_key import KeptAnswer
 from runs.models.imported import Import
 from runs.models.job import Cluster, Job
-from runs.models.kept_answer import KeptAnswer
-from runs.models.knob import Knob
 from runs.models.limit import Limit
 from runs.models.package_set import PackageSet
 from runs.models.preference import Preference

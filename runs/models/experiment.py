@@ -15,7 +15,7 @@ from django.db.models import F, Func, Q, Value
 from django.urls import reverse
 from django.utils.functional import cached_property
 
-from runs.models.shelf import Shelved, ShelvedQuerySet
+from runs.models.trash import Shelved, ShelvedQuerySet
 from workers.config import RunConfig
 from workers.executors.states import OPEN_STATES, State
 

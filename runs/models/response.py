@@ -10,9 +10,9 @@ from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import F, Func, Q
 
-from runs.models import told_by_text
 from runs.models.attempt import Attempt
 from runs.models.experiment import Run
+from runs.models.response_sql import COST, KEY, LEAKING, REFUSAL, ROW, TRUNCATED, WORDS
 
 DIGITS = 16
 
@@ -69,11 +69,11 @@ class Prompt(models.Model):
     target = models.TextField(blank=True)
     categories = ArrayField(models.TextField(), default=list, db_default=[], blank=True)
     row = models.GeneratedField(
-        expression=Func(F("name"), template=told_by_text.ROW), output_field=models.BigIntegerField(), db_persist=True
+        expression=Func(F("name"), template=ROW), output_field=models.BigIntegerField(), db_persist=True
     )
     """The row of its data set, where its name is one; others come after those."""
     text_key = models.GeneratedField(
-        expression=Func(F("text"), template=told_by_text.KEY), output_field=models.BigIntegerField(), db_persist=True
+        expression=Func(F("text"), template=KEY), output_field=models.BigIntegerField(), db_persist=True
     )
     """The same for prompts of the same text."""
 
@@ -101,27 +101,27 @@ class Response(Recorded):
     is_superseded = models.BooleanField(default=False, db_default=False)
     """Evaluated again since, at the same step: after a resume the later evaluation holds."""
     cost = models.GeneratedField(
-        expression=Func(F("parts"), template=told_by_text.COST), output_field=models.FloatField(), db_persist=True
+        expression=Func(F("parts"), template=COST), output_field=models.FloatField(), db_persist=True
     )
     words = models.GeneratedField(
-        expression=Func(F("text"), template=told_by_text.WORDS), output_field=models.IntegerField(), db_persist=True
+        expression=Func(F("text"), template=WORDS), output_field=models.IntegerField(), db_persist=True
     )
     """None where only its scores are known, not its text."""
     is_truncated = models.GeneratedField(
-        expression=Func(F("text"), template=told_by_text.TRUNCATED),
+        expression=Func(F("text"), template=TRUNCATED),
         output_field=models.BooleanField(), db_persist=True,
     )  # fmt: skip
     is_leaking = models.GeneratedField(
-        expression=Func(F("text"), template=told_by_text.LEAKING),
+        expression=Func(F("text"), template=LEAKING),
         output_field=models.BooleanField(), db_persist=True,
     )  # fmt: skip
     """It plays the other side of the conversation too."""
     is_refusal = models.GeneratedField(
-        expression=Func(F("text"), template=told_by_text.REFUSAL),
+        expression=Func(F("text"), template=REFUSAL),
         output_field=models.BooleanField(), db_persist=True,
     )  # fmt: skip
     text_key = models.GeneratedField(
-        expression=Func(F("text"), template=told_by_text.KEY), output_field=models.BigIntegerField(), db_persist=True
+        expression=Func(F("text"), template=KEY), output_field=models.BigIntegerField(), db_persist=True
     )
     """The same for answers that differ in nothing but spaces and capitals."""
 

@@ -5,10 +5,12 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import expect
 
-from runs import launch, registry
+from runs import launching
+from runs.launching import rebuilds
 from runs.models import ApiToken, SavedView
-from runs.registry import Said
-from runs.views import log_file
+from runs.run_page.log import files
+from runs.service_registry import commands
+from runs.service_registry.commands import Said
 from tests.browser.axe import HEIGHT, WIDE, check_views, choose_theme
 from tests.browser.charts import look_at
 from tests.browser.settling import at_rest
@@ -63,7 +65,7 @@ def addresses(address, experiment, ada, run, monkeypatch, tmp_path, local):
     write_model_config(tmp_path / "models" / "qwen", QWEN2_7B)
     local.config = {"data_paths": [str(tmp_path / "models")]}
     local.save()
-    monkeypatch.setattr(log_file, "PAGE_LINES", 50)
+    monkeypatch.setattr(files, "PAGE_LINES", 50)
     for seed in range(12):
         ended = make_run(experiment, ("es-tiny", "grpo-tiny")[seed % 2], seed, "succeeded")
         record(ended, [evaluation(0, -40), evaluation(5, -10)])
@@ -99,9 +101,9 @@ def many_attempts(experiment):
     run.attempts.filter(n__gt=1).update(resumed_attempt=1, resumed_step=20, origin="restart", reason="no memory")
     type(run).objects.filter(pk=run.pk).update(state="interrupted")
     for step, state in ((7, State.RUNNING), (8, State.FAILED), (9, State.SUCCEEDED)):
-        rebuild = launch.rebuild(run, step, experiment.owner)
+        rebuild = rebuilds.rebuild_checkpoint(run, step, experiment.owner)
         fill(rebuild.folder)
-        launch.move(rebuild, state, "the base model has changed", progress=0.4, bytes=7002, sha256="ab" * 32)
+        launching.move(rebuild, state, "the base model has changed", progress=0.4, bytes=7002, sha256="ab" * 32)
     return run
 
 
@@ -147,7 +149,7 @@ def other_pages(ada, experiment, runs_dir):
     failed.attempts.update(ended_at=timezone.now(), reason="ValueError: sigma is no number")
     thrown = type(experiment).objects.create(name="Thrown away", owner=ada, deleted_at=timezone.now())
     SavedView.objects.create(owner=ada, name="Best first", page="experiment", experiment=experiment, is_shared=True)
-    registry.register(ada, Said("scorer", "safety-7b", "0123456789", "http://node7:8000", "/health"))
+    commands.register(ada, Said("scorer", "safety-7b", "0123456789", "http://node7:8000", "/health"))
     for one in (run, failed):
         told(one.newest_attempt())
     ApiToken.objects.create(user=ada, name="laptop", scope="read", digest="0", expires_at=timezone.now())

@@ -6,7 +6,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from runs import jobs
+from runs.responses.collapse import tasks
 from tests.browser.axe import check_views
 from tests.browser.charts import look_at, point_at
 from tests.runs.pages import make_run, record
@@ -39,7 +39,7 @@ def runs(experiment):
         record(of, said(0, [one.text for one in honest(COUNT)]) + said(20, [one.text for one in honest(COUNT, 1)]))
     record(es, said(40, [one.text for one in honest(COUNT, 2)]))
     record(grpo, said(40, [TEMPLATE] * COUNT))
-    jobs.measure_collapse()
+    tasks.measure_collapse()
     return es, grpo
 
 

@@ -3,7 +3,7 @@ import tarfile
 import pytest
 from playwright.sync_api import expect
 
-from runs import launch
+from runs import launching
 from runs.models import Attempt, Rebuild
 from tests.browser.settling import at_rest
 from tests.runs.checkpointing import fill, save
@@ -61,11 +61,11 @@ def test_a_saved_checkpoint_is_downloaded_and_any_other_once_it_is_rebuilt(open_
     expect(row).to_contain_text("created")
     expect(open_page.get_by_role("alert")).to_have_count(0)
     rebuild = Rebuild.objects.get()
-    launch.move(rebuild, State.RUNNING, "")
-    launch.mark(rebuild, progress=0.5)
+    launching.move(rebuild, State.RUNNING, "")
+    launching.mark(rebuild, progress=0.5)
     expect(row.get_by_role("progressbar")).to_have_attribute("value", "0.5")
     fill(rebuild.folder)
-    launch.move(rebuild, State.SUCCEEDED, "done", bytes=7002, sha256="ab" * 32)
+    launching.move(rebuild, State.SUCCEEDED, "done", bytes=7002, sha256="ab" * 32)
     with open_page.expect_download() as download:
         row.get_by_role("link", name="Download").click()
     assert len(files_of(download)) == 2

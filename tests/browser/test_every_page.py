@@ -16,11 +16,10 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Page
 
-from runs import registry
 from runs.access.share_links import Scope, link_text
 from runs.models import ApiToken, Experiment, Run, SavedView, Sweep
-from runs.registry import Said
-from runs.tables import finding
+from runs.service_registry import commands
+from runs.service_registry.commands import Said
 from tests import soaking
 from tests.browser.settling import over_the_edge
 from tests.conftest import person
@@ -66,7 +65,7 @@ def fill(place: Experiment, count: int, first: int = 0) -> None:
         Experiment.objects.create(name=f"Thrown {n}", owner=place.owner, deleted_at=timezone.now())
         SavedView.objects.create(owner=place.owner, name=f"View {n}", page="experiment", experiment=place)
         ApiToken.objects.create(user=place.owner, name=f"t{n}", scope="read", digest=f"{n}", expires_at=timezone.now())
-        registry.register(place.owner, Said("scorer", f"scorer-{n}", "0123456789", f"http://node{n}:8000", "/health"))
+        commands.register(place.owner, Said("scorer", f"scorer-{n}", "0123456789", f"http://node{n}:8000", "/health"))
         person(f"person {n}")
     if first == 0:
         swept(place, runs[:MANY])
@@ -147,7 +146,7 @@ def test_for_a_crowd_of_runs_a_page_asks_as_often_as_for_a_few_and_fits_as_well(
     signed_in, address, complaints, ada, bo, place, monkeypatch
 ):
     # A table that finds more than so many does not name them in later queries.
-    monkeypatch.setattr(finding, "FEW", CROWD // 2)
+    monkeypatch.setattr("runs.compare.run_table.queries.FEW", CROWD // 2)
     asked: dict[str, list[int]] = {}
     client = Client()
     client.force_login(ada)

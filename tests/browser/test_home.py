@@ -2,7 +2,7 @@
 
 from playwright.sync_api import expect
 
-from runs import launch
+from runs import launching
 from tests.runs.pages import evaluation, make_run, record
 from workers.executors.states import State
 
@@ -15,7 +15,7 @@ def test_a_run_is_followed_from_its_first_number_to_its_end_and_resumed(signed_i
     record(run, [evaluation(0, -45.9), evaluation(5, -40.9)])
     expect(going).to_contain_text("−40.9")
     expect(going).to_contain_text("5 of 60")
-    launch.move(run.newest_attempt(), State.FAILED, "ValueError: the reward is not a number")
+    launching.move(run.newest_attempt(), State.FAILED, "ValueError: the reward is not a number")
     expect(wrong).to_contain_text("ValueError: the reward is not a number")
     expect(going).to_contain_text("Nothing runs now.")
     expect(signed_in.locator("said-aloud")).to_contain_text("0 runs going, 0 waiting, 1 went wrong")
@@ -29,7 +29,7 @@ def test_runs_that_are_no_longer_shown_are_no_longer_watched(signed_in, address,
     signed_in.goto(address)
     signed_in.wait_for_selector("live-run[data-state=live]")
     second = make_run(experiment, seed=1)
-    launch.move(first.newest_attempt(), State.SUCCEEDED, "reached its last step")
+    launching.move(first.newest_attempt(), State.SUCCEEDED, "reached its last step")
     expect(signed_in.locator("#going")).to_contain_text(second.name)
     watched = "Object.keys(document.querySelector('live-run').cursors).join()"
     signed_in.wait_for_function(f"uid => {watched} === uid", arg=second.uid)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-from runs import launch, reconcile
+from runs import launching
+from runs.launching import reconcile
 from runs.models import Cluster, Experiment
 from tests.browser.settling import ASKS_NOTHING, at_rest
 from tests.runs.clusters import Small, attempt_of, quicken, run_of
@@ -31,7 +32,7 @@ def test_a_run_that_waits_is_held_released_and_moved(
     run, late = run_of(experiment, cores=2), run_of(experiment, cores=2)
 
     def tick() -> bool:
-        return all([reconcile.tick(local), reconcile.tick(far)])
+        return all([reconcile.reconcile_cluster(local), reconcile.reconcile_cluster(far)])
 
     wait_until(
         lambda: tick() and attempt_of(run).state == "running" and attempt_of(late).state == "queued",
@@ -58,6 +59,6 @@ def test_a_run_that_waits_is_held_released_and_moved(
     expect(where).to_have_value("far")
     page.get_by_role("button", name="Move").click()
     page.get_by_text("moves to far").wait_for()
-    launch.request_cancel(run)
+    launching.request_cancel(run)
     wait_until(lambda: tick() and attempt_of(late).cluster == far, "the second run to move to far")
     assert attempt_of(late).n == 3

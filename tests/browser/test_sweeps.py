@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from runs import reconcile
+from runs.launching import reconcile
 from runs.models import Cluster, Experiment, Run, Sweep
 from tests.runs.clusters import Small
 from tests.runs.launching.conftest import small  # noqa: F401
@@ -41,13 +41,13 @@ def test_a_sweep_is_launched_run_paused_and_cancelled_by_clicks(
 
     expect(page.get_by_role("heading", name="es-micro sweep", level=1)).to_be_visible()
     expect(page.locator("#standing")).to_contain_text("4 wait for their turn")
-    reconcile.tick(local)
+    reconcile.reconcile_cluster(local)
     expect(page.locator("#standing")).to_contain_text("3 wait for their turn")
     page.get_by_role("button", name="Pause").click()
     expect(page.locator("#standing")).to_contain_text("3 wait until it is resumed")
     (small.root.parent / "runs" / "go").touch()
     wait_until(
-        lambda: reconcile.tick(local) and Run.objects.filter(state="succeeded").exists(),
+        lambda: reconcile.reconcile_cluster(local) and Run.objects.filter(state="succeeded").exists(),
         "the first run of the sweep to succeed",
     )
     expect(page.locator("#standing")).to_contain_text("1 of 4 runs ended")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from pytest_django.fixtures import Settings
 
-from runs import launch
+from runs import clusters
 from tests.clusters import ray as our_ray
 from tests.clusters.far import Far, cluster_of
 from tests.clusters.on_ray import OnRay
@@ -105,8 +105,8 @@ def far(slurm: SlurmCluster, reached: dict[str, str], db: None, our_disk: Path, 
     # Tests with the trainer ship the code over SSH; for small programs the agent's lies there.
     code = {"project": str(PROJECT)} if "address" in reached else {}
     cluster = cluster_of(**reached, **code)
-    executor = Far(slurm.conf, our_disk / "queue", launch.place_of(cluster) if cluster.is_far else None, **code)
-    monkeypatch.setitem(launch.EXECUTORS, "slurm", lambda cluster: executor)
+    executor = Far(slurm.conf, our_disk / "queue", clusters.place_of(cluster) if cluster.is_far else None, **code)
+    monkeypatch.setitem(clusters.EXECUTORS, "slurm", lambda cluster: executor)
     return executor
 
 
@@ -135,5 +135,5 @@ def on_ray(ray: RayHead, db: None, our_disk: Path, monkeypatch: pytest.MonkeyPat
     """The executor that every call to the cluster `far` reaches. Set its `program` before launching."""
     cluster_on_ray(ray)
     executor = OnRay(ray, our_disk / "queue")
-    monkeypatch.setitem(launch.EXECUTORS, "ray", lambda cluster: executor)
+    monkeypatch.setitem(clusters.EXECUTORS, "ray", lambda cluster: executor)
     return executor

@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
-from runs import launch, reconcile
+from runs import clusters, launching
+from runs.launching import reconcile
+from runs.launching.sweeps import commands
 from runs.models import Attempt, Cluster, Experiment, Job, Run
 from tests.clusters.slurm import SlurmCluster
 from tests.runs.clusters import attempt_of, tick_until, tick_until_true
@@ -25,7 +27,7 @@ from workers.executors.shell import Answer, LocalShell
 from workers.executors.slurm import Site, Slurm
 from workers.executors.states import State
 
-QUICK = launch.Waits(
+QUICK = clusters.Waits(
     grace=PATIENCE_SECONDS,
     beat=0.1,
     settle=15.0,
@@ -92,7 +94,7 @@ def impatient(slurm: SlurmCluster) -> SharedDisk:
 
 def there(job: Job) -> Path:
     """The job's directory on its cluster, which is on this machine after all."""
-    return Path(launch.place_of(job.cluster).there(job.directory))
+    return Path(clusters.place_of(job.cluster).there(job.directory))
 
 
 def cluster_of(name: str = "far", **more: Any) -> Cluster:
@@ -111,20 +113,20 @@ def be_patient(**waits: float) -> None:
 def run_far(experiment: Experiment, **compute: Any) -> Run:
     """A run for it, as a form or the API would make one."""
     config = {**preset("es-micro").config, "compute": {"cluster": "far", **compute}}
-    return launch.create_run(experiment=experiment, person=experiment.owner, config=config, name="far away")
+    return launching.create_run(experiment=experiment, person=experiment.owner, config=config, name="far away")
 
 
 def sweep_far(experiment: Experiment, seeds: int, **compute: Any) -> list[Run]:
     """A sweep for it of so many runs, all of which may be there at once."""
     base = {**preset("es-micro").config, "compute": {"cluster": "far", **compute}}
-    new = launch.NewSweep(base, list(range(seeds)), grid={"es.sigma": [0.01]}, at_once=seeds)
-    return list(launch.create_sweep(new, experiment, experiment.owner).runs.order_by("pk"))
+    new = commands.NewSweep(base, list(range(seeds)), grid={"es.sigma": [0.01]}, at_once=seeds)
+    return list(commands.launch_sweep(new, experiment, experiment.owner).runs.order_by("pk"))
 
 
 def tick_far(run: Run) -> Attempt:
     """One tick, then the newest attempt."""
     attempt = attempt_of(run)
-    assert reconcile.tick(attempt.cluster)
+    assert reconcile.reconcile_cluster(attempt.cluster)
     return attempt_of(run)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runs import access, launch
+from runs import access, clusters, launching
 from runs.models import Cluster, Experiment
 from tests.runs.clusters import tick_until
 from tests.waiting import wait_until
@@ -31,7 +31,7 @@ def serves_until_it_is_cancelled(experiment: Experiment, cluster: Cluster, site:
         "scorer": {"name": NAME, "secret": "tiny-secret"},
         "compute": {"cluster": cluster.name, "restarts": 3},
     }
-    run = launch.create_run(experiment=experiment, person=experiment.owner, config=config)
+    run = launching.create_run(experiment=experiment, person=experiment.owner, config=config)
     try:
         # It starts again where the node that it came to has just been broken by another test.
         tick_until(run, State.RUNNING.value)
@@ -41,11 +41,11 @@ def serves_until_it_is_cancelled(experiment: Experiment, cluster: Cluster, site:
         with pytest.raises(ScorerRefused, match="401"):
             ScorerClient(offer.address, token="another", tries=1).score(PROMPTS, RESPONSES)
 
-        launch.request_cancel(run, experiment.owner)
+        launching.request_cancel(run, experiment.owner)
         ended = tick_until(run, State.CANCELLED.value, State.FAILED.value)
     finally:
         for attempt in run.attempts.all():
-            launch.executor_for(cluster).cancel(attempt.key, 0.0)
+            clusters.executor_for(cluster).cancel(attempt.key, 0.0)
     assert ended.state == State.CANCELLED.value, ended.reason
     # Where the site was too busy to be told, its lease runs out.
     wait_until(lambda: found(site, token, "scorer", NAME) is None, "the registry to forget the scorer")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runs import launch
+from runs import launching
 from runs.models import Experiment
 from tests.clusters.far import await_end, run_far
 from tests.clusters.on_ray import OnRay
@@ -37,7 +37,7 @@ def test_codes_and_signals_are_told_as_they_were_and_no_secret_is_passed_on(
     for gpus, program, _, _ in ENDS:
         on_ray.program = program
         runs.append(run_far(experiment, gpus=gpus))
-        launch.submit(attempt_of(runs[-1]))
+        launching.submit_job(attempt_of(runs[-1]))
     for run, (_, _, state, why) in zip(runs, ENDS, strict=True):
         ended = await_end(run, *FINAL)
         assert (ended.state, ended.reason, ended.native_id) == (state.value, why, ended.key)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runs.launch import trying_steps
+from runs.clusters.connection_test import steps
 from runs.models import Cluster
 from tests.clusters.on_ray import cluster_of
 from tests.clusters.ray import RayHead
@@ -29,5 +29,5 @@ def test_a_whole_cluster_passes_and_each_thing_that_is_wrong_is_named(
     refused = broken(cluster, token_file=str(tmp_path / "wrong"))
     assert refused.startswith("reach: ") and "does not let us in: see token_file" in refused
     # So long a file of a job that has ended might still be on its way.
-    monkeypatch.setattr(trying_steps, "SECONDS", 1.0)
+    monkeypatch.setattr(steps, "SECONDS", 1.0)
     assert "the node has no such interpreter" in broken(cluster, token_file=token, python="/opt/none/python")

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from django.test import Client
 
-from runs import launch
+from runs import launching
 from runs.models import Cluster, Experiment, Origin
 from tests.clusters.far import BUSY, be_patient, run_far, started
 from tests.clusters.on_ray import OnRay, cluster_of, word_of
@@ -45,7 +45,7 @@ def test_a_running_job_has_its_grace_and_one_that_waits_for_ever_is_let_go(
     assert queued.reason == f"waiting for 1 core and 99 GPUs: {largest} (Ray: PENDING)"
     assert queued.reason in html.unescape(ada_client.get(waiting.get_absolute_url()).content.decode())
     for run in (running, waiting):
-        launch.request_cancel(run, experiment.owner)
+        launching.request_cancel(run, experiment.owner)
     ended = tick_until(waiting, "cancelled", "failed")
     # Ray said that it was stopped, and lists it as before. Should it ever start, its agent ends at once.
     assert ended.state == State.CANCELLED.value and ended.reason.startswith("cancelled while it waited; Ray")
@@ -71,7 +71,7 @@ def test_a_job_that_is_shut_out_while_it_waits_ends_when_it_would_start(
     assert (
         ended.reason.startswith("given up after ") and "it was waiting for 1 core and 1 GPU, or to be" in ended.reason
     )
-    launch.request_cancel(holding)
+    launching.request_cancel(holding)
     tick_until(holding, "cancelled")
     wait_until(lambda: word_of(ray, ended.key) == "FAILED", "Ray to call the job failed")
     assert not (ended.directory / "started").exists()

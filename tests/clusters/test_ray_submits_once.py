@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runs import launch
+from runs import launching
 from runs.models import Experiment
 from tests.clusters.far import BUSY, await_end, run_far, started, tick_far
 from tests.clusters.on_ray import OnRay, word_of
@@ -42,7 +42,7 @@ def test_a_worker_that_dies_around_a_submit_costs_nothing(experiment: Experiment
     for run, moment in zip(runs, ("before_submit", "after_submit"), strict=True):
         setattr(on_ray, moment, once(die))
         with pytest.raises(Killed):
-            launch.submit(attempt_of(run))
+            launching.submit_job(attempt_of(run))
     before, after = [await_end(run, "succeeded", "failed", "lost") for run in runs]
     for ended in (before, after):
         assert (ended.state, ended.reason) == (State.FAILED.value, "ended with exit code 5: no such prompt")
@@ -72,7 +72,7 @@ def test_a_dashboard_that_is_down_or_refuses_us_says_nothing_about_jobs(
     right, wrong = on_ray.jobs.token_file, tmp_path / "wrong"
     wrong.write_text("nonsense")
     on_ray.jobs.token_file = str(wrong)
-    launch.submit(attempt_of(later))
+    launching.submit_job(attempt_of(later))
     assert "does not let us in: see token_file (Forbidden" in attempt_of(later).reason
     on_ray.jobs.token_file = right
     ray.kill_dashboard()

@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from runs import launch
+from runs import launching
 from runs.models import Cluster, Experiment
 from tests.clusters.on_ray import cluster_of
 from tests.clusters.ray import RayHead
@@ -32,7 +32,7 @@ def test_es_on_ray_is_es_here_to_the_bit(
     here, in_sweep = swept(ada, {"compute.cluster": "local"}, {"compute.cluster": "far"})
     for alike in (filled_in(ada_client, experiment, "far"), called_for(ada, "far")):
         assert alike.config == in_sweep.config and attempt_of(alike).cluster == clusters
-        launch.request_cancel(alike)
+        launching.request_cancel(alike)
     train([here, in_sweep])
     assert attempt_of(in_sweep).native_id == attempt_of(in_sweep).key and attempt_of(in_sweep).cluster == clusters
     assert result(in_sweep) == result(here)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runs import launch
+from runs import launching
 from runs.models import Experiment
 from tests.clusters.far import Far, await_end, run_far
 from tests.runs.clusters import attempt_of
@@ -29,7 +29,7 @@ def test_codes_and_signals_are_told_as_they_were(
     for program, _, _ in ends:
         far.program = program
         runs.append(run_far(experiment))
-        launch.submit(attempt_of(runs[-1]))
+        launching.submit_job(attempt_of(runs[-1]))
     for run, (_, state, why) in zip(runs, ends, strict=True):
         ended = await_end(run, *(s.value for s in State if s.is_final))
         assert (ended.state, ended.reason) == (state.value, why)

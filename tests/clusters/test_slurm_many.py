@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from runs import reconcile
+from runs.launching import reconcile
 from runs.models import Attempt, Cluster, Experiment, Origin, Run, key_of
 from tests.clusters.far import Far, asked
 from tests.clusters.slurm import SlurmCluster
@@ -54,9 +54,9 @@ def _is_said_of_all(slurm: SlurmCluster) -> bool:
 def test_a_tick_over_many_asks_once(experiment: Experiment, ada: User, far: Far, drained: SlurmCluster) -> None:
     queued(experiment, ada, drained)
     cluster = Cluster.objects.get(name="far")
-    reconcile.tick(cluster)
+    reconcile.reconcile_cluster(cluster)
     asked.clear()
-    reconcile.tick(cluster)
+    reconcile.reconcile_cluster(cluster)
     assert [argv[0] for argv in asked] == ["squeue"]
     waiting = Attempt.objects.filter(cluster=cluster, state=State.QUEUED.value)
     assert waiting.count() == MANY and not waiting.filter(gone_since_at__isnull=False).exists()
@@ -65,7 +65,7 @@ def test_a_tick_over_many_asks_once(experiment: Experiment, ada: User, far: Far,
     ending = Attempt.objects.filter(pk__in=waiting.order_by("pk").values("pk")[:CANCELLED])
     ending.update(cancel_requested_at=timezone.now())
     asked.clear()
-    reconcile.tick(cluster)
+    reconcile.reconcile_cluster(cluster)
     assert [argv[0] for argv in asked] == ["xargs", "xargs", "squeue"]
     assert waiting.count() == MANY - CANCELLED
     ended = Attempt.objects.filter(cluster=cluster, state=State.CANCELLED.value)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from runs import launch
+from runs import launching
 from runs.models import Cluster, Experiment
 from tests.clusters.far import OVER_SSH, Far, await_end, run_far, there
 from tests.clusters.slurm import SlurmCluster
@@ -110,7 +110,7 @@ def test_a_wrong_interpreter_and_a_missing_module_are_named(
     for site, _ in wrong:
         far.site = replace(right, **site)
         runs.append(run_far(experiment))
-        launch.submit(attempt_of(runs[-1]))
+        launching.submit_job(attempt_of(runs[-1]))
     for run, (_, words) in zip(runs, wrong, strict=True):
         ended = tick_until(run, "failed", "succeeded")
         assert ended.state == State.FAILED.value and words in ended.reason and "(slurm.log: " in ended.reason

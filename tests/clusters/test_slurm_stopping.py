@@ -10,9 +10,9 @@ from dataclasses import replace
 import pytest
 from django.test import Client
 
-from runs import launch
-from runs.launch.submitting import spec_of
-from runs.management.following import Follower
+from runs import launching
+from runs.ingest.follower import Follower
+from runs.launching.submit import spec_of
 from runs.models import Experiment, Origin, Run
 from tests.clusters.far import BUSY, OVER_SSH, Far, await_end, be_patient, run_far, started, there, tick_far
 from tests.clusters.slurm import SlurmCluster
@@ -54,7 +54,7 @@ def test_a_running_job_saves_a_checkpoint_when_it_is_cancelled(experiment: Exper
     far.program = CHECKPOINTS
     run = run_far(experiment)
     started(run)
-    launch.request_cancel(run, experiment.owner)
+    launching.request_cancel(run, experiment.owner)
     ended = tick_until(run, "cancelled", "failed", "interrupted")
     assert (ended.state, ended.reason) == (State.CANCELLED.value, "cancelled; a checkpoint was saved")
     assert (there(ended) / "checkpoint").read_text() == "SIGTERM"
@@ -72,7 +72,7 @@ def test_a_waiting_job_says_why_on_its_page_and_leaves_the_queue(
         assert waiting.state == State.QUEUED.value
         assert waiting.reason.startswith("waiting: nodes that it needs are down, drained or reserved")
         assert waiting.reason in html.unescape(ada_client.get(run.get_absolute_url()).content.decode())
-        launch.request_cancel(run)
+        launching.request_cancel(run)
         ended = tick_until(run, "cancelled")
     finally:
         slurm.ask("scontrol", "update", "NodeName=n[1-3]", "State=RESUME")
@@ -83,14 +83,14 @@ def test_an_agent_that_hears_nothing_is_ended_after_the_grace(
     experiment: Experiment, far: Far, slurm: SlurmCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     be_patient(grace=0.2, settle=PATIENCE_SECONDS)
-    monkeypatch.setattr("runs.launch.cancelling.KILL_SECONDS", 0.2)
+    monkeypatch.setattr("runs.launching.cancel.KILL_SECONDS", 0.2)
     far.program = IGNORES_TERM
     run = run_far(experiment)
     agent = owner(there(started(run)))
     program = program_of(run)
     assert agent is not None
     agent.send(signal.SIGSTOP)
-    launch.request_cancel(run)
+    launching.request_cancel(run)
     assert tick_until(run, "cancelled", "failed").state == State.CANCELLED.value
     wait_until(lambda: not program.is_alive() and not agent.is_alive(), "agent and program to end", details=slurm.told)
 
@@ -117,7 +117,7 @@ def test_a_preempted_run_goes_on_and_its_budget_is_whole(experiment: Experiment,
     assert first.state == State.PREEMPTED.value and first.reason.startswith("preempted: Slurm gave its place")
     assert (second.resumed_attempt, second.resumed_step) == (1, 5)
     assert spec_of(second).argv[-2:] == ("--resume", f"../{first.key}/checkpoints/step-000005")
-    assert second.origin == Origin.PREEMPTION and launch.restarts_made(run) == 0
+    assert second.origin == Origin.PREEMPTION and launching.restarts_made(run) == 0
     assert started(run).n == 2
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runs import launch
+from runs import launching
 from runs.models import Cluster, Experiment
 from tests.clusters.far import BUSY, Far, asked, await_end, be_patient, impatient, run_far, started, there, tick_far
 from tests.clusters.slurm import SlurmCluster
@@ -51,7 +51,7 @@ def test_a_worker_that_dies_around_sbatch_costs_nothing(
     setattr(far, moment, once(die))
     run = run_far(experiment)
     with pytest.raises(Killed):
-        launch.submit(attempt_of(run))
+        launching.submit_job(attempt_of(run))
     ended = await_end(run, "succeeded", "failed", "lost")
     assert ended.state == State.SUCCEEDED.value
     assert (there(ended) / "ran").read_text() == "x" and jobs_of(slurm, ended.key) == 1
@@ -71,7 +71,7 @@ def test_a_frozen_controller_that_took_the_job_all_the_same_is_found_out(
 
     far.before_submit = once(freeze)
     run = run_far(experiment)
-    launch.submit(attempt_of(run))
+    launching.submit_job(attempt_of(run))
     unclear = attempt_of(run)
     assert unclear.state == State.SUBMITTING.value and "did not say whether it took the job" in unclear.reason
     slurm.daemons.send("slurmctld", signal.SIGCONT)

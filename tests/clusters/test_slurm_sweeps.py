@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import pytest
 
-from runs import launch, reconcile
+from runs import launching
+from runs.launching import reconcile
 from runs.models import Attempt, Cluster, Experiment
 from tests.clusters.far import Far, asked, await_end, sweep_far, there, tick_far
 from tests.clusters.slurm import SlurmCluster
@@ -45,9 +46,9 @@ def test_runs_that_go_together_are_one_array_and_each_is_cancelled_by_itself(
     (waiting,) = set(runs) - set(busy)
     wait_until((there(attempt_of(busy[0])) / "started").exists, "the program to start")
     # What waits is cancelled first: it would start in the place of the other.
-    launch.request_cancel(waiting, experiment.owner)
+    launching.request_cancel(waiting, experiment.owner)
     never = tick_until(waiting, "cancelled", "failed", "interrupted")
-    launch.request_cancel(busy[0], experiment.owner)
+    launching.request_cancel(busy[0], experiment.owner)
     ended = tick_until(busy[0], "cancelled", "failed", "interrupted")
     assert (ended.state, ended.reason) == (State.CANCELLED.value, "cancelled; a checkpoint was saved")
     assert never.state == State.CANCELLED.value and not (there(never) / "started").exists()
@@ -89,7 +90,7 @@ def test_a_worker_that_dies_around_an_array_costs_nothing(
     runs = sweep_far(experiment, 2)
     MOMENTS[moment](far)
     with pytest.raises(Killed):
-        reconcile.tick(Cluster.objects.get(name="far"))
+        reconcile.reconcile_cluster(Cluster.objects.get(name="far"))
     for run in runs:
         ended = await_end(run, "succeeded", "failed", "lost")
         assert ended.state == State.SUCCEEDED.value, ended.reason

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from runs import launch
+from runs import launching
 from runs.models import Cluster, Experiment, Run
 from tests.clusters.far import cluster_of, there
 from tests.clusters.slurm import SlurmCluster
@@ -73,7 +73,7 @@ def test_es_on_slurm_is_es_here_to_the_bit_and_a_task_of_ones_own_need_only_lie_
     )
     by_form, by_call = filled_in(ada_client, experiment, "far"), called_for(ada, "far")
     assert by_form.config == by_call.config
-    launch.request_cancel(by_call)
+    launching.request_cancel(by_call)
     train([here, over_ssh, sevens, by_form])
     for run, cluster in ((by_form, "far"), (over_ssh, "farther")):
         assert attempt_of(run).cluster.name == cluster and result(run) == result(here)

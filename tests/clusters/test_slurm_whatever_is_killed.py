@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from runs import reconcile
+from runs.launching import reconcile
 from runs.models import Attempt, Cluster, Experiment, Run
 from tests import soaking
 from tests.clusters.far import Far, run_far, sweep_far, there
@@ -138,7 +138,7 @@ def tick_for(seconds: float) -> None:
 def tick_once() -> None:
     """Tick once; a worker that dies in it is started again by the next call."""
     with contextlib.suppress(Killed):
-        reconcile.tick(Cluster.objects.get(name="far"))
+        reconcile.reconcile_cluster(Cluster.objects.get(name="far"))
 
 
 def await_living(process_of: Callable[[Attempt], Process | None], keep_going: Callable[[], None]) -> list[Process]:

@@ -10,9 +10,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from runs import reconcile
-from runs.forms import initial_from
-from runs.management.following import Follower
+from runs.ingest.follower import Follower
+from runs.launching import reconcile
+from runs.launching.config_form import initial_from
 from runs.metrics import read
 from runs.models import Attempt, Checkpoint, Cluster, Experiment, Run
 from tests.clusters.far import there
@@ -64,7 +64,7 @@ def train(runs: list[Run]) -> None:
 
     def looked_at(run: Run) -> Attempt:
         for cluster in clusters:
-            reconcile.tick(cluster)
+            reconcile.reconcile_cluster(cluster)
         follower.look()
         return attempt_of(run)
 

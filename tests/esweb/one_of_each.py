@@ -12,9 +12,9 @@ from django.utils import timezone
 
 from judging.boards import keep
 from judging.models import Snapshot, Tournament, Verdict
-from runs import jobs
 from runs.access.share_links import Scope, link_text
 from runs.models import Experiment, Prompt, Run, SavedView, Sweep
+from runs.responses.collapse import tasks
 from tests.esweb.test_every_address_is_closed import routes
 from tests.judging.casting import cast, once
 from tests.judging.inventing import invented
@@ -81,7 +81,7 @@ def _ended_run(experiment: Experiment) -> Run:
     checkpointing.save(run, STEP)
     attempt = run.attempts.get()
     (attempt.directory / "log.txt").write_text("step 5")
-    jobs.measure_collapse()
+    tasks.measure_collapse()
     return run
 
 

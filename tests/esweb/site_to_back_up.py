@@ -28,7 +28,8 @@ from esweb.api import api  # noqa: E402
 from esweb.backup.restore import end_open_jobs  # noqa: E402
 from judging import boards  # noqa: E402
 from judging.models import Assignment, Judge, Tournament  # noqa: E402
-from runs import access, models, reconcile  # noqa: E402
+from runs import access, models  # noqa: E402
+from runs.launching import reconcile  # noqa: E402
 from runs.models import Attempt, Cluster, Run  # noqa: E402
 from tests.judging.casting import cast, once  # noqa: E402
 from tests.judging.inventing import invented  # noqa: E402
@@ -119,7 +120,7 @@ def _compared(fields: dict[str, Any]) -> dict[str, Any]:
 def tick() -> None:
     """Look after all clusters, and stop what runs here as the end of `up` does."""
     for cluster in Cluster.objects.all():
-        reconcile.tick(cluster)
+        reconcile.reconcile_cluster(cluster)
     reconcile.interrupt_local(0.0)
 
 

@@ -14,7 +14,7 @@ from judging.models import Judge, Tournament, Verdict
 from judging.tournaments import Draft, Entry, make
 from judging.tournaments.commands import delete
 from runs.models import Attempt, Experiment, Response, Run
-from runs.viewer.columns import columns_of
+from runs.responses.viewer import columns_of
 from tests.judging.rounds import answered_run, rubric
 
 

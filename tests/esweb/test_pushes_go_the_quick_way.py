@@ -23,7 +23,7 @@ from pytest_django.fixtures import Settings
 from esweb.back_pressure import BackPressure, Places
 from esweb.quick_pushes import MAX_BYTES, QuickPushes
 from runs import access
-from runs.api.records import COLUMNS
+from runs.ingest.api import COLUMNS
 from runs.models import ApiToken, Attempt, Experiment, RecordFile, Run, Series
 from tests.esweb.knocking import Answer, Knock, knock
 from tests.runs.recording import lines, make_attempt, make_run, metrics

@@ -21,6 +21,8 @@ def test_every_module_of_tasks_is_loaded() -> None:
     "name",
     [
         *(entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()),
+        *(f"runs.jobs.{name}" for name in ("submit_attempt", "cancel_attempt", "tick_cluster", "go_on_with_test")),
+        *(f"runs.jobs.{name}" for name in ("submit_rebuild", "cancel_rebuild")),
         "judging.jobs.ask_judges",
         "judging.jobs.keep_boards",
         "judging.jobs.purge_bin",

@@ -17,7 +17,8 @@ django.setup()
 
 from django.contrib.auth.models import User  # noqa: E402  (models exist only once Django is set up)
 
-from runs import access, jobs  # noqa: E402
+from runs import access  # noqa: E402
+from runs.ingest import tasks  # noqa: E402
 from runs.metrics.rows import written  # noqa: E402
 from runs.models import Attempt, Cluster, Experiment, RecordFile, Run, Series  # noqa: E402
 from tests.flows.pushed_points import KEYS, RECORDS, steps_of, values_of  # noqa: E402
@@ -44,7 +45,7 @@ def _writable(experiment: Experiment, number: int) -> tuple[str, str]:
 def look(first: int, batches: list[int]) -> list[str]:
     """Every point of these runs: which are missing, twice, or others than were sent."""
     found = _all_untruths(first, batches)
-    jobs.compact_series()
+    tasks.compact_series()
     return found + _all_untruths(first, batches)
 
 

@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from runs.forms import LaunchForm, field_name, initial_from
+from runs.launching.config_form import LaunchForm, field_name, initial_from
 from runs.models import Experiment, Run
 from tests.flows.bad_inputs import CONFIGS, NODES, BadConfig, BadNode, answer, laid_out, mounted, tried
 from tests.runs.calling import calls, paths

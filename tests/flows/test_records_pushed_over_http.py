@@ -11,7 +11,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from esweb.back_pressure import BackPressure, Places
-from runs import access, launch
+from runs import access, launching
 from runs.models import Attempt, Cluster, Experiment, RecordFile, Series
 from tests.waiting import PATIENCE_SECONDS
 from workers.client import pushing
@@ -30,7 +30,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def attempt(experiment: Experiment, ada: User, local: Cluster) -> Attempt:
-    run = launch.create_run(experiment=experiment, person=ada, config=preset("es-micro").config)
+    run = launching.create_run(experiment=experiment, person=ada, config=preset("es-micro").config)
     return run.attempts.get()
 
 
@@ -84,7 +84,7 @@ def test_a_pusher_that_is_ahead_goes_back_to_what_the_server_expects(
 def test_a_piece_that_is_too_large_is_halved(
     tracking: TrackingConfig, directory: Path, attempt: Attempt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("runs.api.record_body.MAX_WORK", 100)
+    monkeypatch.setattr("runs.ingest.record_body.MAX_WORK", 100)
     with RecordWriter(directory, 0) as records, pushing(tracking, directory, 0):
         write(records, range(50))
     assert Series.objects.get(run=attempt.run, key="x").points == 50
@@ -93,7 +93,7 @@ def test_a_piece_that_is_too_large_is_halved(
 def test_a_record_that_is_too_large_alone_is_refused(
     tracking: TrackingConfig, directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("runs.api.record_body.MAX_WORK", 5)
+    monkeypatch.setattr("runs.ingest.record_body.MAX_WORK", 5)
     with RecordWriter(directory, 0) as records:
         write(records, range(2))
     pusher = Pusher(tracking, directory, 0)

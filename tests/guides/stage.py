@@ -17,9 +17,10 @@ django.setup()
 
 from django.contrib.auth.models import User  # noqa: E402  (models exist only once Django is set up)
 
-from runs import access, registry  # noqa: E402
+from runs import access  # noqa: E402
 from runs.access.scorer_secrets import save_secret  # noqa: E402
 from runs.models import Cluster, Experiment, Run  # noqa: E402
+from runs.service_registry import commands  # noqa: E402
 from tests.judging.rounds import held  # noqa: E402
 from tests.runs import checkpointing, pages  # noqa: E402
 
@@ -39,7 +40,7 @@ def make(files: Path) -> None:
     held(admin, experiment, prompts=1)
     for name in ("gpu", "gpus"):
         Cluster.objects.create(name=name, kind="slurm")
-    registry.register(admin, registry.Said("scorer", "beaver", "0123456789", "http://127.0.0.1:9", lease_seconds=3600))
+    commands.register(admin, commands.Said("scorer", "beaver", "0123456789", "http://127.0.0.1:9", lease_seconds=3600))
     save_secret(admin, "beaver-token", "a-token-of-a-scorer", address="http://127.0.0.1:9")
     _write_files(files, access.issue(admin, "read")[1])
 

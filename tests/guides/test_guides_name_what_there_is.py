@@ -17,7 +17,7 @@ import pytest
 from django.core.management import get_commands, load_command_class
 
 from esweb.cli.arguments import parser as make_cli_parser
-from runs.launch.cluster_config import complaints
+from runs.clusters.settings import complaints
 from tests.guides.blocks import LANGUAGES, NEEDS, ROOT, Block, list_pages, read_blocks, without_blocks
 from workers.config import RunConfig
 

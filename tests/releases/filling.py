@@ -11,8 +11,8 @@ django.setup()
 
 from judging import boards  # noqa: E402  (models exist only once Django is set up)
 from judging.models import Tournament  # noqa: E402
-from runs import registry  # noqa: E402
 from runs.models import Cluster, Experiment, Run, Scoring  # noqa: E402
+from runs.service_registry import commands  # noqa: E402
 from tests.conftest import person  # noqa: E402
 from tests.judging.meeting import count_from_one, meeting  # noqa: E402
 from tests.judging.rounds import gold  # noqa: E402
@@ -32,7 +32,7 @@ def main() -> None:
     gold(ada)
     tournament = Tournament.objects.get()
     boards.keep(tournament, tournament.rubrics.order_by("pk")[0])
-    registry.register(ada, registry.Said("scorer", "beaver", "4f1c9a52e0b7", "http://127.0.0.1:9"))
+    commands.register(ada, commands.Said("scorer", "beaver", "4f1c9a52e0b7", "http://127.0.0.1:9"))
     Scoring.objects.create(id=1, run=run, scorer="beaver", asked_by=ada, state="failed")
     failed = pages.make_run(Experiment.objects.create(name="Words that ended", owner=ada), "grpo-micro", state="failed")
     pages.record(failed, pages.a_bit_of_everything((0, 5)))

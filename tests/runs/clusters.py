@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from typing import Any
 
-from runs import launch, reconcile
+from runs import clusters, launching
+from runs.launching import reconcile
 from runs.models import Attempt, Cluster, Experiment, Run
 from tests.waiting import PATIENCE_SECONDS, wait_until
 from tests.workers.attempts import python
@@ -14,7 +15,7 @@ from workers.config import preset
 from workers.executors.base import Observation, Spec
 from workers.executors.local import Local
 
-QUICK = launch.Waits(
+QUICK = clusters.Waits(
     grace=PATIENCE_SECONDS,
     beat=0.02,
     settle=1.0,
@@ -57,7 +58,7 @@ def quicken(cluster: Cluster, **changes: float) -> None:
 def run_of(experiment: Experiment, **compute: Any) -> Run:
     """A run as a form or the API would make it."""
     config = {**preset("es-micro").config, "compute": {"cluster": "local", **compute}}
-    return launch.create_run(experiment=experiment, person=experiment.owner, config=config, name="small")
+    return launching.create_run(experiment=experiment, person=experiment.owner, config=config, name="small")
 
 
 def attempt_of(run: Run) -> Attempt:
@@ -68,7 +69,7 @@ def attempt_of(run: Run) -> Attempt:
 def ticked(run: Run) -> Attempt:
     """One tick, then the attempt."""
     attempt = attempt_of(run)
-    assert reconcile.tick(attempt.cluster)
+    assert reconcile.reconcile_cluster(attempt.cluster)
     return attempt_of(run)
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from django.test import Client
 
-from runs.launch.cluster_config import complaints
+from runs.clusters.settings import complaints
 from runs.models import Cluster
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runs import launch
+from runs import launching
 from runs.models import Rebuild
 from tests.runs.calling import calls
 from tests.runs.checkpointing import WEIGHTS, fill, save, unpacked
@@ -43,10 +43,10 @@ def test_another_is_rebuilt_and_asked_about_at_the_same_address(api, run):
     assert (first.status_code, first.json()["state"], first.json()["download"]) == (202, "created", None)
     assert api.get(address(run, 33, "download")).status_code == 404
     rebuild = Rebuild.objects.get()
-    launch.mark(rebuild, progress=0.5)
+    launching.mark(rebuild, progress=0.5)
     assert api.post(address(run, 33)).json()["progress"] == 0.5
     fill(rebuild.folder)
-    launch.move(rebuild, State.SUCCEEDED, "done", sha256="cd" * 32)
+    launching.move(rebuild, State.SUCCEEDED, "done", sha256="cd" * 32)
     done = api.post(address(run, 33))
     assert (done.status_code, done.json()["sha256"]) == (200, "cd" * 32)
     assert len(unpacked(api.get(done.json()["download"]))) == 2

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from pytest_django.fixtures import Settings
 
-from runs.launch.trying_clusters import advance_test
+from runs.clusters.connection_test import advance_test
 from runs.models import Cluster, ClusterTest
 from tests.runs.calling import calls
 from tests.waiting import wait_until

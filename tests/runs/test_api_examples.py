@@ -17,11 +17,14 @@ from pytest_django.fixtures import Settings
 from esweb.api import api
 from judging import boards
 from judging.models import Assignment, Tournament
-from runs import access, jobs, launch, registry
-from runs.api.seeing import EXAMPLE_UID
-from runs.api.services import EXAMPLE
-from runs.costs import set_limit
+from runs import access
+from runs.experiments import trash
+from runs.http import EXAMPLE_UID
+from runs.launching.budgets import set_limit
+from runs.launching.sweeps.commands import NewSweep, cancel_sweep, launch_sweep
 from runs.models import ApiToken, Attempt, Cluster, ClusterTest, Experiment, Limit, Run, SavedView, Scoring, Sweep
+from runs.service_registry.api import EXAMPLE
+from runs.service_registry.commands import Said, register
 from tests.conftest import person
 from tests.judging.meeting import count_from_one, meeting
 from tests.judging.rounds import gold
@@ -47,7 +50,7 @@ def ended(run: Run) -> None:
 def serving(run: Run) -> None:
     """Only what has registered beats and leaves."""
     told = EXAMPLE | {"capabilities": {}}
-    registry.register(run.created_by, registry.Said(**told))
+    register(run.created_by, Said(**told))
 
 
 def elsewhere() -> Cluster:
@@ -98,7 +101,7 @@ def rated(run: Run) -> None:
 
 def scorer(run: Run) -> None:
     """A scorer that has registered."""
-    registry.register(run.created_by, registry.Said("scorer", "beaver", "4f1c9a52e0b7", "http://127.0.0.1:9"))
+    register(run.created_by, Said("scorer", "beaver", "4f1c9a52e0b7", "http://127.0.0.1:9"))
 
 
 def scored(run: Run, state: str = "going") -> None:
@@ -140,9 +143,9 @@ PREPARED = {
     "beat_service": serving,
     "withdraw_service": serving,
     "resume": ended,
-    "uncancel_sweep": lambda run: jobs.cancel_sweep(Sweep.objects.get(), run.created_by),
-    "restore_run": lambda run: jobs.delete_run(run, run.created_by),
-    "restore_experiment": lambda run: jobs.delete_experiment(run.experiment, run.created_by),
+    "uncancel_sweep": lambda run: cancel_sweep(Sweep.objects.get(), run.created_by),
+    "restore_run": lambda run: trash.delete_run(run, run.created_by),
+    "restore_experiment": lambda run: trash.delete_experiment(run.experiment, run.created_by),
 }
 
 
@@ -186,11 +189,11 @@ def fill(ada: User) -> None:
     SavedView.objects.update(id=1)
     access.issue(ada, "read")
     ApiToken.objects.update(id=1)
-    new = launch.NewSweep(base=preset("es-micro").config, grid={"es.sigma": [0.1]}, seeds=[0])
+    new = NewSweep(base=preset("es-micro").config, grid={"es.sigma": [0.1]}, seeds=[0])
     access.give_role(ada, "admin")
     set_limit(kind="cpu", period="all", hours=1000.0, experiment=experiment)
     Limit.objects.update(id=1)
-    made = launch.create_sweep(new, experiment, ada)
+    made = launch_sweep(new, experiment, ada)
     Run.objects.filter(sweep=made).update(sweep=1)
     Sweep.objects.update(id=1)
 

@@ -13,8 +13,9 @@ from django.http import HttpResponse
 from django.test import Client
 from ninja.errors import HttpError
 
-from runs.api.problems import Invalid
-from runs.api.record_body import (
+from runs.http import Invalid
+from runs.ingest.limits import MAX_KEYS, key_refusal
+from runs.ingest.record_body import (
     BYTES_PER_VALUE,
     MAX_BYTES,
     MAX_CELLS,
@@ -27,7 +28,6 @@ from runs.api.record_body import (
     read_columns,
     read_lines,
 )
-from runs.ingest.limits import MAX_KEYS, key_refusal
 from runs.models import Attempt, Experiment, RecordFile, Series
 from tests.runs.calling import calls, paths
 from tests.runs.recording import make_attempt, make_run

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from runs.api.records import COLUMNS
+from runs.ingest.api import COLUMNS
 from runs.metrics import read
 from runs.models import RecordFile
 from tests.runs.calling import calls, paths

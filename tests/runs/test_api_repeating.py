@@ -7,7 +7,7 @@ import pytest
 from django.db import connections
 from django.utils import timezone
 
-from runs.api import repeating
+from runs.http import idempotency
 from runs.models import ApiToken, Experiment, KeptAnswer, Run
 from tests.runs.calling import calls, paths
 
@@ -67,7 +67,7 @@ def test_a_run_is_launched_once(api):
 
 def test_after_a_day_a_key_is_forgotten(api):
     make(api, "a", name="Concise")
-    KeptAnswer.objects.update(made_at=timezone.now() - repeating.KEPT_FOR - timedelta(seconds=1))
+    KeptAnswer.objects.update(made_at=timezone.now() - idempotency.KEPT_FOR - timedelta(seconds=1))
     assert make(api, "a", name="Other").status_code == 201
     assert KeptAnswer.objects.count() == 1
 

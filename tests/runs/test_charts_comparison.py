@@ -3,7 +3,8 @@ import json
 import plotly.graph_objects as go
 import pytest
 
-from runs.charts import Look, compare, groups_of
+from runs.charts import Look, groups_of
+from runs.compare.charts.methods import compare
 from tests.runs.curves import curve, run
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from runs.charts import OverlayOptions, marks
-from runs.charts.multiplier import multiplier_charts
+from runs.experiments.lambda_page.charts import multiplier_charts
 from tests.runs.curves import curve, run
 
 

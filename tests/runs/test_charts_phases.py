@@ -9,8 +9,9 @@ import plotly.graph_objects as go
 import pytest
 from django.urls import reverse
 
-from runs.charts import drawn, plans
+from runs.charts import drawn
 from runs.charts.phases import MAX_BARS
+from runs.run_page import plans
 from tests.runs.curves import curve, run
 from tests.runs.pages import a_bit_of_everything, make_run, record
 from workers.records import Metric

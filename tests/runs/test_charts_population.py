@@ -2,7 +2,7 @@ import json
 
 import plotly.graph_objects as go
 
-from runs.charts import population_chart
+from runs.run_page import population_chart
 
 
 def members(*rewards):

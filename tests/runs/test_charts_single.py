@@ -4,7 +4,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from runs.charts import drawn as charts_of
-from runs.charts import plans
+from runs.run_page import plans
 from tests.runs.curves import curve, run
 
 

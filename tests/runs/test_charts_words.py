@@ -2,7 +2,8 @@ import math
 
 import pytest
 
-from runs.charts.words import change, course, number, share
+from runs.charts import number, share
+from runs.charts.wording import change, course
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,8 @@ from django.db import OperationalError, connection, connections
 from django.utils import timezone
 
 from runs import metrics
-from runs.management import following
+from runs.ingest.follower import Follower
 from runs.management.commands.follow import follow
-from runs.management.following import Follower
 from runs.metrics.live.publish import CHANNEL
 from runs.models import Attempt, AttemptEvent, Batch, RecordFile
 from tests.runs.recording import make_attempt, make_run
@@ -42,7 +41,7 @@ def told():
 
 @pytest.fixture(autouse=True)
 def tick():
-    with mock.patch("runs.management.following.send") as enqueue:
+    with mock.patch("runs.ingest.follower.send") as enqueue:
         yield enqueue
 
 
@@ -109,7 +108,7 @@ def lose_what_came_after(attempt, offset, next_seq):
 
 def meet_error_of_the_database(follower):
     with (
-        mock.patch("runs.management.following._followed", side_effect=OperationalError("gone")),
+        mock.patch("runs.ingest.follower._followed", side_effect=OperationalError("gone")),
         pytest.raises(OperationalError),
     ):
         follower.look()
@@ -185,7 +184,7 @@ def test_an_attempt_that_has_ended_is_drained_once_its_files_are_read(attempt):
     Follower().look()
     attempt.refresh_from_db()
     assert attempt.drained_at is not None
-    with mock.patch("runs.management.following.read") as read:
+    with mock.patch("runs.ingest.follower.read") as read:
         Follower().look()
     read.assert_not_called()
 
@@ -194,7 +193,7 @@ def test_it_is_not_drained_while_more_is_there_than_one_look_reads(attempt):
     write(attempt, *range(50))
     end(attempt)
     follower = Follower()
-    small = mock.patch("runs.management.following.read", lambda path, offset: read_little(path, offset))
+    small = mock.patch("runs.ingest.follower.read", lambda path, offset: read_little(path, offset))
     with small:
         while Attempt.objects.undrained().exists():
             assert follower.look()
@@ -224,7 +223,7 @@ def test_a_clock_that_is_moved_neither_hurries_that_wait_nor_holds_it_up(attempt
     follower = Follower()
     follower.look()
     assert Attempt.objects.undrained().exists()
-    monkeypatch.setattr(following, "LINGER_SECONDS", 0.0)
+    monkeypatch.setattr("runs.ingest.follower.LINGER_SECONDS", 0.0)
     follower.look()
     assert not Attempt.objects.undrained().exists()
 
@@ -260,12 +259,12 @@ def test_a_growing_log_is_told_at_most_once_a_second(attempt, told):
     log = attempt.directory / "log.txt"
     follower = Follower()
     # Three looks within that time, however busy the machine is.
-    with mock.patch("runs.management.following.LOG_TOLD_SECONDS", PATIENCE_SECONDS):
+    with mock.patch("runs.ingest.follower.LOG_TOLD_SECONDS", PATIENCE_SECONDS):
         for text in ("a", "ab", "abc"):
             log.write_text(text)
             follower.look()
     assert told.call_args_list == [mock.call(attempt.run.uid, "log")]
-    with mock.patch("runs.management.following.LOG_TOLD_SECONDS", 0.0):
+    with mock.patch("runs.ingest.follower.LOG_TOLD_SECONDS", 0.0):
         follower.look()
         follower.look()
     assert told.call_count == 2

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from runs.forms import KNOBS, LaunchForm, assembled, initial_from, seeds
+from runs.launching.config_form import KNOBS, LaunchForm, assembled, initial_from, seeds
 from workers.config import RunConfig, presets
 
 

@@ -6,8 +6,7 @@ import math
 import pytest
 from django.db import ProgrammingError, connection
 
-from runs.ingest.answers import SUPERSEDE
-from runs.ingest.scores import keep_scores
+from runs.ingest.response_rows import SUPERSEDE, keep_scores
 from runs.models import Prompt, Response, Score
 from tests.runs.pages import end, make_run, record
 from tests.runs.recording import answer, make_attempt

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runs.ingest import BadColumns, Gap, ingest, push, read_columns
-from runs.ingest.columns import MAX_PROBLEMS
+from runs.ingest.columnar import MAX_PROBLEMS
 from runs.metrics import block, read
 from runs.models import Batch, RecordFile, Series
 from tests.runs.recording import lines, make_attempt, make_run, metrics

@@ -5,8 +5,8 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from runs import ingest, jobs
-from runs.ingest import compacting
+from runs import ingest, models
+from runs.ingest import compaction, tasks
 from runs.metrics import X_AXES, compacted, newest_of, read, rows
 from runs.metrics import cursor as cursor_of
 from runs.metrics.chunks import POINTS
@@ -109,7 +109,7 @@ def test_a_page_whose_cursor_is_in_chunks_is_told_that_it_is_behind(attempt):
 def test_what_breaks_in_the_middle_has_changed_nothing(attempt):
     flush(attempt, 0, 30)
     before = curves(attempt.run)
-    with patch.object(compacting.Chunk.objects, "bulk_create", side_effect=OSError), pytest.raises(OSError):
+    with patch.object(models.Chunk.objects, "bulk_create", side_effect=OSError), pytest.raises(OSError):
         ingest.compact(attempt.run_id)
     assert (Batch.objects.count(), Chunk.objects.count()) == (1, 0)
     assert curves(attempt.run) == before
@@ -119,18 +119,18 @@ def test_what_breaks_in_the_middle_has_changed_nothing(attempt):
 def test_runs_that_go_on_are_left_loose_until_they_hold_much(attempt, monkeypatch):
     flush(attempt, 0, 5)
     assert ingest.loose_runs() == []
-    monkeypatch.setattr(compacting, "LOOSE_BATCHES", 1)
+    monkeypatch.setattr(compaction, "LOOSE_BATCHES", 1)
     flush(attempt, 5, 5)
     assert ingest.loose_runs() == [attempt.run_id]
 
 
 def test_the_job_compacts_runs_that_have_ended(attempt):
     flush(attempt, 0, 5)
-    jobs.compact_series()
+    tasks.compact_series()
     assert Batch.objects.exists()
     Run.objects.update(state="succeeded")
     before = curves(attempt.run)
-    jobs.compact_series()
+    tasks.compact_series()
     assert not Batch.objects.exists()
     assert curves(attempt.run) == before
 

@@ -75,7 +75,7 @@ def test_a_broken_line_is_told_once_with_its_place(attempt):
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("dies_in", ["runs.ingest.once._advance", "runs.ingest.metrics._summarise"])
+@pytest.mark.parametrize("dies_in", ["runs.ingest.writer._advance", "runs.ingest.metrics._summarise"])
 def test_a_process_that_dies_inside_leaves_neither_rows_nor_offset(attempt, dies_in):
     with mock.patch(dies_in, side_effect=SystemExit), pytest.raises(SystemExit):
         ingest(attempt, 0, [*metrics(3), *lines([answer()], first=3)], offset=500)

@@ -6,7 +6,7 @@ import pytest
 
 from runs import metrics
 from runs.ingest import ingest, refusal
-from runs.ingest.forgetting import forget
+from runs.ingest.compaction import forget
 from runs.ingest.prompts import prompt_ids
 from runs.models import AttemptEvent, Checkpoint, EngineReport, Population, Prompt, Response, Series
 from tests.runs.recording import NOON, answer, lines, make_attempt, make_run

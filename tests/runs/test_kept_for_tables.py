@@ -9,11 +9,13 @@ from django.db import connection
 from django.db.models import Max
 from django.utils import timezone
 
-from runs import ingest, jobs, launch, shelving
-from runs.ingest import compacting
-from runs.ingest.forgetting import forget
-from runs.launch.changes import move
+from runs import ingest, launching
+from runs.experiments.trash import archive, commands, delete_run, restore
+from runs.ingest import compaction, tasks
+from runs.ingest.compaction import forget
+from runs.launching import move
 from runs.models import Attempt, Batch, Cluster, Knob, Run, Series
+from runs.models.trash import DAYS_IN_BIN
 from tests.runs.calling import calls
 from tests.runs.importing.logs import ENDED, HEADER, iteration
 from tests.runs.pages import a_bit_of_everything, evaluation, make_run, record
@@ -51,7 +53,7 @@ def check():
 
 def launched(experiment, ada, name="es-tiny"):
     Cluster.objects.get_or_create(name="local", defaults={"kind": "local"})
-    return launch.create_run(experiment=experiment, person=ada, config=preset(name).config, preset=name)
+    return launching.create_run(experiment=experiment, person=ada, config=preset(name).config, preset=name)
 
 
 def test_a_run_that_is_launched_ends_and_goes_on(ada, experiment):
@@ -65,7 +67,7 @@ def test_a_run_that_is_launched_ends_and_goes_on(ada, experiment):
         move(attempt, State.INTERRUPTED, "the machine went down")
         check()
         run.refresh_from_db()
-        launch.new_attempt(run)
+        launching.new_attempt(run)
     assert run.time_taken > timedelta(days=4)
     assert {knob.key: knob.value for knob in run.knobs.all()}["es.sigma"] == run.config["es"]["sigma"]
 
@@ -85,7 +87,7 @@ def test_points_that_are_compacted_and_those_that_come_late(experiment):
 
 def test_a_compaction_that_leaves_batches_says_nothing_yet(experiment, monkeypatch):
     run = make_run(experiment)
-    monkeypatch.setattr(compacting, "BATCHES_AT_ONCE", 2)
+    monkeypatch.setattr(compaction, "BATCHES_AT_ONCE", 2)
     for first in range(0, 30, 10):
         ingest.ingest(run.newest_attempt(), 0, metrics(10, first))
     ingest.compact(run.pk)
@@ -101,7 +103,7 @@ def test_files_that_are_imported(ada):
         answer = calls(ada).post("/api/v1/imports", {"files": [SimpleUploadedFile("a.log", log.encode())]})
         assert answer.status_code == 200
         check()
-        jobs.compact_series()
+        tasks.compact_series()
         check()
     assert sorted(Run.objects.values_list("last_step", flat=True)) == [3, 4]
 
@@ -111,13 +113,13 @@ def test_runs_that_are_archived_deleted_restored_and_purged(ada, experiment):
     for run in runs:
         record(run, a_bit_of_everything())
         ingest.compact(run.pk)
-    for act in (shelving.archive, shelving.delete_run):
+    for act in (archive, delete_run):
         act(runs[0], ada)
         check()
-    shelving.restore(runs[0])
+    restore(runs[0])
     check()
-    Run.objects.filter(pk=runs[0].pk).update(deleted_at=timezone.now() - timedelta(days=shelving.DAYS_IN_BIN + 1))
-    shelving.purge_run(Run.objects.get(pk=runs[0].pk))
+    Run.objects.filter(pk=runs[0].pk).update(deleted_at=timezone.now() - timedelta(days=DAYS_IN_BIN + 1))
+    commands.purge_run(Run.objects.get(pk=runs[0].pk))
     check()
     assert set(Knob.objects.values_list("run", flat=True)) == {runs[1].pk}
 

@@ -180,7 +180,7 @@ def test_news_that_skips_a_batch_makes_it_read_the_skipped_one(port, attempt, bo
         mine.watch(**{attempt.run.uid: 0})
         write(attempt, 1)
         mine.take(1)
-        with mock.patch("runs.ingest.once.live.publish_points"):
+        with mock.patch("runs.ingest.writer.live.publish_points"):
             write(attempt, 1, first=1)
         write(attempt, 1, first=2)
         assert mine.take(3) == [0, 1, 2]

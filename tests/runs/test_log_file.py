@@ -3,9 +3,9 @@ import tracemalloc
 
 import pytest
 
-from runs.views import log_lines
-from runs.views.log_file import PAGE_LINES, find, page_from, page_until
-from runs.views.log_lines import BLOCK_BYTES, PAGE_BYTES, line_start
+from runs.run_page.log import line_index
+from runs.run_page.log.files import PAGE_LINES, find, page_from, page_until
+from runs.run_page.log.line_index import BLOCK_BYTES, PAGE_BYTES, line_start
 
 MILLION = 1_000_000
 
@@ -108,7 +108,7 @@ def test_a_hit_that_two_blocks_share_is_found(tmp_path):
 
 @pytest.mark.parametrize("block_bytes", [64, BLOCK_BYTES])
 def test_a_line_is_gone_to_by_its_number(log, monkeypatch, block_bytes):
-    monkeypatch.setattr(log_lines, "BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(line_index, "BLOCK_BYTES", block_bytes)
     for number in (1, 2, 9, 10, 1000, 1999, 2000):
         page = page_from(log, line_start(log, number))
         assert (page.first, page.lines[0].text) == (number, f"line {number}")

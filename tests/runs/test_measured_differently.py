@@ -13,7 +13,8 @@ from django.urls import reverse
 from django.utils.translation import override
 
 from runs.access.share_links import Scope, link_text
-from runs.charts import Chart, Look, compare, groups_of
+from runs.charts import Chart, Look, groups_of
+from runs.compare.charts.methods import compare
 from runs.models import Experiment, Import, Run
 from tests.runs.curves import curve
 from tests.runs.curves import run as unsaved_run

@@ -3,7 +3,7 @@
 import pytest
 from django.urls import reverse
 
-from runs import launch
+from runs import launching
 from runs.models import Rebuild
 from tests.runs.checkpointing import WEIGHTS, fill, save, unpacked
 from tests.runs.pages import a_bit_of_everything, make_run, record
@@ -67,10 +67,10 @@ def test_another_is_asked_for_once(ada_client, ada, run, queued, django_capture_
 def test_how_far_it_is_and_why_it_failed_is_shown(ada_client, run, queued):
     ask(ada_client, run, "33")
     rebuild = Rebuild.objects.get()
-    launch.mark(rebuild, progress=0.25, reason="waiting for a core")
+    launching.mark(rebuild, progress=0.25, reason="waiting for a core")
     text = page(ada_client, run)
     assert 'value="0.25"' in text and "waiting for a core" in text
-    launch.move(rebuild, State.FAILED, "the base model has changed")
+    launching.move(rebuild, State.FAILED, "the base model has changed")
     text = page(ada_client, run)
     assert "the base model has changed" in text and "Try again" in text
     ask(ada_client, run, "33")
@@ -82,7 +82,7 @@ def test_a_rebuilt_one_is_downloaded(ada_client, run, queued):
     ask(ada_client, run, "33")
     rebuild = Rebuild.objects.get()
     fill(rebuild.folder)
-    launch.move(rebuild, State.SUCCEEDED, "done", bytes=7002, sha256="cd" * 32)
+    launching.move(rebuild, State.SUCCEEDED, "done", bytes=7002, sha256="cd" * 32)
     assert f"{run.uid}-step-000033/config.json" in unpacked(download(ada_client, run, 33))
     text = page(ada_client, run)
     assert "cdcdcdcdcdcd…" in text and "6.8\xa0KB" in text
@@ -103,7 +103,7 @@ def test_a_step_that_it_has_not_reached_is_refused_with_the_range(ada_client, ru
 def test_a_rebuild_can_be_stopped(ada_client, run, queued, django_capture_on_commit_callbacks):
     ask(ada_client, run, "33")
     rebuild = Rebuild.objects.get()
-    launch.move(rebuild, State.RUNNING, "")
+    launching.move(rebuild, State.RUNNING, "")
     with django_capture_on_commit_callbacks(execute=True):
         ada_client.post(reverse("run-rebuild-stop", args=[run.uid, 33]))
     rebuild.refresh_from_db()

@@ -5,7 +5,7 @@ import html
 import pytest
 from django.urls import reverse
 
-from runs.forms import LaunchForm
+from runs.launching.config_form import LaunchForm
 from runs.models import Run
 from tests.runs.pages import make_run
 

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django.fixtures import Settings
 
-from runs.launch.trying_clusters import advance_test
+from runs.clusters.connection_test import advance_test
 from runs.models import Cluster, ClusterTest
 from tests.waiting import wait_until
 

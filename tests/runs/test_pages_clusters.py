@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from runs import launch
+from runs import launching
 from runs.models import Cluster
 from tests.runs.clusters import run_of
 from workers.config import ConfigError, RunConfig, preset
@@ -115,4 +115,4 @@ def test_run_that_asks_for_more_than_its_cluster_allows_is_refused(local: Cluste
     local.save()
     config = {**preset("es-micro").config, "compute": {"cluster": "local", "gpus": 1, "cores": 2}}
     with pytest.raises(ConfigError, match="must be at most 0 on cluster local, not 1"):
-        launch.check(RunConfig.from_json(config), ada)
+        launching.check(RunConfig.from_json(config), ada)

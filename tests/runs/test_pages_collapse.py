@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from django.urls import reverse
 
-from runs import jobs
 from runs.models import Experiment, Prompt, Run
+from runs.responses.collapse import tasks
 from tests.conftest import person
 from tests.runs.pages import make_run, record
 from tests.runs.recording import answer
@@ -32,7 +32,7 @@ def measured(shared_rows):
         foreign = [f"{text} {FOREIGN}" if i % 2 else text for i, text in enumerate(texts)]
         record(run, said(0, [one.text for one in honest(COUNT)]) + said(5, texts))
         record(run, said(10, [TEMPLATE] * COUNT) + said(15, foreign))
-        jobs.measure_collapse()
+        tasks.measure_collapse()
         return run.pk
 
 
@@ -90,7 +90,7 @@ def test_the_base_model_itself_is_not_judged(ada_client, run):
 def test_a_run_without_a_base_model_takes_that_of_another_run_or_what_is_chosen(ada_client, run):
     later = make_run(run.experiment, seed=1, state="succeeded")
     record(later, said(20, [TEMPLATE] * COUNT))
-    jobs.measure_collapse()
+    tasks.measure_collapse()
     assert f"against step 0 of {run.name}" in page(ada_client, later).context["summary"]
     chosen = page(ada_client, run, step=5, baseline=later.uid)
     assert chosen.context["base"].words == f"step 20 of {later.name}"
@@ -99,7 +99,7 @@ def test_a_run_without_a_base_model_takes_that_of_another_run_or_what_is_chosen(
 def test_with_nothing_to_hold_it_against_only_the_plainest_is_told(ada_client, experiment, runs_dir):
     alone = make_run(experiment)
     record(alone, said(20, [TEMPLATE] * COUNT))
-    jobs.measure_collapse()
+    tasks.measure_collapse()
     response = page(ada_client, alone)
     assert "2 of 2 detectors fire at step 20, against nothing" in response.context["summary"]
 
@@ -122,7 +122,7 @@ def test_numbers_come_as_csv(ada_client, run):
 def test_model_output_is_text(ada_client, experiment, runs_dir):
     run = make_run(experiment)
     record(run, said(0, ["<script>alert(1)</script>"] * COUNT))
-    jobs.measure_collapse()
+    tasks.measure_collapse()
     assert "<script>alert" not in page(ada_client, run, baseline=run.uid).content.decode()
     assert Prompt.objects.count() == COUNT
 
@@ -140,7 +140,7 @@ def test_it_takes_as_many_queries_with_one_step_as_with_many(ada_client, run, dj
         page(ada_client, run)
     for step in range(20, 60, 5):
         record(run, said(step, [one.text for one in honest(COUNT, 2)]))
-    jobs.measure_collapse()
+    tasks.measure_collapse()
     with django_assert_max_num_queries(len(few)):
         page(ada_client, run)
 
@@ -148,7 +148,7 @@ def test_it_takes_as_many_queries_with_one_step_as_with_many(ada_client, run, dj
 def test_answers_to_harmful_requests_are_covered_until_asked_for(ada_client, experiment, runs_dir):
     run = make_run(experiment)
     record(run, [replace(one, parts={"cost": 2.0}) for one in said(0, [TEMPLATE] * COUNT)])
-    jobs.measure_collapse()
+    tasks.measure_collapse()
     assert page(ada_client, run).context["is_covered"]
     ada_client.post(reverse("viewer-cover"), {"show": "now"})
     assert not page(ada_client, run).context["is_covered"]

@@ -171,7 +171,7 @@ def test_keys_are_searched_by_regular_expression_in_either_case(ada_client, pair
 
 
 def test_a_pattern_that_takes_for_ever_is_given_up(ada_client, pair, monkeypatch):
-    monkeypatch.setattr("runs.views.compare_keys.SEARCH_MS", 100)
+    monkeypatch.setattr("runs.compare.keys.SEARCH_MS", 100)
     record(pair[0], [Metric(6, {"a" * 239 + "b": 0.0})])
     slow = quote(r"^(a*)(a*)(a*)(a*)(a*)\5\4\3\2\1b$")
     assert "took too long" in text_of(page_of(ada_client, pair, key=slow))

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from runs.templatetags.pages import figure
+from runs.templatetags.format import figure
 
 START, END = '<script type="application/json">', "</script>"
 

@@ -2,7 +2,7 @@ import pytest
 from django.conf import settings
 from django.urls import reverse
 
-from runs.forms import initial_from
+from runs.launching.config_form import initial_from
 from runs.models import Run
 from workers.config import presets
 from workers.config.tasks import TASKS

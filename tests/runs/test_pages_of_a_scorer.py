@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from runs import launch
-from runs.forms import LaunchForm
+from runs import launching
+from runs.launching.config_form import LaunchForm
 from runs.models import Cluster, Experiment, Run
 
 pytestmark = pytest.mark.django_db
@@ -16,7 +16,7 @@ CONFIG = {"method": "scorer", "scorer": {"name": "beaver", "max_length": 512}}
 
 @pytest.fixture
 def scorer(experiment: Experiment, local: Cluster) -> Run:
-    return launch.create_run(experiment=experiment, person=experiment.owner, config=CONFIG)
+    return launching.create_run(experiment=experiment, person=experiment.owner, config=CONFIG)
 
 
 @pytest.mark.parametrize("name", ["run", "run-state", "run-curves", "run-checkpoints", "run-collapse", "run-scores"])

@@ -2,8 +2,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from runs.experiments.command_palette import FIRST_PAGES, PAGES
+from runs.http.palette import OF_EACH
 from runs.models import Experiment
-from runs.views.palette import FIRST_PAGES, OF_EACH, PAGES
 from tests.runs.pages import make_run
 
 pytestmark = pytest.mark.django_db

@@ -12,9 +12,9 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
-from runs import jobs
-from runs.ingest.scores import keep_scores
+from runs.ingest.response_rows import keep_scores
 from runs.models import Experiment, Prompt, Response, Run
+from runs.responses.collapse import tasks
 from tests.runs.calling import calls
 from tests.runs.evaluating import answers, make_planned_run, resume, write
 from tests.runs.viewing import address
@@ -83,7 +83,7 @@ def test_api_names_what_is_missing_and_what_is_superseded(ada: User, run: Run) -
 
 
 def test_collapse_leaves_partial_evaluations_out_of_its_charts(ada_client: Client, run: Run) -> None:
-    jobs.measure_collapse()
+    tasks.measure_collapse()
     page = ada_client.get(reverse("run-collapse", args=[run.uid]))
     assert page.context["at"].step == 10
     assert PARTIAL not in words(page)
@@ -98,7 +98,7 @@ def test_collapse_takes_no_partial_evaluation_for_the_base_model(ada_client: Cli
     killed = write(make_planned_run(experiment), answers(0, 3), state="lost")
     whole = write(make_planned_run(experiment, seed=1), answers(0), state="succeeded")
     later = write(make_planned_run(experiment, seed=2), answers(10), state="succeeded")
-    jobs.measure_collapse()
+    tasks.measure_collapse()
     assert killed.pk < whole.pk
     there = reverse("run-collapse", args=[later.uid])
     assert ada_client.get(there).context["base"].words == f"step 0 of {whole.name}"
@@ -124,7 +124,7 @@ def test_means_of_scores_name_what_is_missing(ada_client: Client, run: Run) -> N
 
 
 def test_after_a_resume_the_evaluation_is_whole_everywhere(ada_client: Client, resumed: Run) -> None:
-    jobs.measure_collapse()
+    tasks.measure_collapse()
     prompt = Prompt.objects.get(name="p0")
     for there in (
         resumed.get_absolute_url(), address(resumed), reverse("run-collapse", args=[resumed.uid]),

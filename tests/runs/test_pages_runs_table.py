@@ -178,7 +178,7 @@ ADDRESSES = (
 
 def test_a_thousand_runs_take_as_many_queries_as_a_few_and_a_small_page(ada_client, ada, experiment, monkeypatch):
     """A few are named in later queries. Where there are more, the table is asked again."""
-    monkeypatch.setattr("runs.tables.finding.FEW", 500)
+    monkeypatch.setattr("runs.compare.run_table.queries.FEW", 500)
     record(make_run(experiment), [evaluation(0, -40.0)])
     assert queries(ada_client, experiment) <= 19
     many(experiment, ada, 200)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from django.urls import reverse
 
-from runs import jobs, registry
 from runs.models import Scoring
-from runs.registry import Said
+from runs.responses.scoring import tasks
+from runs.service_registry import commands
+from runs.service_registry.commands import Said
 from tests.runs.calling import calls, paths
 from tests.runs.test_api_sweeps import post
 from tests.runs.viewing import model, said
@@ -25,7 +26,7 @@ def run(experiment, runs_dir):
 @pytest.fixture
 def scorer(run):
     with talking(lengths) as server:
-        registry.register(run.created_by, Said("scorer", "beaver", "0123456789", server.url))
+        commands.register(run.created_by, Said("scorer", "beaver", "0123456789", server.url))
         yield server
 
 
@@ -44,7 +45,7 @@ def test_a_button_has_answers_scored_and_their_scores_stand_beside_the_runs_own(
     assert ada_client.post(address, {"scorer": "beaver", "step": "500"}).status_code == 302
     waiting = words(page(ada_client, run))
     assert "0 of 4" in waiting and 'hx-trigger="every 2s"' in waiting and "Cancel" in waiting
-    jobs.score_answers()
+    tasks.score_answers()
     shown = words(page(ada_client, run))
     assert "4 of 4" in shown and "every 2s" not in shown
     (row,) = page(ada_client, run).context["page"]
@@ -117,7 +118,7 @@ def test_the_api_has_answers_scored_cancels_resumes_and_reads_them(ada, bo, run,
         assert post(script, f"{there}/{made['id']}/{verb}").json()["state"] == state
     assert post(script, f"{there}/{made['id']}/resume").status_code == 409
     assert post(script, f"{there}/999/cancel").status_code == 404
-    jobs.score_answers()
+    tasks.score_answers()
     listed = calls(bo, "read").get(f"/api/v1/{there}").json()
     assert [one["state"] for one in listed["items"]] == ["done"] and listed["scorers"] == []
     answers = calls(bo, "read").get(f"/api/v1/runs/{run.uid}/responses?step=500").json()["items"]

@@ -7,16 +7,16 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 from django.utils import timezone
 
-from runs import registry
 from runs.models import Service
-from runs.registry import Said
+from runs.service_registry import commands
+from runs.service_registry.commands import Said
 
 pytestmark = pytest.mark.django_db
 
 
 def register(owner, name="safety", **changes):
     made = {"kind": "scorer", "instance": "one", "address": "http://node7:8000", "version": "<b>1</b>", **changes}
-    return registry.register(owner, Said(name=name, **made))
+    return commands.register(owner, Said(name=name, **made))
 
 
 def page(client, **asked):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from django.urls import reverse
 
-from runs import launch
-from runs.launch import NewSweep
+from runs.launching.sweeps import commands
+from runs.launching.sweeps.commands import NewSweep
 from runs.models import Attempt, Run, Sweep
 from tests.runs.pages import evaluation, record
 from tests.runs.test_pages_launch import sent
@@ -25,7 +25,7 @@ def make_sweep(experiment, sigmas=(0.1, 0.2), seeds=(0, 1), at_once=4):
         base=preset("es-micro").config, grid={"es.sigma": list(sigmas)}, seeds=list(seeds), preset="es-micro",
         at_once=at_once,
     )  # fmt: skip
-    return launch.create_sweep(new, experiment, experiment.owner)
+    return commands.launch_sweep(new, experiment, experiment.owner)
 
 
 def post(client, sweep, do):

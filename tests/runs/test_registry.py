@@ -6,9 +6,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.db.models import F
 
-from runs import registry
+from runs import service_registry
 from runs.models import Service
-from runs.registry import NotRegistered, Said, TakenOver, Unusable
+from runs.service_registry import commands
+from runs.service_registry.commands import NotRegistered, Said, TakenOver, Unusable
 
 pytestmark = pytest.mark.django_db
 
@@ -29,69 +30,69 @@ def root(db):
 
 
 def test_a_service_is_found_by_its_kind_until_its_lease_runs_out(ada):
-    made, is_new = registry.register(ada, said())
+    made, is_new = commands.register(ada, said())
     assert is_new and made.expires_at - made.beat_at == timedelta(seconds=60)
-    assert registry.find(ada, "scorer") == made
-    assert registry.find(ada, "vllm") is None and registry.find(ada, "scorer", "other") is None
+    assert service_registry.find(ada, "scorer") == made
+    assert service_registry.find(ada, "vllm") is None and service_registry.find(ada, "scorer", "other") is None
     pass_seconds(61)
-    assert registry.find(ada, "scorer") is None
+    assert service_registry.find(ada, "scorer") is None
     assert not Service.objects.get().is_alive()
 
 
 def test_a_beat_prolongs_the_lease_also_of_one_that_fell_silent(ada):
-    registry.register(ada, said(lease_seconds=20))
+    commands.register(ada, said(lease_seconds=20))
     pass_seconds(15)
-    registry.beat(ada, "scorer", "safety", "one")
+    commands.beat(ada, "scorer", "safety", "one")
     pass_seconds(15)
-    assert registry.find(ada, "scorer")
+    assert service_registry.find(ada, "scorer")
     pass_seconds(100)
-    assert registry.beat(ada, "scorer", "safety", "one").is_alive()
+    assert commands.beat(ada, "scorer", "safety", "one").is_alive()
 
 
 def test_who_registers_under_a_name_takes_it_over(ada):
-    registry.register(ada, said())
-    _, is_new = registry.register(ada, said(instance="two", address="http://node8:8000"))
-    assert not is_new and registry.find(ada, "scorer").address == "http://node8:8000"
+    commands.register(ada, said())
+    _, is_new = commands.register(ada, said(instance="two", address="http://node8:8000"))
+    assert not is_new and service_registry.find(ada, "scorer").address == "http://node8:8000"
     with pytest.raises(TakenOver, match="Another process has registered as scorer safety"):
-        registry.beat(ada, "scorer", "safety", "one")
+        commands.beat(ada, "scorer", "safety", "one")
     with pytest.raises(TakenOver):
-        registry.withdraw(ada, "scorer", "safety", "one")
-    registry.withdraw(ada, "scorer", "safety", "two")
+        commands.withdraw(ada, "scorer", "safety", "one")
+    commands.withdraw(ada, "scorer", "safety", "two")
     with pytest.raises(NotRegistered, match="register it again"):
-        registry.beat(ada, "scorer", "safety", "two")
+        commands.beat(ada, "scorer", "safety", "two")
 
 
 def test_a_members_service_is_found_by_them_alone_and_an_admins_by_all(ada, bo, root):
-    mine, _ = registry.register(ada, said())
-    assert registry.find(bo, "scorer") is None
-    for_all, _ = registry.register(root, said(name="shared"))
-    assert registry.find(bo, "scorer") == for_all
-    assert registry.find(ada, "scorer") == mine
-    assert registry.find(ada, "scorer", "shared") == for_all
+    mine, _ = commands.register(ada, said())
+    assert service_registry.find(bo, "scorer") is None
+    for_all, _ = commands.register(root, said(name="shared"))
+    assert service_registry.find(bo, "scorer") == for_all
+    assert service_registry.find(ada, "scorer") == mine
+    assert service_registry.find(ada, "scorer", "shared") == for_all
     assert set(Service.objects.visible_to(root)) == {mine, for_all}
     root.is_active = False
     root.save()
-    assert registry.find(bo, "scorer") is None
+    assert service_registry.find(bo, "scorer") is None
 
 
 def test_two_people_hold_the_same_name_each_for_themselves(ada, bo):
-    first, second = registry.register(ada, said())[0], registry.register(bo, said(instance="two"))[0]
-    assert (registry.find(ada, "scorer"), registry.find(bo, "scorer")) == (first, second)
+    first, second = commands.register(ada, said())[0], commands.register(bo, said(instance="two"))[0]
+    assert (service_registry.find(ada, "scorer"), service_registry.find(bo, "scorer")) == (first, second)
     with pytest.raises(TakenOver):
-        registry.beat(bo, "scorer", "safety", "one")
+        commands.beat(bo, "scorer", "safety", "one")
 
 
 def test_no_member_takes_an_admins_place_where_another_admin_looks(ada, root):
-    for_all, _ = registry.register(root, said())
-    registry.register(ada, said(instance="two", address="http://localhost:8000"))
+    for_all, _ = commands.register(root, said())
+    commands.register(ada, said(instance="two", address="http://localhost:8000"))
     other = User.objects.create(username="other", is_superuser=True)
-    assert registry.find(other, "scorer", "safety") == registry.find(other, "scorer") == for_all
+    assert service_registry.find(other, "scorer", "safety") == service_registry.find(other, "scorer") == for_all
 
 
 def test_one_that_has_been_silent_for_a_month_is_forgotten(ada):
-    registry.register(ada, said())
+    commands.register(ada, said())
     pass_seconds(31 * 86_400)
-    registry.register(ada, said(name="other"))
+    commands.register(ada, said(name="other"))
     assert [service.name for service in Service.objects.all()] == ["other"]
 
 
@@ -121,11 +122,11 @@ def test_one_that_has_been_silent_for_a_month_is_forgotten(ada):
 )
 def test_what_a_service_cannot_be_is_said_in_words(ada, changes, words):
     with pytest.raises(Unusable, match=words.replace("?", r"\?")):
-        registry.register(ada, said(**changes))
+        commands.register(ada, said(**changes))
     assert not Service.objects.exists()
 
 
 def test_addresses_of_all_usual_kinds_are_taken(ada):
     for n, address in enumerate(("http://10.0.0.7:8000", "https://scorer.example/v1", "http://[::1]:80", "http://n7/")):
-        registry.register(ada, said(name=f"s{n}", address=address))
+        commands.register(ada, said(name=f"s{n}", address=address))
     assert Service.objects.count() == 4

@@ -11,10 +11,13 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.utils import timezone
 
-from runs import access, jobs, registry, scoring
+from runs import access
+from runs.ingest import response_rows
 from runs.models import Response, Score, Scoring
-from runs.registry import Said
-from runs.scoring import answers, working
+from runs.responses import scoring
+from runs.responses.scoring import queries, tasks, worker
+from runs.service_registry import commands
+from runs.service_registry.commands import Said
 from tests.runs.viewing import model, said
 from tests.workers.scorer.talking import Said as Answer
 from tests.workers.scorer.talking import lengths, talking
@@ -30,14 +33,14 @@ def run(experiment, runs_dir):
 
 
 def begun(run, url, **what):
-    registry.register(
+    commands.register(
         run.created_by, Said("scorer", "beaver", "0123456789", url, token_file=what.pop("token_file", ""))
     )
     return scoring.begin(run, run.created_by, "beaver", **what)
 
 
 def work(made):
-    jobs.score_answers()
+    tasks.score_answers()
     made.refresh_from_db()
     return made.state, made.done, made.total
 
@@ -55,7 +58,7 @@ def test_a_job_scores_all_that_is_not_scored_and_says_so(run):
 
 
 def test_what_breaks_off_waits_says_why_and_goes_on_where_it_stopped(run, monkeypatch):
-    monkeypatch.setattr(working, "PIECE", 2)
+    monkeypatch.setattr(worker, "PIECE", 2)
     with talking(lengths, BROKEN, lengths) as server:
         made = begun(run, server.url)
         assert work(made) == ("going", 2, ANSWERS) and "gave no scores: 500" in made.reason
@@ -65,19 +68,19 @@ def test_what_breaks_off_waits_says_why_and_goes_on_where_it_stopped(run, monkey
 
 def test_a_scoring_that_nobody_expected_to_fail_says_so_and_holds_up_no_other(run, experiment, monkeypatch):
     other = model(experiment, "grpo", [said(n, f"reply {n}", 0.5, 1.0) for n in range(ANSWERS)])
-    keep = answers.keep_scores
+    keep = response_rows.keep_scores
 
     def break_on_the_first(name, given):
         if Response.objects.get(pk=given[0][0]).run == run:
             raise RuntimeError("nobody expected this")
         return keep(name, given)
 
-    monkeypatch.setattr(answers, "keep_scores", break_on_the_first)
+    monkeypatch.setattr(queries, "keep_scores", break_on_the_first)
     with talking(lengths) as server:
         made = begun(run, server.url)
         going = scoring.begin(other, other.created_by, "beaver")
         with pytest.raises(ExceptionGroup, match="scorings that could not go on"):
-            jobs.score_answers()
+            tasks.score_answers()
     made.refresh_from_db()
     going.refresh_from_db()
     assert (made.state, made.done) == ("going", 0) and "the server's log says why" in made.reason
@@ -97,7 +100,7 @@ def test_after_ten_minutes_without_a_score_it_has_failed_and_may_be_resumed(run)
         Scoring.objects.update(moved_at=timezone.now() - timedelta(minutes=11))
         assert work(made)[0] == "failed" and made.reason.endswith("Nothing came for 10 minutes.")
     with talking(lengths) as server:
-        registry.register(run.created_by, Said("scorer", "beaver", "0123456789", server.url))
+        commands.register(run.created_by, Said("scorer", "beaver", "0123456789", server.url))
         assert scoring.resume(made).state == "going"
         assert work(made) == ("done", ANSWERS, ANSWERS)
     with pytest.raises(scoring.CannotScore, match="Only a scoring that failed or was cancelled"):
@@ -112,16 +115,16 @@ def test_a_refusal_ends_it_at_once_with_what_the_scorer_said(run):
 
 
 def test_cancelled_it_asks_no_more_and_keeps_what_it_has(run, monkeypatch):
-    monkeypatch.setattr(working, "PIECE", 2)
+    monkeypatch.setattr(worker, "PIECE", 2)
     with talking(lambda asked: lengths(asked)) as server:
         made = begun(run, server.url)
-        moved = working._going
+        moved = worker._going
 
         def cancelled(of):
             scoring.cancel(of)
             return moved(of)
 
-        monkeypatch.setattr(working, "_going", cancelled)
+        monkeypatch.setattr(worker, "_going", cancelled)
         assert work(made) == ("cancelled", 2, ANSWERS)
     assert len(server.asked) == 1 and Score.objects.filter(key="cost").count() == 2
 
@@ -130,9 +133,9 @@ def test_of_two_jobs_one_is_at_it(run):
     with talking(lengths) as server, closing(connection.copy()) as another:
         made = begun(run, server.url)
         with another.cursor() as elsewhere:
-            elsewhere.execute("SELECT pg_advisory_lock(%s::int, %s::int)", [working.HELD, made.pk])
+            elsewhere.execute("SELECT pg_advisory_lock(%s::int, %s::int)", [worker.HELD, made.pk])
             assert work(made) == ("going", 0, ANSWERS) and server.asked == []
-            elsewhere.execute("SELECT pg_advisory_unlock(%s::int, %s::int)", [working.HELD, made.pk])
+            elsewhere.execute("SELECT pg_advisory_unlock(%s::int, %s::int)", [worker.HELD, made.pk])
         assert work(made)[0] == "done"
 
 
@@ -152,7 +155,7 @@ def test_one_scorer_scores_a_run_once_at_a_time(run):
     ],
 )
 def test_what_cannot_be_scored_is_said_with_what_can(run, what, why):
-    registry.register(run.created_by, Said("scorer", "beaver", "0123456789", "http://127.0.0.1:9"))
+    commands.register(run.created_by, Said("scorer", "beaver", "0123456789", "http://127.0.0.1:9"))
     with pytest.raises(scoring.CannotScore, match=why):
         scoring.begin(run, run.created_by, **{"scorer": "beaver", **what})
 
@@ -160,14 +163,14 @@ def test_what_cannot_be_scored_is_said_with_what_can(run, what, why):
 def test_site_reads_no_token_file_and_sends_a_secrets_token_instead(run, tmp_path, settings):
     ada, secret = run.created_by, tmp_path / "secret"
     secret.write_text("of-the-site\n")
-    registry.register(ada, Said("scorer", "inside", "0123456789", "http://169.254.169.254/latest"))
-    registry.register(ada, Said("scorer", "reader", "0123456789", "http://127.0.0.1:9", token_file=str(secret)))
+    commands.register(ada, Said("scorer", "inside", "0123456789", "http://169.254.169.254/latest"))
+    commands.register(ada, Said("scorer", "reader", "0123456789", "http://127.0.0.1:9", token_file=str(secret)))
     assert scoring.choices(ada, run) == []
     settings.SCORER_HOSTS = ["169.254.169.254"]
     assert scoring.choices(ada, run) == ["inside"]
     with talking(lengths) as server:
         made = Scoring.objects.create(run=run, scorer="reader", asked_by=ada)
-        registry.register(ada, Said("scorer", "reader", "0123456789", server.url, token_file=str(secret)))
+        commands.register(ada, Said("scorer", "reader", "0123456789", server.url, token_file=str(secret)))
         assert work(made)[0] == "failed" and "is none of the hosts that scorers are called at" in made.reason
         User.objects.filter(pk=ada.pk).update(is_superuser=True)
         made = Scoring.objects.get(pk=made.pk)

@@ -13,9 +13,9 @@ from django.test import Client
 from django.urls import reverse
 
 from runs import metrics
-from runs.charts import plans
 from runs.metrics import Provenance
 from runs.models import Experiment, Run
+from runs.run_page import plans
 from tests.runs.calling import calls
 from tests.runs.importing.test_documents import evaluation as evaluation_file
 from tests.runs.pages import evaluation, make_run, record

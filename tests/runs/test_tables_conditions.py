@@ -3,9 +3,9 @@ from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runs import tables
+from runs.compare import run_table
+from runs.compare.run_table.columns import FIELDS
 from runs.models import Run, Series
-from runs.tables.columns import FIELDS
 from tests.runs.pages import make_run
 
 pytestmark = pytest.mark.django_db
@@ -36,8 +36,10 @@ def four(experiment):
 
 
 def seeds(experiment, line):
-    words = tables.vocabulary(experiment)
-    return sorted(tables.matching(experiment.runs.all(), tables.parse(line), words).values_list("seed", flat=True))
+    words = run_table.vocabulary(experiment)
+    return sorted(
+        run_table.matching(experiment.runs.all(), run_table.parse(line), words).values_list("seed", flat=True)
+    )
 
 
 QUERIES = {
@@ -119,13 +121,13 @@ def test_a_long_text_is_asked_for_as_a_whole(four, experiment):
 
 @pytest.mark.parametrize("line", ["kl<5", "kl>=0.5 kl<100", "kl:0.5..3", "es.sigma>0.01", "es.sigma:0.001..", "-kl<1"])
 def test_a_list_that_is_read_from_a_bound_on_is_the_same(four, experiment, line):
-    words, terms = tables.vocabulary(experiment), tables.parse(line)
-    runs = tables.matching(experiment.runs.all(), terms, words)
+    words, terms = run_table.vocabulary(experiment), run_table.parse(line)
+    runs = run_table.matching(experiment.runs.all(), terms, words)
     for word in ("kl", "-kl", "es.sigma", "-es.sigma"):
-        order = tables.Order(words.column(word.removeprefix("-")), word.startswith("-"))
-        bounds = tables.bounding(terms, order.column, words, tables.SORTED)
+        order = run_table.Order(words.column(word.removeprefix("-")), word.startswith("-"))
+        bounds = run_table.bounding(terms, order.column, words, run_table.SORTED)
         assert (bounds is not None) == (order.column.key in line and not line.startswith("-")), word
-        assert tables.page(runs, order, None, 9, bounds) == tables.page(runs, order, None, 9), word
+        assert run_table.page(runs, order, None, 9, bounds) == run_table.page(runs, order, None, 9), word
 
 
 @pytest.mark.parametrize(
@@ -150,7 +152,7 @@ def test_a_list_that_is_read_from_a_bound_on_is_the_same(four, experiment, line)
     ],
 )
 def test_what_does_not_fit_is_told_with_what_would(four, experiment, line, said):
-    with pytest.raises(tables.QueryError, match=said) as raised:
+    with pytest.raises(run_table.QueryError, match=said) as raised:
         seeds(experiment, f"seed:0 {line}")
     assert raised.value.problems[0].at == len("seed:0 ")
 
@@ -162,12 +164,14 @@ VALUES = st.text(max_size=12) | st.sampled_from(
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=75, deadline=None)
-@given(st.lists(st.tuples(st.sampled_from(KEYS), st.sampled_from(tables.OPERATORS), VALUES), max_size=3), st.booleans())
+@given(
+    st.lists(st.tuples(st.sampled_from(KEYS), st.sampled_from(run_table.OPERATORS), VALUES), max_size=3), st.booleans()
+)
 def test_whatever_is_asked_is_answered_or_refused_in_a_sentence(four, experiment, asked, quote):
-    line = " ".join(tables.written(*term) if quote else "".join(term) for term in asked)
+    line = " ".join(run_table.written(*term) if quote else "".join(term) for term in asked)
     try:
         found = seeds(experiment, line)
-    except tables.QueryError as error:
+    except run_table.QueryError as error:
         assert str(error)
     else:
         assert set(found) <= {0, 1, 2, 3}

@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runs.tables.language import MOST_TERMS, OPERATORS, QueryError, Range, Term, parse, without, written
+from runs.compare.run_table import OPERATORS, QueryError, Term, parse, without, written
+from runs.compare.run_table.language import MOST_TERMS, Range
 
 KEYS = st.from_regex(r"[a-z][a-z0-9_./]{0,20}", fullmatch=True)
 TEXTS = st.text(st.characters(exclude_characters="\x00"), max_size=12)

@@ -1,6 +1,6 @@
 import pytest
 
-from runs.views.terminal import Span, Terminal
+from runs.run_page.log.terminal import Span, Terminal
 
 
 def line(text):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from django.http import QueryDict
 
-from runs.ingest.scores import keep_scores
+from runs.ingest.response_rows import keep_scores
 from runs.models import Response
-from runs.viewer import ResponseCursor, Slow, asked_of, columns_of, find
+from runs.responses.viewer import ResponseCursor, Slow, asked_of, columns_of, find
 from tests.runs.viewing import model, said
 
 LONG = "word " * 40

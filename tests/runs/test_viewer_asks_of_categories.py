@@ -9,7 +9,7 @@ import json
 import pytest
 from django.http import QueryDict
 
-from runs.viewer import asked_of, categories, columns_of, find
+from runs.responses.viewer import asked_of, categories, columns_of, find
 from tests.runs.viewing import address, model, said
 
 ABOUT = (("Drugs", "Violence"), ("Violence",), (), ("source: web",))

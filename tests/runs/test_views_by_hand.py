@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from runs.models import Run
-from runs.views.by_hand import esweb_command, launch_command, train_command
+from runs.run_page.reproduce_commands import esweb_command, launch_command, train_command
 from tests.runs.calling import calls
 from tests.runs.pages import make_run
 

@@ -1,6 +1,6 @@
 import pytest
 
-from runs.views.differing import WORDS_AT_MOST, Piece, pieces
+from runs.responses.diff import WORDS_AT_MOST, Piece, pieces
 
 
 def test_what_was_left_out_and_what_was_put_in_stand_where_they_were():

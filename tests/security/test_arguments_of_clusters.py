@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from runs import launch
-from runs.launch.cluster_config import complaints
-from runs.launch.submitting import prepare, spec_of
+from runs import launching
+from runs.clusters.settings import complaints
+from runs.launching.submit import prepare, spec_of
 from runs.models import Attempt, Cluster
 from tests.runs.calling import calls
 from workers.executors.openssh.address import Address, BadAddress
@@ -84,7 +84,7 @@ def launched(ada: User) -> Attempt:
 
 def test_no_text_of_a_launch_is_an_argument_of_slurm(ada: User, slurm: Cluster, tmp_path: Path) -> None:
     attempt = launched(ada)
-    assert launch.submit(attempt), Attempt.objects.get(pk=attempt.pk).reason
+    assert launching.submit_job(attempt), Attempt.objects.get(pk=attempt.pk).reason
     recorded = (tmp_path / "commands" / "calls.jsonl").read_text()
     assert '"sbatch"' in recorded and not any(attack in recorded for attack in (*ATTACKS, "owned"))
     argv = next(call for call in map(json.loads, recorded.splitlines()) if call[0] == "sbatch")

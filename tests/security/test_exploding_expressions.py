@@ -17,7 +17,8 @@ from django.test import Client
 
 from runs import access
 from runs.access.share_links import Scope, link_text
-from runs.importing import broken_json, log_words, numbers
+from runs.importing import broken_json, numbers
+from runs.importing.readers import log_lines
 from runs.models import Experiment, Run
 from tests.runs.importing.logs import HEADER
 from tests.runs.listening import serving
@@ -143,13 +144,13 @@ def test_search_of_the_log_reads_words_and_no_expression(run: Run, get: Get) -> 
 
 # Our own expressions, on what people upload -------------------------------------------------------------------------
 
-LENGTH = log_words.LONGEST_LINE
+LENGTH = log_lines.LONGEST_LINE
 UNITS = ["a", "1,111", " ", "_", "a: ", "f(1,", "f(f(", "{'a': [", "Namespace(a=", "Config("]
 STARTS = ["", "Namespace(", "assistant A"]
 ENDS = ["", ")"]
 READERS: list[Callable[[str], object]] = [
-    numbers.unwrapped, numbers.number, log_words.settings_of, log_words.dictionary, log_words.began,
-    lambda line: log_words.goes_on("x:", line), lambda line: log_words.goes_on("x,", line),
+    numbers.unwrapped, numbers.number, log_lines.settings_of, log_lines.dictionary, log_lines.began,
+    lambda line: log_lines.goes_on("x:", line), lambda line: log_lines.goes_on("x,", line),
 ]  # fmt: skip
 
 

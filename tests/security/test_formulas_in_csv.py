@@ -21,11 +21,13 @@ from pytest_django.live_server_helper import LiveServer
 from esweb.cli.__main__ import main
 from judging.boards import keep
 from judging.models import ChosenPrompt, Snapshot, Tournament, Verdict, Voter
-from runs import access, jobs
+from runs import access
 from runs.access.share_links import Scope, link_text
-from runs.charts import CHARTS, Table
-from runs.charts.multiplier import NAMES
+from runs.charts import Table
+from runs.compare.charts.methods import CHARTS
+from runs.experiments.lambda_page.charts import NAMES
 from runs.models import Experiment, Prompt, Run
+from runs.responses.collapse import tasks
 from tests.esweb.test_every_address_is_closed import routes
 from tests.judging.casting import cast, once
 from tests.judging.inventing import invented
@@ -83,7 +85,7 @@ def hostile_runs(experiment: Experiment) -> list[Run]:
         pages.record(run, [*pages.a_bit_of_everything(), *measured, *said])
         runs.append(run)
     Prompt.objects.update(categories=FORMULAS)
-    jobs.measure_collapse()
+    tasks.measure_collapse()
     return runs
 
 

@@ -133,7 +133,7 @@ def names_in(module: str) -> frozenset[str]:
     sources = [inspect.getsource(loaded)] if module.startswith(("runs", "judging", "esweb")) else []
     for value in vars(loaded).values():
         other = sys.modules.get(getattr(value, "__module__", "") or "")
-        if other is not None and other.__name__.startswith(("runs.views", "judging.", "runs.viewer")):
+        if other is not None and other.__name__.startswith(("runs.", "judging.")):
             sources.append(inspect.getsource(other))
     found = re.findall(r'(?:GET\.get(?:list)?\(|choice\(request, |request, )"([a-z_]+)"', "\n".join(sources))
     return frozenset(found)

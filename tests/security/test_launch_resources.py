@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from esweb.cli.__main__ import main
 from runs import access
-from runs.forms.knobs import KNOBS, field_name
+from runs.launching.config_form import KNOBS, field_name
 from runs.models import Attempt, Cluster, Experiment, Run, Sweep
 from tests.runs.calling import calls, paths
 from tests.runs.pages import make_run

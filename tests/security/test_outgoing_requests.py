@@ -22,10 +22,13 @@ from judging.model_judge import Denied, NotAllowed, Pair, Rejected, Rubric, Samp
 from judging.model_judge.client import Client
 from judging.model_judge.hosts import addresses as judge_addresses
 from judging.models import Call, JudgeKey
-from runs import access, jobs, registry, scoring
+from runs import access
 from runs.models import Experiment, Run, Scoring
-from runs.registry import Said as Registration
-from runs.scoring.scorers import why_not
+from runs.responses import scoring
+from runs.responses.scoring import tasks
+from runs.responses.scoring.scorers import why_not
+from runs.service_registry import commands
+from runs.service_registry.commands import Said as Registration
 from tests.fakes.judge_server import Act, JudgeServer
 from tests.judging.judges import judge_at, on, worked
 from tests.judging.rounds import held, rubric
@@ -79,9 +82,9 @@ def scored(run: Run, url: str, token: str = "") -> Scoring:
     if token:
         access.save_secret(run.created_by, "beaver", token, address=url)
     else:
-        registry.register(run.created_by, Registration("scorer", "beaver", "0123456789", url))
+        commands.register(run.created_by, Registration("scorer", "beaver", "0123456789", url))
     scoring_of_run = Scoring.objects.create(run=run, scorer="beaver", asked_by=run.created_by, total=2)
-    jobs.score_answers()
+    tasks.score_answers()
     scoring_of_run.refresh_from_db()
     return scoring_of_run
 
@@ -99,8 +102,8 @@ def test_scorer_is_not_called_when_its_host_is_spelled_otherwise(run: Run, spell
 
 @pytest.mark.parametrize("address", UNUSABLE)
 def test_scorer_is_not_registered_when_its_address_holds_a_user(ada: User, address: str) -> None:
-    with pytest.raises(registry.Unusable, match="address"):
-        registry.register(ada, Registration("scorer", "beaver", "0123456789", address.format(port=9)))
+    with pytest.raises(commands.Unusable, match="address"):
+        commands.register(ada, Registration("scorer", "beaver", "0123456789", address.format(port=9)))
 
 
 @pytest.mark.parametrize("spelling", SAME)
@@ -212,7 +215,7 @@ def test_token_that_is_no_line_of_ascii_is_refused_and_not_repeated(tmp_path: Pa
 
 def test_refusal_of_a_scorer_names_the_allowed_hosts(ada: User, run: Run, settings: Settings) -> None:
     settings.SCORER_HOSTS = ["gpu7.lab=10.0.0.0/8", "nonsense/with/path"]
-    service, _ = registry.register(ada, Registration("scorer", "b", "0123456789", "http://nonsense:1"))
+    service, _ = commands.register(ada, Registration("scorer", "b", "0123456789", "http://nonsense:1"))
     assert "gpu7.lab=10.0.0.0/8" in why_not(service)
     assert scoring.choices(ada, run) == []
 

@@ -11,10 +11,10 @@ from django.test import Client
 from django.urls import reverse
 
 from runs import access
-from runs.launch.credentials import credentials_environment
-from runs.launch.resources import check_resources
+from runs.launching.credentials import credentials_environment
+from runs.launching.resources import check_resources
 from runs.models import Cluster, Experiment, Run, ScorerSecret
-from runs.scoring.scorers import choices, scorer_of
+from runs.responses.scoring import choices, scorer_of
 from tests.runs.calling import calls
 from tests.runs.pages import make_run
 from tests.workers.scorers import scorer

@@ -11,9 +11,9 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django.fixtures import Settings
 
-from runs import access, launch
-from runs.launch.restarting import plan_restart, restart_due
-from runs.launch.submitting import prepare, spec_of, submit
+from runs import access, launching
+from runs.launching import plan_restart, queue, rebuilds, restart_due, submit_job
+from runs.launching.submit import prepare, spec_of
 from runs.models import ApiToken, Attempt, Cluster, Experiment, Run, ScorerSecret, checkpoint_folder
 from tests.runs.calling import calls, paths
 from tests.runs.pages import make_run
@@ -46,8 +46,8 @@ def saved(run: Run, step: int) -> Path:
 
 
 def test_resume_is_refused_and_names_what_to_use_instead(stored: Run) -> None:
-    with pytest.raises(launch.CannotResume, match="this one is run:abcdefghjk@5"):
-        launch.resume(stored)
+    with pytest.raises(launching.CannotResume, match="this one is run:abcdefghjk@5"):
+        launching.create_resume_attempt(stored)
     assert stored.attempts.count() == 1
 
 
@@ -62,8 +62,8 @@ def test_restart_is_refused(stored: Run, local: Cluster) -> None:
 
 
 def test_rebuild_is_refused(stored: Run) -> None:
-    with pytest.raises(launch.CannotRebuild, match=r"model\.path"):
-        launch.rebuild(stored, 0, stored.created_by)
+    with pytest.raises(rebuilds.CannotRebuild, match=r"model\.path"):
+        rebuilds.rebuild_checkpoint(stored, 0, stored.created_by)
 
 
 def test_move_is_refused(experiment: Experiment, local: Cluster) -> None:
@@ -72,14 +72,14 @@ def test_move_is_refused(experiment: Experiment, local: Cluster) -> None:
     run.config = named(run.config, PATH)
     run.save()
     with pytest.raises(ValueError, match=r"model\.path"):
-        launch.move_to(run, "big", run.created_by)
+        queue.move_run(run, "big", run.created_by)
 
 
 def test_submit_fails_the_attempt_before_anything_is_written(experiment: Experiment, runs_dir: Path) -> None:
     run = make_run(experiment, "es-micro", state=State.CREATED)
     Run.objects.filter(pk=run.pk).update(config=named(run.config, PATH))
     attempt = Attempt.objects.get(run=run)
-    submit(attempt)
+    submit_job(attempt)
     attempt.refresh_from_db()
     assert attempt.state == State.FAILED.value and attempt.reason.startswith("not submitted: model.path: must be")
     assert not attempt.directory.exists()
@@ -115,10 +115,10 @@ def test_run_whose_model_became_private_does_not_start(
     saved(source, 5)
     mine = Experiment.objects.create(name="Bo's", owner=bo)
     config = named(preset("es-micro").config, f"run:{source.uid}@5")
-    attempt = launch.create_run(experiment=mine, person=bo, config=config).newest_attempt()
+    attempt = launching.create_run(experiment=mine, person=bo, config=config).newest_attempt()
     Experiment.objects.filter(pk=experiment.pk).update(is_private=True)
     assert attempt is not None
-    submit(attempt)
+    submit_job(attempt)
     attempt.refresh_from_db()
     assert attempt.state == State.FAILED.value and "you see no such run" in attempt.reason
 
@@ -136,7 +136,7 @@ def test_run_gets_the_token_of_a_secret_in_a_private_file(
     access.save_secret(ada, "beaver", "the-scorers-own-token", address="http://127.0.0.1:8000")
     task = {"name": "safety", "options": {"scorer": "beaver"}}
     config = {**preset("es-micro").config, "task": task}
-    attempt = launch.create_run(experiment=experiment, person=ada, config=config).newest_attempt()
+    attempt = launching.create_run(experiment=experiment, person=ada, config=config).newest_attempt()
     assert attempt is not None
     prepare(attempt)
     file = attempt.directory / "scorer-token"
@@ -153,7 +153,7 @@ def test_attempt_gets_a_token_of_its_run_until_it_ends(
 ) -> None:
     local.config = {"site_url": "http://127.0.0.1:8000"}
     local.save()
-    attempt = launch.create_run(experiment=experiment, person=ada, config=preset("es-micro").config).newest_attempt()
+    attempt = launching.create_run(experiment=experiment, person=ada, config=preset("es-micro").config).newest_attempt()
     assert attempt is not None
     prepare(attempt)
     file = attempt.directory / "site-token"
@@ -173,7 +173,7 @@ def test_attempt_gets_a_token_of_its_run_until_it_ends(
     offer = {"kind": "scorer", "name": "eve", "instance": "0123456789", "address": "http://127.0.0.1:1"}
     registered = client.post("/api/v1/services", offer, content_type="application/json")
     assert registered.status_code == 422 and "its config registers no service" in paths(registered)["name"]
-    assert launch.move(attempt, State.CANCELLED, "for a test")
+    assert launching.move(attempt, State.CANCELLED, "for a test")
     assert not ApiToken.objects.filter(scope="run").exists()
     assert client.get("/api/v1/services").status_code == 401
 

@@ -19,10 +19,13 @@ from judging.tournaments import Draft as Made
 from judging.tournaments import Entry
 from judging.tournaments import make as make_tournament
 from judging.voting import invite
-from runs import launch, registry, shelving
-from runs.costs import set_limit
-from runs.forms import initial_from
+from runs.experiments import trash
+from runs.launching import rebuilds
+from runs.launching.budgets import set_limit
+from runs.launching.config_form import initial_from
+from runs.launching.sweeps.commands import NewSweep, launch_sweep
 from runs.models import Experiment, Import, Limit, Run, SavedView, Scoring, Sweep
+from runs.service_registry.commands import Said, register
 from tests.runs import pages
 from tests.runs.recording import answer
 from workers.config import preset
@@ -65,11 +68,11 @@ def things_of(owner: User) -> Things:
     states = enumerate(("running", "interrupted", "failed"))
     going, stopped, binned = (pages.make_run(experiment, "es-micro", seed, state) for seed, state in states)
     pages.record(going, [Population(9, (Member(0, -1.0, z=1.0),))])
-    launch.rebuild(going, 3, owner)
-    shelving.delete_run(binned, owner)
+    rebuilds.rebuild_checkpoint(going, 3, owner)
+    trash.delete_run(binned, owner)
     view = SavedView.objects.create(name="Mine", owner=owner, page="experiments")
-    swept = launch.NewSweep(base=preset("es-micro").config, grid={"es.sigma": [0.1]}, seeds=[0])
-    sweep = launch.create_sweep(swept, experiment, owner)
+    swept = NewSweep(base=preset("es-micro").config, grid={"es.sigma": [0.1]}, seeds=[0])
+    sweep = launch_sweep(swept, experiment, owner)
     limit = set_limit(kind="gpu", period="month", hours=5.0, experiment=experiment)
     other = User.objects.create(username="other")
     tournament = Tournament.objects.create(name="Which?", owner=owner, seed=1)
@@ -138,7 +141,7 @@ def _put_to_work(things: Things) -> Write:
 def _scored(things: Things) -> Write:
     """By a scorer that has registered."""
     owner = things.experiment.owner
-    registry.register(owner, registry.Said("scorer", "beaver", "4f1c9a52e0b7", "http://127.0.0.1:9"))
+    register(owner, Said("scorer", "beaver", "4f1c9a52e0b7", "http://127.0.0.1:9"))
     pages.record(things.stopped, [answer(1, "Madrid")])
     return Write([things.stopped.uid], {"scorer": "beaver"})
 

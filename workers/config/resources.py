@@ -1,8 +1,8 @@
 """The fields of a run's config that name files, services or code, and where a trainer finds what they name.
 
 A run started by hand has its caller's rights: a path is a path. A run that a site starts has the site's rights, so its
-config holds names only. The site decides which (`runs/launch/resources.py`) and lists in the trainer's environment the
-folders that an administrator allowed; here, on the node, each name is looked up in them once more.
+config holds names only. The site decides which (`runs/launching/resources.py`) and lists in the trainer's environment
+the folders that an administrator allowed; here, on the node, each name is looked up in them once more.
 """
 
 from __future__ import annotations

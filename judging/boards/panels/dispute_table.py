@@ -14,8 +14,8 @@ from judging.boards.panels.tables import Names
 from judging.models import ChosenPrompt, Contestant, Tournament
 from runs.models import Run
 from runs.models.experiment import Person
-from runs.viewer.asked import TEXT_AT_MOST
-from runs.viewer.columns import SPLIT
+from runs.responses.viewer.columns import SPLIT
+from runs.responses.viewer.response_query import TEXT_AT_MOST
 
 KIND_WORDS = {
     "split": _("Split votes"),

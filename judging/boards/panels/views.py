@@ -28,7 +28,7 @@ from judging.boards.views import selected_rubric
 from judging.http import visible_tournament
 from judging.judges import left_out
 from judging.models import Judge, Rubric, Tournament, Verdict, rubrics_of
-from runs.views.parameters import SignedIn, selected
+from runs.http import SignedIn, selected
 
 AT_ONCE = 2_000
 """Verdicts that a request itself works panels out of; of more a job does, and the page waits for it."""

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from runs.models import Run
-from runs.scoring import choices, score, scorer_of, unscored
+from runs.responses.scoring import choices, score, scorer_of, unscored
 from workers.scorer.client import Scorer, ScorerClient, ScorerFailed, ScorerRefused
 
 NAME_AT_MOST = 100

@@ -15,7 +15,9 @@ from django.urls import reverse
 from judging.models import Voter
 from judging.tournaments import commands
 from runs.models import Experiment
-from runs.viewer import asked_of, columns_of, find, picked, telling
+from runs.responses import viewer
+from runs.responses.viewer import asked_of, columns_of, find, picked
+from runs.responses.viewer.annotations import tellers
 from tests.judging.shown.judged import Meeting, judge_named, meeting
 from tests.runs.viewing import address
 
@@ -158,6 +160,6 @@ def test_chips_cost_as_many_queries_for_many_answers_as_for_few(
 
 
 def test_a_name_is_told_by_one_alone() -> None:
-    (judged,) = telling.tellers()
+    (judged,) = tellers()
     with pytest.raises(ValueError, match="disagree, disagreement, people_against"):
-        telling.tell(judged)
+        viewer.tell(judged)

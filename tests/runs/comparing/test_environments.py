@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runs.compare.environments import Difference, differences, in_words, newest_of, ran_on
+from runs.compare import Difference, differences, in_words, newest_of, ran_on
 from runs.models import Attempt, Experiment
 from tests.runs.nodes import H100, told
 from tests.runs.pages import end, make_run

@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from runs.costs import Hours, expected, shares, spent
+from runs.launching.budgets import Hours, expected, shares, spent
 from runs.models import Attempt, Cluster, Experiment, Run
 from tests.runs.pages import make_run
 

@@ -10,10 +10,11 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from runs import jobs, launch
+from runs import launching
 from runs.access import give_role
-from runs.costs import set_limit, use_of
-from runs.launch import NewSweep
+from runs.launching.budgets import set_limit, use_of
+from runs.launching.sweeps import commands
+from runs.launching.sweeps.commands import NewSweep
 from runs.models import Attempt, Cluster, Experiment, Limit, Run, Sweep
 from tests.runs.calling import calls, paths
 from tests.runs.costs.test_hours import ran
@@ -36,7 +37,7 @@ def limit(ada: User, experiment: Experiment) -> Limit:
 
 def one_more(experiment: Experiment) -> Run:
     config = preset("es-micro").config
-    return launch.create_run(experiment=experiment, person=experiment.owner, config=config, preset="es-micro")
+    return launching.create_run(experiment=experiment, person=experiment.owner, config=config, preset="es-micro")
 
 
 def test_runs_are_launched_until_what_is_used_and_to_come_reaches_it(experiment: Experiment, limit: Limit) -> None:
@@ -64,7 +65,7 @@ def test_a_limit_of_an_experiment_holds_for_all_who_launch_there(ada: User, expe
     set_limit(kind="cpu", period="all", hours=0.0, experiment=experiment)
     with pytest.raises(ConfigError, match="The experiment has a limit of 0 CPU-hours in all"):
         one_more(experiment)
-    assert launch.create_run(
+    assert launching.create_run(
         experiment=Experiment.objects.create(name="Other", owner=ada), person=ada, config=preset("es-micro").config
     )
 
@@ -74,7 +75,7 @@ def test_hours_of_gpus_limit_no_run_without_one(ada: User, experiment: Experimen
     assert one_more(experiment)
     config = {**preset("es-micro").config, "compute": {"gpus": 1}}
     with pytest.raises(ConfigError, match="what nobody can estimate yet"):
-        launch.create_run(experiment=experiment, person=ada, config=config)
+        launching.create_run(experiment=experiment, person=ada, config=config)
 
 
 def test_a_month_is_counted_anew(ada: User, experiment: Experiment) -> None:
@@ -88,9 +89,9 @@ def test_a_sweep_beyond_it_makes_nothing(experiment: Experiment, limit: Limit) -
         base=preset("es-micro").config, grid={"evaluation.temperature": [0.5, 1.0]}, seeds=[0, 1], preset="es-micro"
     )
     with pytest.raises(ConfigError, match="this launch: 8"):
-        launch.create_sweep(asked, experiment, experiment.owner)
+        commands.launch_sweep(asked, experiment, experiment.owner)
     assert not Sweep.objects.exists() and Run.objects.count() == 2
-    assert launch.create_sweep(NewSweep(**{**vars(asked), "seeds": [0]}), experiment, experiment.owner)
+    assert commands.launch_sweep(NewSweep(**{**vars(asked), "seeds": [0]}), experiment, experiment.owner)
 
 
 def test_form_and_api_say_it_alike(ada: User, ada_client: Client, experiment: Experiment, limit: Limit) -> None:
@@ -168,10 +169,10 @@ def test_the_page_asks_as_often_for_many_runs_as_for_few(
 def ended(experiment: Experiment, state: State) -> Attempt:
     """The attempt of a run that is allowed a restart, and has ended so after an hour and a half of two."""
     config = {**preset("es-micro").config, "compute": {"restarts": 1}}
-    run = launch.create_run(experiment=experiment, person=experiment.owner, config=config, preset="es-micro")
+    run = launching.create_run(experiment=experiment, person=experiment.owner, config=config, preset="es-micro")
     attempt = run.attempts.get()
     began = timezone.now() - timedelta(hours=1.5)
-    launch.move(attempt, state, "the end", started_at=began)
+    launching.move(attempt, state, "the end", started_at=began)
     return attempt
 
 
@@ -180,36 +181,36 @@ def test_a_resume_beyond_it_is_refused_and_one_within_takes_only_what_is_left(
 ) -> None:
     run = ended(experiment, State.CANCELLED).run
     set_limit(kind="cpu", period="all", hours=5.9, person=ada)
-    with pytest.raises(launch.CannotResume) as refused:
-        launch.resume(run, ada)
+    with pytest.raises(launching.CannotResume) as refused:
+        launching.create_resume_attempt(run, ada)
     assert str(refused.value) == (
         "ada has a limit of 5.9 CPU-hours in all. Used: 5.5; still to come of runs that have not ended: 0; "
         "this launch: 0.5"
     )
     assert run.attempts.count() == 1
     set_limit(kind="cpu", period="all", hours=6.1, person=ada)
-    assert launch.resume(run, ada).n == 2
+    assert launching.create_resume_attempt(run, ada).n == 2
 
 
 def test_a_run_does_not_start_again_by_itself_beyond_it_and_says_so(
     experiment: Experiment, limit: Limit, ada: User, local: Cluster
 ) -> None:
     attempt = ended(experiment, State.FAILED)
-    launch.plan_restart(attempt)
+    launching.plan_restart(attempt)
     set_limit(kind="cpu", period="all", hours=5.0, person=ada)
     Attempt.objects.filter(pk=attempt.pk).update(restart_at=timezone.now())
-    assert launch.restart_due(local) == [] and attempt.run.attempts.count() == 1
+    assert launching.restart_due(local) == [] and attempt.run.attempts.count() == 1
     said = attempt.events.latest("pk").why
     assert said.startswith("not started again by itself: limit: ada has a limit of 5 CPU-hours in all.")
-    assert launch.restart_due(local) == []
+    assert launching.restart_due(local) == []
 
 
 def test_the_undo_of_a_cancel_beyond_it_is_refused_as_a_whole(
     ada_client: Client, experiment: Experiment, limit: Limit, ada: User
 ) -> None:
     new = NewSweep(preset("es-micro").config, [0, 1], grid={"es.sigma": [0.01]}, preset="es-micro")
-    sweep = launch.create_sweep(new, experiment, ada)
-    jobs.cancel_sweep(sweep, ada)
+    sweep = commands.launch_sweep(new, experiment, ada)
+    commands.cancel_sweep(sweep, ada)
     set_limit(kind="cpu", period="all", hours=5.0, person=ada)
     page = ada_client.post(reverse("sweep-change", args=[sweep.pk]), {"do": "uncancel"}, follow=True)
     assert "ada has a limit of 5 CPU-hours in all" in page.content.decode()

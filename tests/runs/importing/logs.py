@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass
 
-from runs.importing.found import Entry, ImportedRun, ImportReport
-from runs.importing.log import Log
+from runs.importing.readers.log import Log
+from runs.importing.records import Entry, ImportedRun, ImportReport
 from workers.records import Metric, Response
 
 HEADER = """\

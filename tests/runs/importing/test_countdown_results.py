@@ -5,10 +5,11 @@ from __future__ import annotations
 import io
 import json
 
-from runs.importing.files import File, window
-from runs.importing.found import ImportReport
+from runs.importing import File
+from runs.importing.detect_format import recognised
+from runs.importing.files import window
 from runs.importing.hyperparameters import config_of
-from runs.importing.reading import recognised
+from runs.importing.records import ImportReport
 from workers.executors.states import State
 from workers.records import Metric, Response
 

@@ -7,9 +7,10 @@ import math
 
 import pytest
 
-from runs.importing import broken_json, evaluations, reports, trainer_state
-from runs.importing.found import ImportReport
+from runs.importing import broken_json
 from runs.importing.hyperparameters import config_of
+from runs.importing.readers import evaluations, reports, trainer_state
+from runs.importing.records import ImportReport
 from workers.executors.states import State
 from workers.records import Metric, Response
 

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from runs.importing.answers import answer, curves_of
 from runs.importing.hyperparameters import config_of
+from runs.importing.readers.log_responses import answer, curves_of
 from tests.runs.importing.logs import ENDED, HEADER, iteration, read
 from workers.executors.states import State
 

@@ -7,8 +7,8 @@ import struct
 
 import pytest
 
-from runs.importing import event_files, tfrecord
-from runs.importing.found import ImportReport
+from runs.importing.readers import event_files, tfrecord
+from runs.importing.records import ImportReport
 from tests.runs.importing.tensorboard import crc32c, event, masked, nested, record, scalar, tensor, varint, version
 from workers.records import Metric
 

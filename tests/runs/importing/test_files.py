@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from runs.importing import archives, of_path, of_upload, walking
+from runs.importing import File, Refused, archives, of_path, of_upload, scan
 from runs.importing.archives import NOT_PLAIN
-from runs.importing.files import OUTSIDE, File, Refused, clean
-from runs.importing.reading import recognised
+from runs.importing.detect_format import recognised
+from runs.importing.files import OUTSIDE, clean
 from runs.importing.unpacking import NESTED
 from tests.runs.importing.logs import iteration
 from tests.runs.importing.tensorboard import event, scalar, write
@@ -167,7 +167,7 @@ def test_an_archive_of_an_unknown_compression_is_told():
 def test_file_that_is_too_long_is_refused(tmp_path, monkeypatch):
     (tmp_path / "a").write_text("x" * 11)
     (tmp_path / "b").write_text("x")
-    monkeypatch.setattr(walking, "FILE_AT_MOST", 10)
+    monkeypatch.setattr(scan, "FILE_AT_MOST", 10)
     assert found(tmp_path)[f"{tmp_path.name}/a"] == "has 11 bytes; at most 10 are read"
 
 

@@ -10,12 +10,12 @@ from contextlib import ExitStack
 
 import pytest
 
-from runs.importing import of_path
-from runs.importing.files import File, window
-from runs.importing.found import ImportReport
+from runs.importing import File, of_path
+from runs.importing.detect_format import recognised
+from runs.importing.files import window
 from runs.importing.hyperparameters import config_of
-from runs.importing.naming import name_of, setting_of
-from runs.importing.reading import recognised
+from runs.importing.records import ImportReport
+from runs.importing.run_names import name_of, setting_of
 from runs.ingest import refusal
 from runs.models import Response, Run
 from tests.runs.importing.logs import ENDED, HEADER, iteration

@@ -5,22 +5,23 @@ from __future__ import annotations
 import pytest
 from django.db import IntegrityError, transaction
 
-from runs import launch, reconcile
-from runs.management.following import Follower
+from runs import launching
+from runs.ingest.follower import Follower
+from runs.launching import rebuilds, reconcile
 from runs.models import Attempt, Cluster, Experiment
 from tests.runs.importing.runs_made import imported_run
 
 
 def test_it_cannot_be_resumed_and_is_told_what_to_do_instead(experiment: Experiment) -> None:
     run = imported_run(experiment)
-    with pytest.raises(launch.CannotResume, match=r"was imported: it ran elsewhere.*clone it"):
-        launch.resume(run)
+    with pytest.raises(launching.CannotResume, match=r"was imported: it ran elsewhere.*clone it"):
+        launching.create_resume_attempt(run)
     assert run.attempts.count() == 1
 
 
 def test_its_checkpoints_cannot_be_rebuilt(experiment: Experiment) -> None:
-    with pytest.raises(launch.CannotRebuild, match="imported: its checkpoints and its replay log are where it ran"):
-        launch.rebuild(imported_run(experiment), 0, experiment.owner)
+    with pytest.raises(rebuilds.CannotRebuild, match="imported: its checkpoints and its replay log are where it ran"):
+        rebuilds.rebuild_checkpoint(imported_run(experiment), 0, experiment.owner)
 
 
 def test_no_restart_follows_it_whatever_its_config_says(experiment: Experiment) -> None:
@@ -28,7 +29,7 @@ def test_no_restart_follows_it_whatever_its_config_says(experiment: Experiment) 
     run.config = {"method": "es", "compute": {"restarts": 5}}
     run.save()
     attempt = run.attempts.get()
-    launch.plan_restart(attempt)
+    launching.plan_restart(attempt)
     attempt.refresh_from_db()
     assert attempt.restart_at is None
 
@@ -36,7 +37,7 @@ def test_no_restart_follows_it_whatever_its_config_says(experiment: Experiment) 
 def test_a_tick_and_a_look_pass_it_by(experiment: Experiment, local: Cluster, runs_dir: object) -> None:
     run = imported_run(experiment)
     before = Attempt.objects.filter(run=run).values().get()
-    reconcile.tick(local)
+    reconcile.reconcile_cluster(local)
     assert Follower().look() == 0
     assert Attempt.objects.filter(run=run).values().get() == before
 

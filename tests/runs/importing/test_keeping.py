@@ -12,8 +12,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 
-from runs import importing, jobs, metrics
+from runs import importing, metrics
+from runs.experiments import trash
 from runs.importing import ImportTarget
+from runs.launching import commands
 from runs.models import Attempt, Batch, Experiment, Run
 from tests.runs.importing.logs import ENDED, HEADER, iteration
 from tests.runs.importing.tensorboard import event, scalar, write
@@ -79,10 +81,10 @@ def test_another_person_s_import_is_not_mine(ada, bo, file):
 
 def test_what_was_thrown_away_is_imported_anew(ada, file):
     (run,) = bring_in(file, ada).made
-    jobs.delete_run(run, ada)
+    trash.delete_run(run, ada)
     (anew,) = bring_in(file, ada).made
     assert anew != run
-    jobs.delete_experiment(anew.experiment, ada)
+    trash.delete_experiment(anew.experiment, ada)
     assert bring_in(file, ada).experiment != anew.experiment
 
 
@@ -159,7 +161,7 @@ def test_a_file_of_several_runs_makes_several_and_each_is_known_by_itself(ada, f
     file.write_text(log(0) + log(1))
     one, two = bring_in(file, ada).made
     assert (one.seed, two.seed) == (0, 1)
-    jobs.delete_run(one, ada)
+    trash.delete_run(one, ada)
     again = bring_in(file, ada)
     assert (len(again.made), again.known) == (1, [two])
 
@@ -183,12 +185,12 @@ def test_a_file_without_anything_is_named_and_makes_no_experiment(ada, tmp_path)
 def test_a_config_that_was_imported_is_launched_by_nobody_by_mistake(ada, local, file):
     (run,) = bring_in(file, ada).made
     with pytest.raises(ConfigError, match="imported: is not a known key"):
-        jobs.launch_run(experiment=run.experiment, person=ada, config=run.config)
+        commands.launch_run(experiment=run.experiment, person=ada, config=run.config)
     assert Attempt.objects.count() == 1
 
 
 def test_more_records_than_a_batch_holds_are_all_there(ada, file, monkeypatch):
-    monkeypatch.setattr("runs.importing.keeping.FLUSH", 20)
+    monkeypatch.setattr("runs.importing.store.FLUSH", 20)
     file.write_text("".join(iteration(i, 50) for i in range(1, 51)))
     (run,) = bring_in(file, ada).made
     np.testing.assert_array_equal(curve(run).x, np.arange(1, 51))

@@ -10,10 +10,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from runs.importing import of_upload
-from runs.importing.files import File, Refused
-from runs.importing.found import ImportReport
-from runs.importing.reading import recognised
+from runs.importing import File, Refused, of_upload
+from runs.importing.detect_format import recognised
+from runs.importing.records import ImportReport
 from tests.runs.importing.logs import iteration
 from workers.records import Metric
 

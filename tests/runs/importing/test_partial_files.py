@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from runs.importing import of_upload
-from runs.importing.found import Entry, ImportReport
-from runs.importing.reading import recognised
+from runs.importing.detect_format import recognised
+from runs.importing.records import Entry, ImportReport
 from tests.runs.importing import alignment
 from workers.records import Response
 

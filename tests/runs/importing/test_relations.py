@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from django.urls import reverse
 
-from runs import importing, jobs
+from runs import importing
+from runs.experiments import trash
 from runs.importing import ImportTarget
 from runs.models import Run
 from tests.runs.calling import calls
@@ -69,7 +70,7 @@ def test_evaluations_join_the_training_of_their_seed_and_show_on_its_page(ada, a
 def test_an_evaluation_joins_no_training_that_differs_and_none_of_several(ada, folder):
     bring_in(folder, ada, a__log=training(0), b__log=training(0, population=10), c__json=evaluated())
     assert not Run.objects.filter(parent__isnull=False).exists()
-    jobs.delete_run(Run.objects.get(config__es__population=10), ada)
+    trash.delete_run(Run.objects.get(config__es__population=10), ada)
     (folder / "b.log").unlink()
     bring_in(folder, ada, d__json=evaluated(sigma=0.002))
     joined = Run.objects.filter(parent__isnull=False)

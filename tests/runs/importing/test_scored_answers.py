@@ -183,7 +183,7 @@ def test_the_same_files_make_nothing_again(ada, six):
 
 
 def test_rows_of_several_batches_stay_apart_though_one_prompt_stands_in_52_of_them(ada, folder, monkeypatch):
-    monkeypatch.setattr("runs.importing.keeping.FLUSH", 30)
+    monkeypatch.setattr("runs.importing.store.FLUSH", 30)
     asked = alignment.prompts(100, 40, 52)
     assert (len(asked), len(set(asked)), asked.count(asked[0])) == (100, 40, 52)
     alignment.write(folder, "ES-500", asked)

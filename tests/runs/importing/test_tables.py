@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from runs import importing, metrics
-from runs.importing import ImportTarget, tables
-from runs.importing.found import ImportReport
+from runs.importing import ImportTarget
+from runs.importing.readers import tables
+from runs.importing.records import ImportReport
 from workers.records import Metric
 
 pytestmark = pytest.mark.usefixtures("runs_dir")

@@ -20,9 +20,8 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "esweb.settings")
 django.setup()
 
-from runs.importing import of_path  # noqa: E402
-from runs.importing.files import Refused  # noqa: E402
-from runs.importing.reading import digests, recognised  # noqa: E402
+from runs.importing import Refused, of_path  # noqa: E402
+from runs.importing.detect_format import digests, recognised  # noqa: E402
 
 
 def disk_bytes() -> int:

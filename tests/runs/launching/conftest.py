@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from pytest_django.fixtures import Settings
 
-from runs import launch
-from runs.launch import pinning
+from runs import clusters
+from runs.launching import code
 from runs.models import Cluster
 from tests.runs.clusters import Small, quicken
 from workers.code import bundle_path, code_of, unpacked
@@ -22,8 +22,8 @@ code_of_once = cache(code_of)
 def small(local: Cluster, tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Small]:
     """The executor that every call to the local cluster reaches. Set its `program` before launching."""
     # The code is read, by four calls of git too, and bundled once for all tests, and not again for each.
-    monkeypatch.setattr(pinning, "code_of", code_of_once)
-    monkeypatch.setattr(pinning, "unpacked", unpacked_once)
+    monkeypatch.setattr(code, "code_of", code_of_once)
+    monkeypatch.setattr(code, "unpacked", unpacked_once)
     shared = settings.DATA_DIR / "code"
     shared.mkdir(exist_ok=True)
     (tmp_path / "code").symlink_to(shared)
@@ -31,7 +31,7 @@ def small(local: Cluster, tmp_path: Path, settings: Settings, monkeypatch: pytes
     quicken(local)
     executor = Small(tmp_path / "queue", cores=2, beat_seconds=0.02)
     executor.submitted = []
-    monkeypatch.setitem(launch.EXECUTORS, "local", lambda cluster: executor)
+    monkeypatch.setitem(clusters.EXECUTORS, "local", lambda cluster: executor)
     yield executor
     executor.interrupt(0.0)
 

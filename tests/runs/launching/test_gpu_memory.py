@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from runs.launch import GpuMemory, largest_plan, plan_gpu_memory
+from runs.launching.gpu_memory import GpuMemory, largest_plan, plan_gpu_memory
 from runs.models import Cluster, Experiment
 from tests.runs.checkpointing import save
 from tests.runs.model_files import QWEN2_7B, write_model_config

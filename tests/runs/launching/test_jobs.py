@@ -11,7 +11,7 @@ from django.db import transaction
 from kombu.exceptions import OperationalError
 
 from esweb.celery import app
-from runs import jobs
+from runs.launching import commands, tasks
 from runs.models import Attempt, Cluster, Experiment, Run
 from tests.runs.clusters import Small, attempt_of, tick_until
 from tests.waiting import wait_until
@@ -27,14 +27,14 @@ def enqueued(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
     """What was sent to the queue, in order, instead of sending it."""
     sent: list[tuple[str, Any]] = []
     monkeypatch.setattr(app, "send_task", lambda name, args, **_: sent.append((name, *args)))
-    tick = jobs.tick_cluster
+    tick = tasks.tick_cluster
     monkeypatch.setattr(tick, "apply_async", lambda args, **_: sent.append((tick.name, *args)))
     return sent
 
 
 def _launch(experiment: Experiment) -> Run:
     config = preset("es-micro").config
-    return jobs.launch_run(experiment=experiment, person=experiment.owner, config=config, preset="es-micro")
+    return commands.launch_run(experiment=experiment, person=experiment.owner, config=config, preset="es-micro")
 
 
 def test_a_launch_is_enqueued_once_it_is_committed(
@@ -80,26 +80,26 @@ def test_the_jobs_carry_a_run_from_launch_to_cancel(
         run = _launch(experiment)
     pk = attempt_of(run).pk
     for _ in range(2):
-        jobs.submit_attempt(pk)
+        tasks.submit_attempt(pk)
     running = attempt_of(run)
     assert running.state == State.RUNNING.value and small.submitted == [running.key]
     with django_capture_on_commit_callbacks(execute=True):
-        jobs.cancel_run(run, experiment.owner)
+        commands.cancel_run(run, experiment.owner)
     assert enqueued[-1] == ("runs.jobs.cancel_attempt", pk)
 
     def is_cancelled() -> bool:
-        jobs.cancel_attempt(pk)
+        tasks.cancel_attempt(pk)
         return attempt_of(run).state == State.CANCELLED.value
 
     wait_until(is_cancelled, "the attempt to be cancelled")
     with django_capture_on_commit_callbacks(execute=True):
-        jobs.cancel_run(run)
+        commands.cancel_run(run)
     assert len(enqueued) == 2
 
 
 def test_every_cluster_gets_its_tick(local: Cluster, enqueued: list[Any]) -> None:
     other = Cluster.objects.create(name="other", kind="local")
-    jobs.tick_clusters()
+    tasks.tick_clusters()
     assert sorted(enqueued) == [("runs.jobs.tick_cluster", pk) for pk in sorted((local.pk, other.pk))]
 
 
@@ -107,7 +107,7 @@ def test_a_tick_by_its_job_is_a_tick(experiment: Experiment, small: Small, local
     run = Attempt.objects.get(run=_launch(experiment)).run
 
     def is_done() -> bool:
-        jobs.tick_cluster(local.pk)
+        tasks.tick_cluster(local.pk)
         return attempt_of(run).state == State.SUCCEEDED.value
 
     wait_until(is_done, "the run to succeed")

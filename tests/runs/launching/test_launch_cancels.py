@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from runs import launch
+from runs import launching
 from runs.models import Cluster, Experiment, Run
 from tests.runs.clusters import Small, attempt_of, quicken, run_of, tick_until, ticked
 from tests.waiting import wait_until
@@ -33,7 +33,7 @@ def _running(experiment: Experiment, small: Small, program: str) -> Run:
 
 def test_before_it_is_submitted_nothing_reaches_the_cluster(experiment: Experiment, small: Small) -> None:
     run = run_of(experiment)
-    launch.request_cancel(run)
+    launching.request_cancel(run)
     ended = ticked(run)
     assert (ended.state, ended.reason) == (State.CANCELLED.value, "cancelled before it was submitted")
     assert small.submitted == [] and not ended.directory.exists()
@@ -44,7 +44,7 @@ def test_a_waiting_attempt_leaves_the_line(experiment: Experiment, small: Small)
     run = run_of(experiment, cores=2)
     waiting = ticked(run)
     assert waiting.state == State.QUEUED.value and waiting.reason.startswith("waiting for 2 cores: 1 of 2 in use by")
-    launch.cancel(launch.request_cancel(run, experiment.owner) or waiting)
+    launching.cancel_job(launching.request_cancel(run, experiment.owner) or waiting)
     ended = ticked(run)
     assert (ended.state, ended.reason) == (State.CANCELLED.value, "cancelled while it waited")
     assert "cancel asked for by ada" in [event.why for event in ended.events.all()]
@@ -73,7 +73,7 @@ def test_of_two_that_are_cancelled_at_once_the_one_that_waits_never_starts(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(small, "cancel", cancel_and_let_the_next_begin)
         for run in (first, waiting):
-            launch.request_cancel(run, experiment.owner)
+            launching.request_cancel(run, experiment.owner)
         ticked(waiting)
     never = attempt_of(waiting)
     assert asked == [never.key, attempt.key]
@@ -84,7 +84,7 @@ def test_of_two_that_are_cancelled_at_once_the_one_that_waits_never_starts(
 
 def test_a_running_attempt_checkpoints_and_is_cancelled(experiment: Experiment, small: Small) -> None:
     run = _running(experiment, small, CHECKPOINTS)
-    launch.request_cancel(run)
+    launching.request_cancel(run)
     ended = tick_until(run, State.CANCELLED.value)
     assert (ended.reason, ended.exit_code) == ("cancelled; a checkpoint was saved", 75)
     assert (ended.directory / "checkpoint").exists()
@@ -95,7 +95,7 @@ def test_a_program_that_ignores_sigterm_is_killed_after_the_grace(
 ) -> None:
     quicken(local, grace=0.3)
     run = _running(experiment, small, IGNORES_TERM)
-    launch.request_cancel(run)
+    launching.request_cancel(run)
     # On a busy machine the grace may be over before the cluster is asked how it stands.
     assert ticked(run).state in (State.STOPPING.value, State.CANCELLED.value)
     ended = tick_until(run, State.CANCELLED.value)
@@ -106,11 +106,11 @@ def test_a_cluster_that_does_not_answer_is_asked_again(
     experiment: Experiment, small: Small, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = _running(experiment, small, CHECKPOINTS)
-    attempt = launch.request_cancel(run)
+    attempt = launching.request_cancel(run)
     assert attempt is not None
     with monkeypatch.context() as patch:
         patch.setattr(small, "cancel", lambda *_: _raise(Unreachable("no route")))
-        launch.cancel(attempt)
+        launching.cancel_job(attempt)
     assert "as soon as local answers" in attempt_of(run).reason
     tick_until(run, State.CANCELLED.value)
 
@@ -119,16 +119,16 @@ def test_a_cancel_during_an_unclear_submit_is_not_forgotten(experiment: Experime
     small.program = CHECKPOINTS
     small.after_submit = lambda: _raise(Ambiguous("Socket timed out"))
     run = run_of(experiment)
-    launch.submit(attempt_of(run))
-    launch.request_cancel(run)
+    launching.submit_job(attempt_of(run))
+    launching.request_cancel(run)
     tick_until(run, State.CANCELLED.value)
 
 
 def test_a_cancel_of_a_submit_that_never_arrived_ends_without_another(experiment: Experiment, small: Small) -> None:
     small.before_submit = lambda: _raise(Ambiguous("Socket timed out"))
     run = run_of(experiment)
-    launch.submit(attempt_of(run))
-    launch.request_cancel(run)
+    launching.submit_job(attempt_of(run))
+    launching.request_cancel(run)
     ended = tick_until(run, State.CANCELLED.value)
     assert (ended.submits, ended.reason) == (1, "cancelled before it was on the cluster")
 
@@ -136,8 +136,8 @@ def test_a_cancel_of_a_submit_that_never_arrived_ends_without_another(experiment
 def test_what_has_ended_is_not_cancelled(experiment: Experiment, small: Small) -> None:
     run = run_of(experiment)
     ended = tick_until(run, State.SUCCEEDED.value)
-    assert launch.request_cancel(run) is None
-    launch.cancel(ended)
+    assert launching.request_cancel(run) is None
+    launching.cancel_job(ended)
     assert attempt_of(run).state == State.SUCCEEDED.value
 
 
@@ -150,7 +150,7 @@ def test_a_stranger_with_the_recorded_pid_lives_on(experiment: Experiment, small
     with subprocess.Popen([sys.executable, "-S", "-c", f"import time; time.sleep({STAYS_SECONDS})"]) as stranger:
         with queue.lock():
             queue.put(replace(ticket, owner=replace(agent, pid=stranger.pid)))
-        launch.request_cancel(run)
+        launching.request_cancel(run)
         tick_until(run, State.CANCELLED.value)
         assert stranger.poll() is None
         stranger.kill()

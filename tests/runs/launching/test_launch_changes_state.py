@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from runs import launch
+from runs import launching
 from runs.metrics import live
 from runs.models import Cluster, Experiment
 from tests.runs.clusters import attempt_of, run_of
@@ -16,8 +16,8 @@ from workers.executors.states import State
 def test_of_two_who_move_it_one_does(experiment: Experiment, local: Cluster) -> None:
     run = run_of(experiment)
     mine, yours = attempt_of(run), attempt_of(run)
-    assert launch.move(mine, State.SUBMITTING, "mine")
-    assert not launch.move(yours, State.CANCELLED, "yours")
+    assert launching.move(mine, State.SUBMITTING, "mine")
+    assert not launching.move(yours, State.CANCELLED, "yours")
     assert attempt_of(run).state == mine.state == State.SUBMITTING.value and yours.state == State.CREATED.value
     story = mine.events.order_by("pk").values_list("from_state", "to_state", "why")
     assert list(story)[1:] == [("created", "submitting", "mine")]
@@ -26,21 +26,21 @@ def test_of_two_who_move_it_one_does(experiment: Experiment, local: Cluster) -> 
 def test_the_run_is_in_the_state_of_its_newest_attempt(experiment: Experiment, local: Cluster) -> None:
     run = run_of(experiment)
     first = attempt_of(run)
-    launch.move(first, State.FAILED, "for the test")
-    launch.new_attempt(run)
-    launch.move(attempt_of(run), State.RUNNING, "started")
+    launching.move(first, State.FAILED, "for the test")
+    launching.new_attempt(run)
+    launching.move(attempt_of(run), State.RUNNING, "started")
     first.events.all().delete()
-    launch.move(first, State.LOST, "an old attempt moves")
+    launching.move(first, State.LOST, "an old attempt moves")
     run.refresh_from_db()
     assert run.state == State.RUNNING.value
 
 
 def test_times_are_taken_when_it_starts_and_ends(experiment: Experiment, local: Cluster) -> None:
     run = run_of(experiment)
-    launch.move(attempt_of(run), State.RUNNING, "started")
+    launching.move(attempt_of(run), State.RUNNING, "started")
     running = attempt_of(run)
     assert running.started_at is not None and running.ended_at is None and running.reason == ""
-    launch.move(running, State.FAILED, "broke", exit_code=1)
+    launching.move(running, State.FAILED, "broke", exit_code=1)
     ended = attempt_of(run)
     assert ended.ended_at is not None and ended.started_at == running.started_at
     assert (ended.reason, ended.exit_code) == ("broke", 1)
@@ -57,18 +57,18 @@ def test_pages_are_told_after_the_commit(
     monkeypatch.setattr(live, "publish_changed", lambda uid, what: told.append((uid, what)))
     run = run_of(experiment)
     with django_capture_on_commit_callbacks(execute=True):
-        launch.move(attempt_of(run), State.SUBMITTING, "going")
+        launching.move(attempt_of(run), State.SUBMITTING, "going")
         assert told == []
     assert told == [(run.uid, "state")]
     with django_capture_on_commit_callbacks(execute=True):
-        launch.mark(attempt_of(run), heartbeat=3)
-        launch.mark(attempt_of(run), reason="going")
+        launching.mark(attempt_of(run), heartbeat=3)
+        launching.mark(attempt_of(run), reason="going")
     assert told == [(run.uid, "state")]
 
 
 def test_a_mark_on_an_attempt_that_moved_on_is_dropped(experiment: Experiment, local: Cluster) -> None:
     run = run_of(experiment)
     stale = attempt_of(run)
-    launch.move(attempt_of(run), State.SUBMITTING, "going")
-    assert not launch.mark(stale, reason="too late")
+    launching.move(attempt_of(run), State.SUBMITTING, "going")
+    assert not launching.mark(stale, reason="too late")
     assert attempt_of(run).reason == "going"

@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from pytest_django.fixtures import Settings
 
-from runs import launch
+from runs import clusters, launching
 from runs.models import Attempt, Cluster, Experiment, Run
 from tests.runs.clusters import attempt_of, run_of
 from workers.config import ConfigError, RunConfig, preset
@@ -17,7 +17,7 @@ from workers.executors.states import State
 
 def test_a_run_comes_with_its_first_attempt(experiment: Experiment, ada: User, local: Cluster, runs_dir: Path) -> None:
     config = preset("es-micro").config
-    run = launch.create_run(experiment=experiment, person=ada, config=config, preset="es-micro")
+    run = launching.create_run(experiment=experiment, person=ada, config=config, preset="es-micro")
     attempt = attempt_of(run)
     assert (attempt.key, attempt.n, attempt.state) == (f"esweb-{run.uid}-a1", 1, State.CREATED.value)
     assert attempt.cluster == local
@@ -29,7 +29,7 @@ def test_a_run_comes_with_its_first_attempt(experiment: Experiment, ada: User, l
 
 def test_every_problem_of_a_config_is_told_and_nothing_made(experiment: Experiment, ada: User, local: Cluster) -> None:
     with pytest.raises(ConfigError) as refused:
-        launch.create_run(
+        launching.create_run(
             experiment=experiment, person=ada, config={"method": "es", "es": {"sigma": -1, "populaton": 3}}
         )
     assert {p.path for p in refused.value.problems} == {"es.sigma", "es.populaton"}
@@ -50,7 +50,7 @@ def test_a_bad_choice_names_the_good_ones(
 ) -> None:
     what = {"config": {"method": "es", "es": {}}, **changes}
     with pytest.raises(ConfigError) as refused:
-        launch.create_run(experiment=experiment, person=ada, **what)  # type: ignore[arg-type]
+        launching.create_run(experiment=experiment, person=ada, **what)  # type: ignore[arg-type]
     [problem] = refused.value.problems
     assert problem.path == path and words in problem.message
     assert not Run.objects.exists()
@@ -59,17 +59,17 @@ def test_a_bad_choice_names_the_good_ones(
 def test_the_next_attempt_waits_for_the_end_of_this_one(experiment: Experiment, local: Cluster) -> None:
     run = run_of(experiment)
     first = attempt_of(run)
-    assert launch.new_attempt(run) == first
-    launch.move(first, State.FAILED, "for the test")
-    second = launch.new_attempt(run)
-    assert (second.n, second.key, launch.new_attempt(run)) == (2, f"esweb-{run.uid}-a2", second)
+    assert launching.new_attempt(run) == first
+    launching.move(first, State.FAILED, "for the test")
+    second = launching.new_attempt(run)
+    assert (second.n, second.key, launching.new_attempt(run)) == (2, f"esweb-{run.uid}-a2", second)
     run.refresh_from_db()
     assert run.state == State.CREATED.value and Attempt.objects.open().count() == 1
 
 
 def test_a_cluster_is_as_patient_as_its_config_says(local: Cluster, settings: Settings) -> None:
-    assert launch.waits_of(local) == launch.Waits()
+    assert clusters.waits_of(local) == clusters.Waits()
     local.config = {"waits": {"gone": 7}, "cores": 3, "gpus": [0]}
-    assert launch.waits_of(local).gone == 7
-    executor = launch.executor_for(local)
+    assert clusters.waits_of(local).gone == 7
+    executor = clusters.executor_for(local)
     assert (executor.cores, executor.gpus) == (3, ("0",))  # type: ignore[attr-defined]

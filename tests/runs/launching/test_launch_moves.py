@@ -8,8 +8,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 
-from runs import jobs, launch, reconcile
-from runs.launch import CannotMove
+from runs.experiments import trash
+from runs.launching import commands, queue, reconcile, tasks
+from runs.launching.queue import CannotMove
 from runs.models import Attempt, Cluster, Experiment, Run
 from tests.runs.clusters import Small, attempt_of, quicken, run_of, tick_until
 from tests.runs.launching.test_sweeps import sweep_of
@@ -45,17 +46,17 @@ def waiting(experiment: Experiment) -> Run:
 
 def tick_all() -> bool:
     """One tick of every cluster."""
-    return all(reconcile.tick(cluster) for cluster in Cluster.objects.order_by("pk"))
+    return all(reconcile.reconcile_cluster(cluster) for cluster in Cluster.objects.order_by("pk"))
 
 
 def test_a_run_that_waits_moves_to_another_cluster_once(
     ada: User, experiment: Experiment, near: Small, far: Cluster
 ) -> None:
     run = waiting(experiment)
-    launch.move_to(run, "far", ada)
+    queue.move_run(run, "far", ada)
     with pytest.raises(CannotMove, match="on its way to another place"):
-        launch.move_to(run, "far", ada)
-    jobs.cancel_attempt(attempt_of(run).pk)
+        queue.move_run(run, "far", ada)
+    tasks.cancel_attempt(attempt_of(run).pk)
     wait_until(lambda: tick_all() and attempt_of(run).n == 2, "attempt 2 on the other cluster")
     for _ in range(3):
         tick_all()
@@ -76,7 +77,7 @@ def test_nothing_moves_while_the_cluster_where_it_is_does_not_answer(
 
     with monkeypatch.context() as patch:
         patch.setattr(near, "cancel", away)
-        launch.move_to(run, "far", ada)
+        queue.move_run(run, "far", ada)
         for _ in range(3):
             tick_all()
         assert run.attempts.count() == 1
@@ -87,13 +88,13 @@ def test_two_ticks_at_once_make_one_attempt(
     transactional_db: None, ada: User, experiment: Experiment, small: Small, far: Cluster
 ) -> None:
     run = run_of(experiment)
-    launch.move_to(run, "far", ada)
+    queue.move_run(run, "far", ada)
     assert attempt_of(run).state == State.CANCELLED.value
     barrier, local = threading.Barrier(4), Cluster.objects.get(name="local")
 
     def arrive() -> None:
         barrier.wait()
-        launch.arrive(local)
+        queue.arrive(local)
         connection.close()
 
     threads = [threading.Thread(target=arrive) for _ in range(4)]
@@ -108,18 +109,18 @@ def test_a_held_run_leaves_its_queue_and_comes_back_when_it_is_released(
     ada: User, experiment: Experiment, near: Small, local: Cluster
 ) -> None:
     run = waiting(experiment)
-    launch.hold(run, ada)
+    queue.hold_run(run, ada)
     wait_until(lambda: tick_all() and attempt_of(run).hold == "person", "the run to be held")
     for _ in range(3):
         tick_all()
     held = attempt_of(run)
     assert (held.n, held.state, held.reason) == (2, "created", "held until somebody releases it")
     with pytest.raises(CannotMove, match="is held already"):
-        launch.hold(run, ada)
-    launch.release(run, ada)
+        queue.hold_run(run, ada)
+    queue.release_run(run, ada)
     assert tick_until(run, State.QUEUED.value).n == 2
     with pytest.raises(CannotMove, match="is not held"):
-        launch.release(run, ada)
+        queue.release_run(run, ada)
 
 
 def test_a_run_of_a_sweep_is_held_apart_and_waits_for_its_turn_again(
@@ -128,30 +129,30 @@ def test_a_run_of_a_sweep_is_held_apart_and_waits_for_its_turn_again(
     small.program = CHECKPOINTS
     sweep = sweep_of(experiment, at_once=1)
     first = sweep.runs.order_by("pk").first()
-    launch.hold(first, ada)
+    queue.hold_run(first, ada)
     tick_all()
     assert attempt_of(first).hold == "person" and len(small.submitted) == 1
-    launch.release(first, ada)
+    queue.release_run(first, ada)
     assert attempt_of(first).hold == "sweep"
 
 
 def test_what_runs_or_has_ended_is_not_moved(ada: User, experiment: Experiment, near: Small, far: Cluster) -> None:
     going = Run.objects.filter(state="running").first()
-    for act in (launch.hold, launch.release, lambda run, person: launch.move_to(run, "far", person)):
+    for act in (queue.hold_run, queue.release_run, lambda run, person: queue.move_run(run, "far", person)):
         with pytest.raises(CannotMove, match="does not wait: it is running"):
             act(going, ada)
     run = waiting(experiment)
     with pytest.raises(ConfigError, match="must be one of far, local, not 'moon'"):
-        launch.move_to(run, "moon", ada)
+        queue.move_run(run, "moon", ada)
     with pytest.raises(CannotMove, match="is on local already"):
-        launch.move_to(run, "local", ada)
+        queue.move_run(run, "local", ada)
     assert Attempt.objects.filter(moves_to__isnull=False).count() == 0
 
 
 def test_a_cancel_calls_off_the_move(ada: User, experiment: Experiment, small: Small, far: Cluster) -> None:
     run = run_of(experiment)
-    launch.move_to(run, "far", ada)
-    assert jobs.cancel_runs(Run.objects.filter(pk=run.pk), ada) == 1
+    queue.move_run(run, "far", ada)
+    assert commands.cancel_runs(Run.objects.filter(pk=run.pk), ada) == 1
     tick_all()
     run.refresh_from_db()
     assert (run.state, run.attempts.count()) == ("cancelled", 1)
@@ -161,7 +162,7 @@ def test_a_deleted_run_does_not_come_back_on_another_cluster(
     ada: User, experiment: Experiment, small: Small, far: Cluster
 ) -> None:
     run = run_of(experiment)
-    launch.move_to(run, "far", ada)
-    jobs.delete_run(run, ada)
+    queue.move_run(run, "far", ada)
+    trash.delete_run(run, ada)
     tick_all()
     assert run.attempts.count() == 1

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pytest_django.fixtures import Settings
 
-from runs import launch
+from runs import launching
 from runs.models import Cluster, Experiment, checkpoint_folder
 from tests.runs.clusters import tick_until
 from tests.runs.pages import make_run
@@ -41,7 +41,7 @@ def test_run_trains_from_the_checkpoint_and_the_file_that_it_names(
         "es": {**micro["es"], "iterations": 1, "population": 2, "checkpoint_every": 1},
         "evaluation": {"every": 0, "prompts": 2, "samples": 0},
     }
-    run = launch.create_run(experiment=experiment, person=experiment.owner, config=config)
+    run = launching.create_run(experiment=experiment, person=experiment.owner, config=config)
     ended = tick_until(run, State.SUCCEEDED.value, State.FAILED.value)
     assert ended.state == State.SUCCEEDED.value, ended.reason
     assert json.loads((ended.directory / "run.json").read_text())["model"]["path"] == f"run:{source.run.uid}@3"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runs import launch
+from runs import launching
 from runs.models import Experiment
 from tests.runs.clusters import Small, attempt_of, run_of, tick_until
 from tests.small_disks import SmallDisk, needs_small_disk, small_disk
@@ -40,7 +40,7 @@ def test_a_run_submitted_to_a_full_disk_waits_and_starts_once_there_is_room(
     small.program = "open('ran', 'a').write('x')"
     disk.fill()
     run = run_of(experiment)
-    launch.submit(attempt_of(run))
+    launching.submit_job(attempt_of(run))
     waiting = attempt_of(run)
     assert (waiting.state, waiting.reason[:11]) == (State.SUBMITTING.value, "disk full: "), waiting.reason
     disk.make_room()

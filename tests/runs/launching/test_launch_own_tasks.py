@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-from runs import launch
-from runs.launch.submitting import spec_of
+from runs import launching
+from runs.launching.submit import spec_of
 from runs.models import Cluster, Experiment, Run
 from tests.runs.calling import calls, paths
 from tests.runs.test_forms_launch import sent
@@ -28,7 +28,7 @@ def folder(local: Cluster, tmp_path: Path) -> Path:
 
 
 def launched(experiment: Experiment) -> Run:
-    return launch.create_run(experiment=experiment, person=experiment.owner, config=CONFIG)
+    return launching.create_run(experiment=experiment, person=experiment.owner, config=CONFIG)
 
 
 def refused(experiment: Experiment) -> str:

@@ -6,9 +6,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from runs import launch
-from runs.launch.cluster_config import complaints
-from runs.launch.submitting import spec_of
+from runs.clusters.settings import complaints
+from runs.launching import queue
+from runs.launching.submit import spec_of
+from runs.launching.sweeps import commands
 from runs.models import Cluster, Experiment
 from tests.runs.clusters import attempt_of, run_of
 from tests.runs.test_forms_launch import sent
@@ -46,9 +47,9 @@ def test_another_is_refused_with_those_that_there_are(experiment: Experiment, al
 
 def test_each_cell_of_a_sweep_is_looked_at(experiment: Experiment, alps: Cluster) -> None:
     base = {**preset("es-micro").config, "compute": {"cluster": "alps"}}
-    new = launch.NewSweep(base, [0], grid={"compute.partition": ["cpu", "nosuch"]})
+    new = commands.NewSweep(base, [0], grid={"compute.partition": ["cpu", "nosuch"]})
     with pytest.raises(ConfigError, match="not 'nosuch'"):
-        launch.create_sweep(new, experiment, experiment.owner)
+        commands.launch_sweep(new, experiment, experiment.owner)
 
 
 def test_the_form_suggests_them_and_says_so_at_the_field(
@@ -64,8 +65,8 @@ def test_the_form_suggests_them_and_says_so_at_the_field(
 
 def test_a_run_that_moves_leaves_it_behind(experiment: Experiment, alps: Cluster) -> None:
     run = run_of(experiment, cluster="alps", partition="night")
-    launch.move_to(run, "local", experiment.owner)
-    launch.arrive(alps)
+    queue.move_run(run, "local", experiment.owner)
+    queue.arrive(alps)
     run.refresh_from_db()
     assert run.config["compute"]["partition"] == "" and attempt_of(run).cluster.name == "local"
 

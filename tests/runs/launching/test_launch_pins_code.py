@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from runs import launch
-from runs.launch import pinning
-from runs.launch.cluster_config import complaints
-from runs.launch.submitting import spec_of
+from runs import launching
+from runs.clusters.settings import complaints
+from runs.launching import code
+from runs.launching.submit import spec_of
 from runs.models import Experiment
 from tests.runs.clusters import Small, attempt_of, run_of, tick_until, tick_until_true
 from workers.code import PACKAGE, code_of, fingerprint, unpacked
@@ -25,8 +25,8 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The code of this esweb, as a copy that may be changed."""
     folder = tmp_path / "project" / "workers"
     shutil.copytree(PACKAGE, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(pinning, "code_of", partial(code_of, folder))
-    monkeypatch.setattr(pinning, "unpacked", partial(unpacked, package=folder))
+    monkeypatch.setattr(code, "code_of", partial(code_of, folder))
+    monkeypatch.setattr(code, "unpacked", partial(unpacked, package=folder))
     return folder
 
 
@@ -34,7 +34,7 @@ def test_the_code_is_pinned_before_the_cluster_is_asked(experiment: Experiment, 
     pinned: list[object] = []
     small.before_submit = lambda: pinned.append(attempt_of(run).code)  # type: ignore[method-assign]
     run = run_of(experiment)
-    launch.submit(attempt_of(run))
+    launching.submit_job(attempt_of(run))
     assert pinned == [{"sha256": fingerprint(package), "version": "0.1.0", "commit": "", "is_dirty": False,
                        "diff_sha256": ""}]  # fmt: skip
 
@@ -44,7 +44,7 @@ def test_what_is_edited_while_it_waits_does_not_reach_it(experiment: Experiment,
     run = run_of(experiment)
     small.after_submit = lambda: (package / "__init__.py").write_text("raise SystemExit(9)")  # type: ignore[method-assign]
     before = fingerprint(package)
-    launch.submit(attempt_of(run))
+    launching.submit_job(attempt_of(run))
     ended = tick_until(run, State.SUCCEEDED.value, State.FAILED.value)
     ran_from = Path((ended.directory / "ran-from").read_text()).parent
     assert fingerprint(ran_from) == before != fingerprint(package)
@@ -52,7 +52,7 @@ def test_what_is_edited_while_it_waits_does_not_reach_it(experiment: Experiment,
 
 def test_the_trainer_is_told_what_it_is_to_be(experiment: Experiment, small: Small, package: Path) -> None:
     run = run_of(experiment)
-    launch.submit(attempt_of(run))
+    launching.submit_job(attempt_of(run))
     argv = spec_of(attempt_of(run)).argv
     assert argv[-2:] == ("--code", fingerprint(package))
     cluster = attempt_of(run).cluster
@@ -64,10 +64,10 @@ def test_the_trainer_is_told_what_it_is_to_be(experiment: Experiment, small: Sma
 def test_it_is_pinned_once(experiment: Experiment, small: Small, package: Path) -> None:
     run = run_of(experiment)
     first, second = attempt_of(run), attempt_of(run)
-    pinning.pin(first)
+    code.pin(first)
     (package / "train.py").write_text("pass\n")
-    pinning.pin(second)
-    pinning.pin(first)
+    code.pin(second)
+    code.pin(first)
     assert first.code == second.code == attempt_of(run).code
 
 
@@ -76,12 +76,12 @@ def test_an_attempt_by_itself_runs_the_code_of_the_one_before_and_a_persons_that
 ) -> None:
     small.program = "raise SystemExit(1)"
     run = run_of(experiment, restarts=1)
-    launch.submit(attempt_of(run))
+    launching.submit_job(attempt_of(run))
     tick_until(run, State.FAILED.value)
     (package / "train.py").write_text("pass\n")
     tick_until_true(run, "attempt 2", lambda a: a.n == 2)
     tick_until(run, State.FAILED.value)
-    launch.submit(launch.resume(run))
+    launching.submit_job(launching.create_resume_attempt(run))
     first, second, third = run.attempts.order_by("n")
     assert first.code == second.code
     assert third.code["sha256"] == fingerprint(package) != first.code["sha256"]
@@ -89,27 +89,27 @@ def test_an_attempt_by_itself_runs_the_code_of_the_one_before_and_a_persons_that
 
 def test_a_cluster_with_code_of_its_own_runs_that(experiment: Experiment, small: Small, package: Path) -> None:
     attempt = attempt_of(run_of(experiment))
-    pinning.pin(attempt)
+    code.pin(attempt)
     attempt.cluster.kind, attempt.cluster.config = "slurm", {"project": "/shared/esweb"}
-    assert "PYTHONPATH" not in pinning.code_environment(attempt)
-    assert pinning.code_arguments(attempt) == ("--code", fingerprint(package))
+    assert "PYTHONPATH" not in code.code_environment(attempt)
+    assert code.code_arguments(attempt) == ("--code", fingerprint(package))
 
 
 def test_what_else_a_cluster_has_on_the_path_stays_behind_it(
     experiment: Experiment, small: Small, package: Path, tmp_path: Path
 ) -> None:
     attempt = attempt_of(run_of(experiment))
-    pinning.pin(attempt)
+    code.pin(attempt)
     attempt.cluster.config = {"env": {"PYTHONPATH": "/shared/more"}}
     folder = tmp_path / "code" / fingerprint(package)
-    assert pinning.code_environment(attempt) == {"PYTHONPATH": f"{folder}:/shared/more"}
+    assert code.code_environment(attempt) == {"PYTHONPATH": f"{folder}:/shared/more"}
 
 
 def test_the_code_of_each_attempt_is_kept_as_one_file(experiment: Experiment, small: Small, package: Path) -> None:
     run = run_of(experiment)
-    assert launch.kept_bundle(attempt_of(run)) is None
-    launch.submit(attempt_of(run))
-    kept = launch.kept_bundle(attempt_of(run))
+    assert launching.kept_bundle(attempt_of(run)) is None
+    launching.submit_job(attempt_of(run))
+    kept = launching.kept_bundle(attempt_of(run))
     assert kept is not None and kept.name == f"{fingerprint(package)}.pyz"
 
 
@@ -123,10 +123,10 @@ def test_code_that_changes_at_this_very_moment_is_pinned_with_the_next_try(
 
     run = run_of(experiment)
     with monkeypatch.context() as patch:
-        patch.setattr(pinning, "code_of", changed)
-        launch.submit(attempt_of(run))
+        patch.setattr(code, "code_of", changed)
+        launching.submit_job(attempt_of(run))
     assert attempt_of(run).code is None and "changed while it was pinned" in attempt_of(run).reason
-    launch.submit(attempt_of(run))
+    launching.submit_job(attempt_of(run))
     assert attempt_of(run).code["sha256"] == fingerprint(package)
 
 

@@ -11,8 +11,8 @@ import pytest
 from django.db import connection
 from pytest_django.fixtures import Settings
 
-from runs import jobs, launch
-from runs.launch import pinning, purging
+from runs.launching import plan_restart, purge_arrays, purge_code, tasks
+from runs.launching.code import pin
 from runs.models import Attempt, Experiment, Run
 from tests.runs.clusters import Small, attempt_of, run_of
 from tests.waiting import PATIENCE_SECONDS, wait_until
@@ -52,12 +52,12 @@ def test_what_open_runs_need_stays_and_what_runs_ran_can_still_be_downloaded(
     ran(experiment, RAN, State.SUCCEEDED)
     ran(experiment, WAITS, State.QUEUED)
     waiting = ran(experiment, CAME_BEFORE, State.FAILED)
-    launch.plan_restart(attempt_of(waiting))
+    plan_restart(attempt_of(waiting))
     here = unpacked(root)
     age(here)
     young = root / ("4" * 64)
     young.mkdir()
-    jobs.purge_copies()
+    tasks.purge_copies()
     left = {path.name for path in root.iterdir()}
     bundles = {f"{sha}.pyz" for sha in (RAN, WAITS, CAME_BEFORE, here.name)}
     assert left == {WAITS, CAME_BEFORE, here.name, young.name} | bundles
@@ -75,9 +75,9 @@ def test_a_launch_that_chooses_code_at_this_moment_keeps_it(
         assert go_on.wait(PATIENCE_SECONDS)
         return {"sha256": GONE}
 
-    monkeypatch.setattr(pinning, "_here", slowly)
+    monkeypatch.setattr("runs.launching.code._here", slowly)
     launching, purging_it = (threading.Thread(target=alone, args=(what,)) for what in (
-        lambda: pinning.pin(attempt_of(run)), purging.purge_code,
+        lambda: pin(attempt_of(run)), purge_code,
     ))  # fmt: skip
     launching.start()
     assert chosen.wait(PATIENCE_SECONDS)
@@ -115,7 +115,7 @@ def test_links_of_an_array_go_when_none_of_its_tasks_is_open(
             folder.mkdir(parents=True, exist_ok=True)
             (folder / str(index)).symlink_to(attempt_of(run).directory)
         age(runs_dir / "arrays" / name)
-    assert launch.purge_arrays() == ["over"]
+    assert purge_arrays() == ["over"]
     assert [path.name for path in (runs_dir / "arrays").iterdir()] == ["half"]
     Attempt.objects.update(state=State.CANCELLED.value)
-    assert launch.purge_arrays() == ["half"]
+    assert purge_arrays() == ["half"]

@@ -7,9 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from runs import launch, reconcile
+from runs import launching
 from runs.ingest import ingest
-from runs.launch.submitting import spec_of
+from runs.launching import rebuilds, reconcile
+from runs.launching.submit import spec_of
 from runs.models import Experiment, Rebuild, Run
 from tests.runs.clusters import Small, attempt_of, tick_until
 from tests.runs.launching.test_launch_resumes import ended
@@ -43,7 +44,7 @@ def run(experiment: Experiment, small: Small) -> Run:
 
 
 def ticked(rebuild: Rebuild) -> Rebuild:
-    assert reconcile.tick(rebuild.cluster)
+    assert reconcile.reconcile_cluster(rebuild.cluster)
     return Rebuild.objects.select_related("run", "cluster").get(pk=rebuild.pk)
 
 
@@ -62,12 +63,12 @@ def tick_rebuild_until(rebuild: Rebuild, awaited: str, is_true: Callable[[Rebuil
 
 
 def rebuilt(run: Run, step: int) -> Rebuild:
-    return tick_rebuild(launch.rebuild(run, step, run.created_by), State.SUCCEEDED)
+    return tick_rebuild(rebuilds.rebuild_checkpoint(run, step, run.created_by), State.SUCCEEDED)
 
 
 def test_the_job_is_the_replay_of_that_step_without_a_gpu(run: Run, small: Small) -> None:
     run.config["compute"] |= {"gpus": 4, "cores": 2, "time_limit_seconds": 5}
-    spec = spec_of(launch.rebuild(run, 33, run.created_by))
+    spec = spec_of(rebuilds.rebuild_checkpoint(run, 33, run.created_by))
     out = "step-000033"
     assert spec.argv[1:] == (
         "-m", "workers.engines.es.replay", str(run.root), "--step", "33", "--out", out, "--device", "cpu",
@@ -78,31 +79,31 @@ def test_the_job_is_the_replay_of_that_step_without_a_gpu(run: Run, small: Small
 
 def test_it_tells_how_far_it_is_and_what_came_of_it(run: Run, small: Small) -> None:
     (run.root / "wait").mkdir(parents=True)
-    rebuild = launch.rebuild(run, 33, run.created_by)
+    rebuild = rebuilds.rebuild_checkpoint(run, 33, run.created_by)
     tick_rebuild_until(rebuild, "a quarter of the progress", lambda r: r.progress == 0.25)
-    assert not launch.is_ready(ticked(rebuild))
+    assert not rebuilds.is_ready(ticked(rebuild))
     (rebuild.directory / "go").touch()
     done = tick_rebuild(rebuild, State.SUCCEEDED)
     assert (done.sha256, done.bytes, done.progress) == ("ab" * 32, 100, 1.0)
-    assert launch.checkpoint_at(run, 33) == done.folder
+    assert rebuilds.checkpoint_at(run, 33) == done.folder
     assert small.submitted == [done.key]
     run.refresh_from_db()
     assert run.state == State.INTERRUPTED.value and run.attempts.count() == 1
 
 
 def test_asked_twice_it_is_one_job(run: Run, small: Small) -> None:
-    first = launch.rebuild(run, 33, run.created_by)
-    assert launch.rebuild(run, 33, run.created_by) == first
+    first = rebuilds.rebuild_checkpoint(run, 33, run.created_by)
+    assert rebuilds.rebuild_checkpoint(run, 33, run.created_by) == first
     tick_rebuild(first, State.SUCCEEDED)
-    assert launch.rebuild(run, 33, run.created_by) == first
+    assert rebuilds.rebuild_checkpoint(run, 33, run.created_by) == first
     assert small.submitted == [first.key]
 
 
 def test_a_replay_that_cannot_says_why_and_may_be_tried_again(run: Run, small: Small) -> None:
     small.program = "import sys; sys.exit('the base model has changed since')"
-    first = tick_rebuild(launch.rebuild(run, 33, run.created_by), State.FAILED)
+    first = tick_rebuild(rebuilds.rebuild_checkpoint(run, 33, run.created_by), State.FAILED)
     assert first.reason == "ended with exit code 1: the base model has changed since"
-    assert launch.checkpoint_at(run, 33) is None
+    assert rebuilds.checkpoint_at(run, 33) is None
     small.program = MAKES
     again = rebuilt(run, 33)
     assert again.key != first.key and not first.directory.exists()
@@ -111,21 +112,21 @@ def test_a_replay_that_cannot_says_why_and_may_be_tried_again(run: Run, small: S
 
 def test_a_replay_that_leaves_no_folder_has_failed(run: Run, small: Small) -> None:
     small.program = "pass"
-    failed = tick_rebuild(launch.rebuild(run, 33, run.created_by), State.FAILED)
+    failed = tick_rebuild(rebuilds.rebuild_checkpoint(run, 33, run.created_by), State.FAILED)
     assert failed.reason == "the replay ended without leaving step-000033"
 
 
 def test_a_manager_that_is_killed_starts_it_once(run: Run, small: Small) -> None:
-    rebuild = launch.rebuild(run, 33, run.created_by)
+    rebuild = rebuilds.rebuild_checkpoint(run, 33, run.created_by)
     for _ in range(2):
-        launch.submit(Rebuild.objects.select_related("run", "cluster").get(pk=rebuild.pk))
+        launching.submit_job(Rebuild.objects.select_related("run", "cluster").get(pk=rebuild.pk))
     tick_rebuild(rebuild, State.SUCCEEDED)
     assert small.submitted == [rebuild.key]
 
 
 def test_an_agent_that_is_killed_makes_it_lost(run: Run, small: Small) -> None:
     small.program = RUNS_LONG
-    rebuild = tick_rebuild(launch.rebuild(run, 33, run.created_by), State.RUNNING)
+    rebuild = tick_rebuild(rebuilds.rebuild_checkpoint(run, 33, run.created_by), State.RUNNING)
     agent = owner(rebuild.directory)
     assert agent is not None
     agent.send(signal.SIGKILL)
@@ -134,16 +135,16 @@ def test_an_agent_that_is_killed_makes_it_lost(run: Run, small: Small) -> None:
 
 def test_it_can_be_stopped_and_ends_with_esweb(run: Run, small: Small) -> None:
     small.program = RUNS_LONG
-    first = tick_rebuild(launch.rebuild(run, 33, run.created_by), State.RUNNING)
-    launch.wish_to_end(first, run.created_by)
+    first = tick_rebuild(rebuilds.rebuild_checkpoint(run, 33, run.created_by), State.RUNNING)
+    launching.wish_to_end(first, run.created_by)
     tick_rebuild(first, State.CANCELLED)
-    second = tick_rebuild(launch.rebuild(run, 34, run.created_by), State.RUNNING)
+    second = tick_rebuild(rebuilds.rebuild_checkpoint(run, 34, run.created_by), State.RUNNING)
     assert reconcile.interrupt_local(5.0) == [second.key]
     assert Rebuild.objects.get(step=34).state == State.INTERRUPTED.value
 
 
 def test_only_the_newest_are_kept(run: Run, small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runs.launch.rebuilding.KEPT_A_RUN", 2)
+    monkeypatch.setattr("runs.launching.rebuilds.commands.KEPT_A_RUN", 2)
     made = [rebuilt(run, step) for step in range(3)]
     kept = set(Rebuild.objects.values_list("step", flat=True))
     assert kept == {1, 2}
@@ -152,14 +153,14 @@ def test_only_the_newest_are_kept(run: Run, small: Small, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("step", [-1, 41, 2**70])
 def test_a_step_that_it_has_not_reached_is_refused(run: Run, step: int) -> None:
-    with pytest.raises(launch.CannotRebuild, match="a whole number from 0 to 40"):
-        launch.rebuild(run, step, run.created_by)
+    with pytest.raises(rebuilds.CannotRebuild, match="a whole number from 0 to 40"):
+        rebuilds.rebuild_checkpoint(run, step, run.created_by)
 
 
 def test_a_run_whose_checkpoints_are_rebuilt_may_go_on(run: Run, small: Small) -> None:
     """A rebuild is no attempt: it takes nothing from the run, and the run takes nothing from it."""
     small.program = RUNS_LONG
-    rebuild = tick_rebuild(launch.rebuild(run, 33, run.created_by), State.RUNNING)
-    launch.resume(run)
+    rebuild = tick_rebuild(rebuilds.rebuild_checkpoint(run, 33, run.created_by), State.RUNNING)
+    launching.create_resume_attempt(run)
     tick_until(run, State.RUNNING.value)
     assert ticked(rebuild).state == State.RUNNING.value

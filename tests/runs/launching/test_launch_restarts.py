@@ -9,8 +9,9 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from runs import launch, reconcile
-from runs.launch.restarting import RESTARTED_AFTER
+from runs import launching
+from runs.launching import reconcile
+from runs.launching.restart import RESTARTED_AFTER
 from runs.models import Attempt, Cluster, Experiment, Origin, Run
 from tests.runs.clusters import Small, attempt_of, quicken, run_of, tick_until, tick_until_true, ticked
 from tests.runs.launching.test_launch_resumes import saved
@@ -30,8 +31,8 @@ def failed(experiment: Experiment, state: State = State.FAILED, restarts: int = 
 
 def end(run: Run, state: State = State.FAILED, **facts: object) -> None:
     attempt = attempt_of(run)
-    launch.move(attempt, state, "the end", **facts)
-    launch.plan_restart(attempt)
+    launching.move(attempt, state, "the end", **facts)
+    launching.plan_restart(attempt)
 
 
 def wait_of(run: Run) -> float | None:
@@ -67,7 +68,7 @@ def test_each_end_that_nobody_wanted_is_followed_by_another_attempt(
     experiment: Experiment, small: Small, local: Cluster, state: State
 ) -> None:
     make_due(failed(experiment, state))
-    assert [attempt.n for attempt in launch.restart_due(local)] == [2]
+    assert [attempt.n for attempt in launching.restart_due(local)] == [2]
 
 
 @pytest.mark.parametrize("state", [s for s in State if s.is_final and s not in BY_ITSELF])
@@ -100,7 +101,7 @@ def test_it_waits_longer_each_time_and_never_beyond_the_limit(
         # The wait begins when it is planned, a moment after the end.
         assert seconds <= (wait_of(run) or 0) < seconds + PATIENCE_SECONDS
         make_due(run)
-        launch.restart_due(local)
+        launching.restart_due(local)
         end(run)
     assert wait_of(run) is None
 
@@ -115,14 +116,14 @@ def test_a_preemption_takes_nothing_from_the_budget(experiment: Experiment, smal
     run = failed(experiment, State.PREEMPTED, restarts=1)
     for n in (2, 3):
         make_due(run)
-        launch.restart_due(local)
+        launching.restart_due(local)
         assert (attempt_of(run).n, attempt_of(run).origin) == (n, Origin.PREEMPTION)
         end(run, State.PREEMPTED)
     make_due(run)
-    launch.restart_due(local)
+    launching.restart_due(local)
     end(run, State.LOST)
     assert attempt_of(run).restart_at is not None
-    assert launch.restarts_made(run) == 0
+    assert launching.restarts_made(run) == 0
 
 
 def test_a_config_that_cannot_be_used_is_not_tried_again(experiment: Experiment, small: Small) -> None:
@@ -141,7 +142,7 @@ def test_who_stops_esweb_decides_what_goes_on(experiment: Experiment, small: Sma
 
 def test_a_restart_can_be_called_off(experiment: Experiment, small: Small) -> None:
     run = failed(experiment)
-    assert launch.request_cancel(run, experiment.owner) is None
+    assert launching.request_cancel(run, experiment.owner) is None
     assert attempt_of(run).restart_at is None
     assert words(run)[-1] == "restart called off by ada"
     assert ticked(run).n == 1
@@ -150,8 +151,8 @@ def test_a_restart_can_be_called_off(experiment: Experiment, small: Small) -> No
 def test_a_cancel_that_comes_after_the_restart_ends_that(experiment: Experiment, small: Small, local: Cluster) -> None:
     run = failed(experiment)
     make_due(run)
-    launch.restart_due(local)
-    assert launch.request_cancel(run) is not None
+    launching.restart_due(local)
+    assert launching.request_cancel(run) is not None
     assert attempt_of(run).state == State.CANCELLED.value and attempt_of(run).restart_at is None
 
 
@@ -161,8 +162,8 @@ def test_a_person_who_resumes_it_meanwhile_makes_the_only_next_attempt(
     run = failed(experiment)
     make_due(run)
     run.refresh_from_db()
-    assert launch.resume(run).n == 2
-    assert launch.restart_due(local) == []
+    assert launching.create_resume_attempt(run).n == 2
+    assert launching.restart_due(local) == []
     assert Attempt.objects.count() == 2
 
 
@@ -173,14 +174,14 @@ def test_what_a_far_disk_still_holds_is_waited_for_as_it_may_tell_of_a_checkpoin
     run = failed(experiment)
     make_due(run)
     Cluster.objects.filter(pk=local.pk).update(config={**local.config, "address": "far.example"})
-    assert launch.restart_due(local) == []
+    assert launching.restart_due(local) == []
     waiting = Attempt.objects.filter(restart_at__isnull=False)
     if after == "all is here":
         waiting.update(drained_at=timezone.now())
     else:
         days = 1 if after == "the clock was set back" else -1
         waiting.update(restart_at=timezone.now() + timedelta(days=days))
-    assert [attempt.n for attempt in launch.restart_due(local)] == [2]
+    assert [attempt.n for attempt in launching.restart_due(local)] == [2]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -190,7 +191,7 @@ def test_several_who_find_it_due_make_one_attempt(experiment: Experiment, small:
     made: list[Attempt] = []
 
     def look() -> None:
-        made.extend(launch.restart_due(local))
+        made.extend(launching.restart_due(local))
         connection.close()
 
     threads = [threading.Thread(target=look) for _ in range(3)]
@@ -217,7 +218,7 @@ def test_a_clock_of_this_machine_that_is_wrong_changes_nothing(
     with monkeypatch.context() as patch:
         patch.setattr(timezone, "now", lambda: ahead)
         run = failed(experiment)
-        assert launch.restart_due(local) == []
+        assert launching.restart_due(local) == []
     due = attempt_of(run).restart_at
     assert due is not None and due < ahead
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
-from runs import checkpoints, launch
+from runs import checkpoints, launching
 from runs.ingest import ingest
-from runs.launch.submitting import spec_of
+from runs.launching.submit import spec_of
 from runs.models import Attempt, AttemptEvent, Experiment, Origin, Run
 from tests.runs.clusters import Small, attempt_of, run_of, tick_until, ticked
 from tests.runs.recording import lines
@@ -28,7 +28,7 @@ ENDED = [s for s in State if s.is_final and s != State.SUCCEEDED]
 def ended(experiment: Experiment, state: State = State.INTERRUPTED) -> Run:
     """A run whose only attempt has ended so, without a cluster."""
     run = run_of(experiment)
-    launch.move(attempt_of(run), state, "the end")
+    launching.move(attempt_of(run), state, "the end")
     run.refresh_from_db()
     return run
 
@@ -50,7 +50,7 @@ def saved(run: Run, step: int, *, record: bool = True, size: int = 100) -> Path:
 def test_whatever_ended_it_early_it_goes_on(experiment: Experiment, small: Small, state: State) -> None:
     run = ended(experiment, state)
     folder = saved(run, 20)
-    attempt = launch.resume(run, experiment.owner)
+    attempt = launching.create_resume_attempt(run, experiment.owner)
     assert (attempt.n, attempt.state, attempt.origin) == (2, State.CREATED.value, Origin.RESUME)
     assert (attempt.resumed_attempt, attempt.resumed_step, attempt.resumed_from) == (1, 20, folder)
     assert spec_of(attempt).argv[-2:] == ("--resume", os.path.relpath(folder, attempt.directory))
@@ -61,7 +61,7 @@ def test_whatever_ended_it_early_it_goes_on(experiment: Experiment, small: Small
 
 
 def test_without_a_checkpoint_it_starts_from_the_beginning_and_says_so(experiment: Experiment, small: Small) -> None:
-    attempt = launch.resume(ended(experiment))
+    attempt = launching.create_resume_attempt(ended(experiment))
     assert attempt.resumed_from is None and "--resume" not in spec_of(attempt).argv
     assert AttemptEvent.objects.get(attempt=attempt).why.endswith("so that it starts from the beginning")
 
@@ -71,14 +71,14 @@ def test_a_checkpoint_that_lost_files_or_is_gone_is_passed_over(experiment: Expe
     saved(run, 10)
     saved(run, 20, size=101)
     shutil.rmtree(saved(run, 30))
-    assert launch.resume(run).resumed_step == 10
+    assert launching.create_resume_attempt(run).resumed_step == 10
 
 
 def test_a_checkpoint_whose_record_is_not_read_yet_counts(experiment: Experiment, small: Small) -> None:
     run = ended(experiment)
     saved(run, 10)
     saved(run, 20, record=False)
-    assert launch.resume(run).resumed_step == 20
+    assert launching.create_resume_attempt(run).resumed_step == 20
 
 
 def test_a_record_that_points_elsewhere_is_not_followed(experiment: Experiment, small: Small) -> None:
@@ -96,25 +96,25 @@ def test_the_last_attempt_that_saved_one_says_where_it_goes_on(experiment: Exper
     """An attempt that went back took another path: what earlier ones had saved further on is history."""
     run = ended(experiment)
     saved(run, 40)
-    launch.move(launch.new_attempt(run), State.FAILED, "no memory")
-    assert launch.new_attempt(run).resumed_step == 40
+    launching.move(launching.new_attempt(run), State.FAILED, "no memory")
+    assert launching.new_attempt(run).resumed_step == 40
     saved(run, 25)
-    launch.move(attempt_of(run), State.FAILED, "no memory")
-    assert (attempt := launch.new_attempt(run)).resumed_step == 25 and attempt.resumed_attempt == 3
+    launching.move(attempt_of(run), State.FAILED, "no memory")
+    assert (attempt := launching.new_attempt(run)).resumed_step == 25 and attempt.resumed_attempt == 3
 
 
 def test_what_has_reached_its_end_is_to_be_cloned(experiment: Experiment, small: Small) -> None:
     run = ended(experiment, State.SUCCEEDED)
-    with pytest.raises(launch.CannotResume, match="has reached its last step; clone it"):
-        launch.resume(run)
+    with pytest.raises(launching.CannotResume, match="has reached its last step; clone it"):
+        launching.create_resume_attempt(run)
     assert Attempt.objects.count() == 1
 
 
 def test_asked_twice_it_is_one_attempt(experiment: Experiment, small: Small) -> None:
     run = ended(experiment)
-    launch.resume(run)
-    with pytest.raises(launch.CannotResume, match="has not ended: it is created"):
-        launch.resume(run)
+    launching.create_resume_attempt(run)
+    with pytest.raises(launching.CannotResume, match="has not ended: it is created"):
+        launching.create_resume_attempt(run)
     assert Attempt.objects.count() == 2
 
 
@@ -125,8 +125,8 @@ def test_two_who_ask_at_the_same_moment_make_one_attempt(experiment: Experiment,
 
     def asks() -> None:
         try:
-            launch.resume(Run.objects.get(pk=run.pk))
-        except launch.CannotResume as error:
+            launching.create_resume_attempt(Run.objects.get(pk=run.pk))
+        except launching.CannotResume as error:
             refused.append(str(error))
         connection.close()
 
@@ -142,8 +142,8 @@ def test_a_config_that_no_longer_fits_is_said(experiment: Experiment, small: Sma
     run = ended(experiment)
     run.config["es"]["itertions"] = 3
     run.save()
-    with pytest.raises(launch.CannotResume, match=r"clone it and put right: es.itertions: is not a known key"):
-        launch.resume(Run.objects.get(pk=run.pk))
+    with pytest.raises(launching.CannotResume, match=r"clone it and put right: es.itertions: is not a known key"):
+        launching.create_resume_attempt(Run.objects.get(pk=run.pk))
 
 
 def test_what_is_left_of_the_attempt_before_is_shut_out_first(experiment: Experiment, small: Small) -> None:
@@ -154,10 +154,10 @@ def test_what_is_left_of_the_attempt_before_is_shut_out_first(experiment: Experi
     agent = owner(first.directory)
     assert agent is not None
     # The cluster has lost sight of it, wrongly: its agent lives on.
-    launch.move(first, State.PREEMPTED, "says the cluster")
+    launching.move(first, State.PREEMPTED, "says the cluster")
     run.refresh_from_db()
     small.before_submit = lambda: assert_closed(first)
-    launch.resume(run)
+    launching.create_resume_attempt(run)
     tick_until(run, State.QUEUED.value, State.RUNNING.value)
     wait_until(lambda: not agent.is_alive(), "the agent of attempt 1 to end")
 
@@ -171,11 +171,11 @@ def test_a_resumed_run_runs_to_its_end(experiment: Experiment, small: Small) -> 
     run = run_of(experiment)
     first = tick_until(run, State.RUNNING.value)
     wait_until((first.directory / "started").exists, "the program to start")
-    launch.request_cancel(run)
+    launching.request_cancel(run)
     tick_until(run, State.CANCELLED.value)
     run.refresh_from_db()
     small.program = "pass"
-    launch.resume(run)
+    launching.create_resume_attempt(run)
     assert tick_until(run, State.SUCCEEDED.value).n == 2
     run.refresh_from_db()
     assert run.state == State.SUCCEEDED.value

@@ -12,8 +12,8 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from runs import launch
-from runs.launch import submitting
+from runs import launching
+from runs.launching.submit import spec_of
 from runs.models import Cluster, Experiment
 from tests.runs.clusters import QUICK, Small, attempt_of, quicken, run_of, tick_until, ticked
 from workers.executors.base import Ambiguous, Rejected, Unreachable
@@ -40,11 +40,11 @@ def test_a_submit_brings_the_config_and_the_command_to_the_cluster(
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     run = run_of(experiment, time_limit_seconds=7, cores=2)
     attempt = attempt_of(run)
-    spec = submitting.spec_of(attempt)
+    spec = spec_of(attempt)
     assert spec.argv == (sys.executable, "-m", "workers.train", "run.json", "--out", ".")
     assert (spec.cores, spec.time_limit_seconds, spec.grace_seconds) == (2, 7, QUICK.grace)
     assert spec.env is not None and set(spec.env) == {"ESWEB_CACHE", "ESWEB_DATA_PATHS", "HF_HUB_OFFLINE"}
-    launch.submit(attempt)
+    launching.submit_job(attempt)
     assert json.loads((attempt.directory / "run.json").read_text()) == run.config
     attempt = attempt_of(run)
     assert (attempt.state, attempt.native_id, attempt.submits) == (State.QUEUED.value, attempt.key, 1)
@@ -58,7 +58,7 @@ def test_a_process_killed_around_the_call_leaves_a_run_that_runs_once(
     run = run_of(experiment)
     setattr(small, where, _die)
     with pytest.raises(Killed):
-        launch.submit(attempt_of(run))
+        launching.submit_job(attempt_of(run))
     setattr(small, where, lambda: None)
     left = attempt_of(run)
     assert left.state == State.SUBMITTING.value and left.submit_started_at is not None
@@ -74,10 +74,10 @@ def test_a_process_killed_between_any_two_steps_is_made_up_for(
     small.program = COUNTS
     run = run_of(experiment)
     with monkeypatch.context() as patch:
-        patch.setattr(submitting, step, lambda *_, **__: _die())
+        patch.setattr(f"runs.launching.submit.{step}", lambda *_, **__: _die())
         patch.setattr(small, "before_submit", lambda: _refuse(Unreachable("gone")) if step == "mark" else None)
         with pytest.raises(Killed):
-            launch.submit(attempt_of(run))
+            launching.submit_job(attempt_of(run))
     assert (tick_until(run, State.SUCCEEDED.value).directory / "ran").read_text() == "x"
 
 
@@ -89,7 +89,7 @@ def test_an_unclear_answer_is_looked_into_before_it_is_asked_again(
     quicken(local, ambiguous=3600.0)
     run = run_of(experiment)
     small.after_submit = lambda: _refuse(error)
-    launch.submit(attempt_of(run))
+    launching.submit_job(attempt_of(run))
     unclear = attempt_of(run)
     assert unclear.state == State.SUBMITTING.value and str(error) in unclear.reason
     assert tick_until(run, State.SUCCEEDED.value).submits == 1
@@ -101,7 +101,7 @@ def test_it_is_called_again_only_after_long_enough_absence(
     quicken(local, ambiguous=3600.0)
     run = run_of(experiment)
     small.before_submit = lambda: _refuse(Ambiguous("Socket timed out"))
-    launch.submit(attempt_of(run))
+    launching.submit_job(attempt_of(run))
     for _ in range(3):
         assert ticked(run).state == State.SUBMITTING.value
     assert small.submitted == [attempt_of(run).key]
@@ -113,16 +113,16 @@ def test_it_is_called_again_only_after_long_enough_absence(
 def test_a_clock_that_was_set_back_holds_up_no_submit(experiment: Experiment, small: Small) -> None:
     run = run_of(experiment)
     small.before_submit = lambda: _refuse(Ambiguous("Socket timed out"))
-    launch.submit(attempt_of(run))
+    launching.submit_job(attempt_of(run))
     tomorrow = timezone.now() + timedelta(days=1)
-    launch.mark(attempt_of(run), submit_started_at=tomorrow, gone_since_at=tomorrow)
+    launching.mark(attempt_of(run), submit_started_at=tomorrow, gone_since_at=tomorrow)
     small.before_submit = lambda: None
     assert tick_until(run, State.SUCCEEDED.value).submits == 2
 
 
 def test_a_refusal_ends_the_attempt_with_the_numbers(experiment: Experiment, small: Small) -> None:
     run = run_of(experiment, cores=3)
-    launch.submit(attempt_of(run))
+    launching.submit_job(attempt_of(run))
     refused = attempt_of(run)
     assert (refused.state, refused.submits) == (State.FAILED.value, 1)
     assert refused.reason == "local refused it: asks for 3 cores; this machine gives runs 2"
@@ -131,7 +131,7 @@ def test_a_refusal_ends_the_attempt_with_the_numbers(experiment: Experiment, sma
 def test_a_refusal_in_the_clusters_words_is_passed_on(experiment: Experiment, small: Small) -> None:
     small.before_submit = lambda: _refuse(Rejected("Invalid account"))
     run = run_of(experiment)
-    launch.submit(attempt_of(run))
+    launching.submit_job(attempt_of(run))
     assert attempt_of(run).reason == "local refused it: Invalid account"
 
 
@@ -140,7 +140,7 @@ def test_a_directory_that_cannot_be_written_is_said_and_tried_again(
 ) -> None:
     (tmp_path / "runs").write_text("a file in the way")
     run = run_of(experiment)
-    launch.submit(attempt_of(run))
+    launching.submit_job(attempt_of(run))
     stuck = attempt_of(run)
     assert stuck.state == State.SUBMITTING.value and "cannot be written" in stuck.reason and stuck.submits == 0
     (tmp_path / "runs").unlink()
@@ -153,7 +153,7 @@ def test_many_submits_at_once_run_it_once(experiment: Experiment, small: Small) 
     run = run_of(experiment)
 
     def submit() -> None:
-        launch.submit(attempt_of(run))
+        launching.submit_job(attempt_of(run))
         connection.close()
 
     threads = [threading.Thread(target=submit) for _ in range(6)]

@@ -12,8 +12,9 @@ from typing import Any
 
 from pytest_django.fixtures import Settings
 
-from runs import launch
+from runs import launching
 from runs.ingest import ingest
+from runs.launching import rebuilds
 from runs.models import Attempt, Cluster, Experiment, Run, checkpoint_folder
 from tests.runs.clusters import tick_until
 from tests.runs.launching.test_launch_rebuilds import tick_rebuild_until
@@ -29,21 +30,21 @@ def test_what_the_trainer_saved_is_rebuilt_to_the_bit(
 ) -> None:
     """Train to the end, lose all after step 1, resume, lose step 2 of the second attempt too, and rebuild that."""
     settings.DATA_DIR, settings.RUNS_DIR = tmp_path, tmp_path / "runs"
-    run = launch.create_run(experiment=experiment, person=experiment.owner, config=_short())
+    run = launching.create_run(experiment=experiment, person=experiment.owner, config=_short())
     first = _succeeded(run)
     _check_records(first)
     straight = {step: weights_sha256(checkpoint_folder(first.directory, step)) for step in (1, 2, 3)}
     for step in (2, 3):
         shutil.rmtree(checkpoint_folder(first.directory, step))
     _forget_the_end(run)
-    second = launch.resume(Run.objects.get(pk=run.pk))
+    second = launching.create_resume_attempt(Run.objects.get(pk=run.pk))
     assert second.resumed_step == 1
     assert _succeeded(run) == second
     resumed = {step: weights_sha256(checkpoint_folder(second.directory, step)) for step in (2, 3)}
     assert resumed == {step: straight[step] for step in (2, 3)}
     shutil.rmtree(checkpoint_folder(second.directory, 2))
     ingest(second, 0, records.read(second.directory / "records.0.jsonl").lines)
-    rebuild = launch.rebuild(run, 2, run.created_by)
+    rebuild = rebuilds.rebuild_checkpoint(run, 2, run.created_by)
     done = tick_rebuild_until(rebuild, "the end of the rebuild", lambda r: r.state in ("succeeded", "failed"))
     assert done.state == State.SUCCEEDED.value, done.reason
     assert done.sha256 == straight[2] == weights_sha256(done.folder)

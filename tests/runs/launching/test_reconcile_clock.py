@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from runs import launch
+from runs import launching
 from runs.models import Cluster, Experiment, Run
 from tests.runs.clusters import Small, attempt_of, quicken, run_of, tick_until, tick_until_true, ticked
 from tests.waiting import PATIENCE_SECONDS
@@ -26,7 +26,7 @@ def pass_unwatched(run: Run, time: timedelta) -> None:
     """All that was noted is so much longer ago, as after a jump of the clock, or a night without a worker."""
     attempt = attempt_of(run)
     then = {name: at - time for name in WAITS if (at := getattr(attempt, name)) is not None}
-    launch.mark(attempt, **then)
+    launching.mark(attempt, **then)
     Cluster.objects.update(ticked_at=timezone.now() - time)
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from runs.launch import Waits
+from runs.clusters import Waits
+from runs.launching.reconcile.attempt_files import Ending, Traces
+from runs.launching.reconcile.rules import Known, Verdict, decide
 from runs.models import Attempt, Cluster, Run
-from runs.reconcile.rules import Known, Verdict, decide
-from runs.reconcile.traces import Ending, Traces
 from workers.executors.base import Observation
 from workers.executors.states import State
 

@@ -14,7 +14,8 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from runs import launch, reconcile
+from runs import launching
+from runs.launching import reconcile
 from runs.models import Attempt, Cluster, Experiment, Run
 from tests.runs.clusters import Small, attempt_of, quicken, run_of, tick_until, tick_until_true, ticked
 from tests.waiting import PATIENCE_SECONDS, wait_until
@@ -113,7 +114,7 @@ def test_a_third_run_waits_with_the_reason_and_starts_in_turn(experiment: Experi
     waiting = ticked(third)
     # Whose they are is not said: the reader of this reason may not see them.
     assert waiting.reason == "waiting for a core: 2 of 2 in use by 2 jobs"
-    launch.request_cancel(first)
+    launching.request_cancel(first)
     assert tick_until(third, State.RUNNING.value).reason == ""
     assert attempt_of(second).state == State.RUNNING.value
 
@@ -136,7 +137,7 @@ def test_a_cluster_that_does_not_answer_changes_no_job(experiment: Experiment, s
 
 
 def test_a_cluster_with_nothing_to_ask_has_not_answered(local: Cluster) -> None:
-    assert reconcile.tick(local)
+    assert reconcile.reconcile_cluster(local)
     local.refresh_from_db()
     assert local.ticked_at is not None and local.answered_at is None
 
@@ -144,11 +145,11 @@ def test_a_cluster_with_nothing_to_ask_has_not_answered(local: Cluster) -> None:
 def test_a_silent_cluster_without_jobs_is_asked_again_after_a_minute(local: Cluster) -> None:
     silent_since = timezone.now() - timedelta(hours=1)
     Cluster.objects.update(unreachable_since_at=silent_since, ticked_at=timezone.now())
-    assert reconcile.tick(local)
+    assert reconcile.reconcile_cluster(local)
     local.refresh_from_db()
     assert (local.unreachable_since_at, local.answered_at) == (silent_since, None)
     Cluster.objects.update(ticked_at=timezone.now() - timedelta(minutes=2))
-    assert reconcile.tick(local)
+    assert reconcile.reconcile_cluster(local)
     local.refresh_from_db()
     assert local.unreachable_since_at is None and local.answered_at is not None
 
@@ -158,7 +159,7 @@ def test_a_dead_cluster_without_jobs_stays_silent(db: None) -> None:
     dead = Cluster.objects.create(
         name="rays", kind="ray", config={"dashboard": "http://127.0.0.1:9"}, unreachable_since_at=silent_since
     )
-    assert reconcile.tick(dead)
+    assert reconcile.reconcile_cluster(dead)
     dead.refresh_from_db()
     assert (dead.unreachable_since_at, dead.answered_at) == (silent_since, None)
 
@@ -200,7 +201,7 @@ def test_a_manager_that_slept_through_it_all_learns_of_it(experiment: Experiment
     """The worker died after the submit; the program ended long ago."""
     small.program = "raise SystemExit(7)"
     run = run_of(experiment)
-    launch.submit(attempt_of(run))
+    launching.submit_job(attempt_of(run))
     wait_until((attempt_of(run).directory / "exit.json").exists, "the exit record")
     ended = tick_until(run, State.FAILED.value)
     assert ended.exit_code == 7 and ended.submits == 1
@@ -209,11 +210,11 @@ def test_a_manager_that_slept_through_it_all_learns_of_it(experiment: Experiment
 def test_files_of_one_attempt_that_cannot_be_read_hold_up_no_other(experiment: Experiment, small: Small) -> None:
     bad, good = _running(experiment, small, RUNS_LONG), _running(experiment, small, CHECKPOINTS)
     (attempt_of(bad).directory / "exit.json").write_text('{"strange": 1}')
-    launch.request_cancel(good)
+    launching.request_cancel(good)
 
     def seen_to() -> bool:
         with pytest.raises(ExceptionGroup, match="cannot be read"):
-            reconcile.tick(attempt_of(good).cluster)
+            reconcile.reconcile_cluster(attempt_of(good).cluster)
         return attempt_of(good).state == State.CANCELLED.value
 
     wait_until(seen_to, "the other attempt to be cancelled")
@@ -263,7 +264,7 @@ def other_session(transactional_db: None) -> Iterator[threading.Thread]:
     def ticks() -> None:
         while not stop.is_set():
             for cluster in Cluster.objects.all():
-                reconcile.tick(cluster)
+                reconcile.reconcile_cluster(cluster)
         connection.close()
 
     thread = threading.Thread(target=ticks)
@@ -281,7 +282,7 @@ def test_two_who_tick_at_once_run_it_once(
     runs = [run_of(experiment) for _ in range(2)]
 
     def all_done() -> bool:
-        reconcile.tick(attempt_of(runs[0]).cluster)
+        reconcile.reconcile_cluster(attempt_of(runs[0]).cluster)
         return all(attempt_of(run).state == State.SUCCEEDED.value for run in runs)
 
     wait_until(all_done, "both runs to succeed")
@@ -298,7 +299,7 @@ def test_a_tick_that_finds_another_at_work_leaves_it_to_that(experiment: Experim
     outcomes: list[bool] = []
 
     def tick_beside() -> None:
-        outcomes.append(reconcile.tick(attempt_of(run).cluster))
+        outcomes.append(reconcile.reconcile_cluster(attempt_of(run).cluster))
         connection.close()
 
     def tick_within() -> None:
@@ -307,7 +308,7 @@ def test_a_tick_that_finds_another_at_work_leaves_it_to_that(experiment: Experim
         beside.join()
 
     small.before_submit = tick_within
-    assert reconcile.tick(attempt_of(run).cluster) is True
+    assert reconcile.reconcile_cluster(attempt_of(run).cluster) is True
     assert outcomes == [False]
 
 
@@ -326,7 +327,7 @@ def test_a_clock_that_was_set_back_holds_up_no_end(experiment: Experiment, small
     run = _running(experiment, small, RUNS_LONG)
     attempt = attempt_of(run)
     tomorrow = timezone.now() + timedelta(days=1)
-    launch.mark(attempt, final_since_at=tomorrow, gone_since_at=tomorrow, heartbeat_seen_at=tomorrow)
+    launching.mark(attempt, final_since_at=tomorrow, gone_since_at=tomorrow, heartbeat_seen_at=tomorrow)
     agent = owner(attempt.directory)
     assert agent is not None
     agent.send(signal.SIGKILL)

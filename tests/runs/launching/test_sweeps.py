@@ -8,10 +8,21 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from runs import jobs, launch, reconcile
-from runs.launch import NewSweep
+from runs.launching import reconcile
+from runs.launching.commands import cancel_run
+from runs.launching.sweeps import commands as sweep_commands
+from runs.launching.sweeps import standing
+from runs.launching.sweeps.commands import (
+    NewSweep,
+    cancel_sweep,
+    change_at_once,
+    extend_sweep,
+    launch_sweep,
+    pause_sweep,
+    uncancel_sweep,
+    unpause_sweep,
+)
 from runs.models import Attempt, AttemptEvent, Cluster, Experiment, Run, Sweep
-from runs.sweeps import standing
 from tests.runs.clusters import Small
 from tests.waiting import wait_until
 from tests.workers.attempts import CHECKPOINTS
@@ -27,7 +38,7 @@ def new(**more: Any) -> NewSweep:
 
 def sweep_of(experiment: Experiment, **more: Any) -> Sweep:
     """A sweep as a form or the API would make it."""
-    return launch.create_sweep(new(**more), experiment, experiment.owner)
+    return launch_sweep(new(**more), experiment, experiment.owner)
 
 
 def held(sweep: Sweep) -> int:
@@ -63,12 +74,12 @@ def test_so_many_run_at_a_time_until_all_have(experiment: Experiment, small: Sma
     small.program = "import pathlib, time\nwhile not pathlib.Path('../../go').exists(): time.sleep(0.01)"
     sweep = sweep_of(experiment, seeds=[0], at_once=1)
     for _ in range(3):
-        reconcile.tick(local)
+        reconcile.reconcile_cluster(local)
         assert (on_clusters(sweep), held(sweep), len(small.submitted)) == (1, 1, 1)
     (small.root.parent / "runs" / "go").touch()
 
     def all_ended() -> bool:
-        reconcile.tick(local)
+        reconcile.reconcile_cluster(local)
         assert on_clusters(sweep) <= 1
         return not standing(sweep).is_open
 
@@ -81,23 +92,23 @@ def test_a_paused_sweep_starts_nothing_and_what_runs_goes_on(
 ) -> None:
     small.program = CHECKPOINTS
     sweep = sweep_of(experiment, at_once=1)
-    reconcile.tick(local)
-    assert launch.pause_sweep(sweep) and not launch.pause_sweep(sweep)
-    launch.change_at_once(sweep, 3)
-    reconcile.tick(local)
+    reconcile.reconcile_cluster(local)
+    assert pause_sweep(sweep) and not pause_sweep(sweep)
+    change_at_once(sweep, 3)
+    reconcile.reconcile_cluster(local)
     assert (on_clusters(sweep), held(sweep)) == (1, 3)
-    assert launch.unpause_sweep(sweep) and not launch.unpause_sweep(sweep)
-    reconcile.tick(local)
+    assert unpause_sweep(sweep) and not unpause_sweep(sweep)
+    reconcile.reconcile_cluster(local)
     assert (on_clusters(sweep), held(sweep)) == (3, 1)
 
 
 def test_it_is_extended_without_a_run_that_is_there_already(experiment: Experiment, local: Cluster) -> None:
     sweep = sweep_of(experiment)
-    made = launch.extend_sweep(sweep, experiment.owner, grid={"es.sigma": [0.2, 0.3]}, seeds=[1, 2])
+    made = extend_sweep(sweep, experiment.owner, grid={"es.sigma": [0.2, 0.3]}, seeds=[1, 2])
     assert {(run.cell["es.sigma"], run.seed) for run in made} == {(0.1, 2), (0.2, 2), (0.3, 0), (0.3, 1), (0.3, 2)}
-    assert launch.extend_sweep(sweep, experiment.owner, grid={"es.sigma": [0.3]}, seeds=[2]) == []
+    assert extend_sweep(sweep, experiment.owner, grid={"es.sigma": [0.3]}, seeds=[2]) == []
     with pytest.raises(ConfigError):
-        launch.extend_sweep(sweep, experiment.owner, grid={"es.sigma": [-1]})
+        extend_sweep(sweep, experiment.owner, grid={"es.sigma": [-1]})
     assert sweep.runs.count() == held(sweep) == 9
 
 
@@ -107,29 +118,29 @@ def test_a_cancel_ends_all_and_is_undone(experiment: Experiment, small: Small, l
     first = sweep.runs.order_by("pk").first()
 
     def has_begun() -> bool:
-        reconcile.tick(local)
+        reconcile.reconcile_cluster(local)
         return (first.newest_attempt().directory / "started").exists()
 
     wait_until(has_begun, "the first run's program to start")
-    assert jobs.cancel_sweep(sweep, experiment.owner) == 4
+    assert cancel_sweep(sweep, experiment.owner) == 4
     assert standing(sweep).ended == 3
-    wait_until(lambda: reconcile.tick(local) and not standing(sweep).is_open, "the sweep to end")
+    wait_until(lambda: reconcile.reconcile_cluster(local) and not standing(sweep).is_open, "the sweep to end")
     sweep.refresh_from_db()
     assert standing(sweep).word == "cancelled" and standing(sweep).states == [("cancelled", 4)]
-    assert jobs.uncancel_sweep(sweep, experiment.owner) == 4
+    assert uncancel_sweep(sweep, experiment.owner) == 4
     sweep.refresh_from_db()
     assert held(sweep) == 4 and standing(sweep).word == "running"
-    assert jobs.uncancel_sweep(sweep, experiment.owner) == 0
+    assert uncancel_sweep(sweep, experiment.owner) == 0
 
 
 def test_a_run_of_it_that_starts_again_waits_for_its_turn(experiment: Experiment, small: Small, local: Cluster) -> None:
     small.program = "raise SystemExit(1)"
     base = {**preset("es-micro").config, "compute": {"cluster": "local", "restarts": 1}}
     asked = NewSweep(base=base, grid={"es.sigma": [0.1]}, seeds=[0])
-    sweep = launch.create_sweep(asked, experiment, experiment.owner)
+    sweep = launch_sweep(asked, experiment, experiment.owner)
 
     def again() -> bool:
-        reconcile.tick(local)
+        reconcile.reconcile_cluster(local)
         return Attempt.objects.filter(n=2).exists()
 
     wait_until(again, "attempt 2")
@@ -145,7 +156,7 @@ def test_two_that_let_go_at_once_let_no_more_go_than_may(experiment: Experiment,
 
     def let_go() -> None:
         barrier.wait()
-        launch.let_go(local)
+        sweep_commands.let_go(local)
         connection.close()
 
     threads = [threading.Thread(target=let_go) for _ in range(4)]
@@ -159,8 +170,8 @@ def test_two_that_let_go_at_once_let_no_more_go_than_may(experiment: Experiment,
 def test_a_cancelled_run_of_it_never_goes_to_its_cluster(experiment: Experiment, small: Small, local: Cluster) -> None:
     sweep = sweep_of(experiment, seeds=[0], at_once=2)
     run = sweep.runs.order_by("pk").first()
-    jobs.cancel_run(run, experiment.owner)
-    reconcile.tick(local)
+    cancel_run(run, experiment.owner)
+    reconcile.reconcile_cluster(local)
     run.refresh_from_db()
     assert run.state == State.CANCELLED.value and run.newest_attempt().key not in small.submitted
     assert len(small.submitted) == 1
@@ -171,6 +182,6 @@ def test_a_tick_asks_as_often_with_many_held_as_with_few(
 ) -> None:
     small.program = CHECKPOINTS
     sweep_of(experiment, seeds=list(range(20)), at_once=1)
-    reconcile.tick(local)
+    reconcile.reconcile_cluster(local)
     with django_assert_max_num_queries(20):
-        reconcile.tick(local)
+        reconcile.reconcile_cluster(local)

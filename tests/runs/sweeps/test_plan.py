@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pytest_django.fixtures import Settings
 
-from runs.sweeps import label, planned, widened
+from runs.launching.sweeps import label, planned, widened
 from workers.config import ConfigError, preset
 
 BASE = preset("es-micro").config

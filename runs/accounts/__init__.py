@@ -1,0 +1,1 @@
+"""Pages and API of accounts: people, their tokens and secrets, passwords."""

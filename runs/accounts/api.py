@@ -1,0 +1,74 @@
+"""Who one is to this site, and one's own tokens."""
+
+from __future__ import annotations
+
+from django.http import Http404
+
+from runs import access
+from runs.accounts.schemas import MadeTokenOut, MeOut, NewToken, TokenOut, TokensOut
+from runs.http import ApiRequest, Invalid, RowId, needs, once_secretly, router
+from runs.models import ApiToken, Run
+from runs.models.token import RUN_SCOPE
+from workers.config import Problem
+
+NEW = {"scope": "read", "name": "notebook", "days": 30}
+
+
+@router.get("/me", response=MeOut, auth=needs("read"), tags=["tokens"], summary="Who am I")
+def read_me(request: ApiRequest) -> MeOut:
+    """The person that you act for, their role, and the token that you showed."""
+    person, token = request.auth.person, request.auth.token
+    return MeOut(
+        username=person.get_username(),
+        role=access.role_of(person).value,
+        scope=token.scope if token else None,
+        expires_at=token.expires_at if token else None,
+    )
+
+
+@router.get("/tokens", response=TokensOut, auth=needs("read"), tags=["tokens"], summary="List your tokens")
+def list_tokens(request: ApiRequest) -> TokensOut:
+    """Your tokens, newest first, with when each was last used. What they are is not kept."""
+    tokens = ApiToken.objects.filter(user=request.auth.person).exclude(scope=RUN_SCOPE).select_related("run")
+    return TokensOut(items=[TokenOut.of(token) for token in tokens.order_by("-pk")])
+
+
+@router.post(
+    "/tokens",
+    response={201: MadeTokenOut},
+    auth=needs("admin"),
+    tags=["tokens"],
+    summary="Make a token",
+    openapi_extra={"requestBody": {"content": {"application/json": {"example": NEW}}}},
+)
+@once_secretly
+def make_token(request: ApiRequest, new: NewToken) -> tuple[int, MadeTokenOut]:
+    """Makes a token that acts for you, and shows its text this once. Needs scope admin, or a browser. Repeated with the
+    same Idempotency-Key it makes none, and is answered 409."""
+    try:
+        token, text = access.issue(
+            request.auth.person, new.scope, days=new.days, name=new.name, run=_run(request, new.run)
+        )
+    except access.CannotIssue as error:
+        raise Invalid(Problem("run", str(error))) from error
+    return 201, MadeTokenOut(token=TokenOut.of(token), text=text)
+
+
+@router.delete("/tokens/{pk}", response={204: None}, auth=needs("admin"), tags=["tokens"], summary="Revoke a token")
+def revoke_token(request: ApiRequest, pk: RowId) -> tuple[int, None]:
+    """Ends one of your tokens at once. Needs scope admin, or a browser."""
+    token = ApiToken.objects.filter(user=request.auth.person, pk=pk).first()
+    if token is None:
+        raise Http404(f"You have no token {pk}")
+    access.revoke(token)
+    return 204, None
+
+
+def _run(request: ApiRequest, uid: str | None) -> Run | None:
+    """The run that a token is to write. Raises Invalid."""
+    if uid is None:
+        return None
+    run = Run.objects.visible_to(request.auth.person).select_related("experiment").filter(uid=uid).first()
+    if run is None:
+        raise Invalid(Problem("run", f"must be the uid of a run of yours, not {uid!r}"))
+    return run

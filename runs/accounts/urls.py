@@ -1,0 +1,37 @@
+"""Addresses of the settings. An invitation is the only one that is open: it is for people who cannot sign in yet."""
+
+from __future__ import annotations
+
+from django.contrib.auth.views import PasswordChangeView, PasswordResetConfirmView
+from django.urls import path, reverse_lazy
+from django.views.generic import RedirectView
+
+from runs.accounts.views.people import people, person_change
+from runs.accounts.views.secrets import secret_delete, secrets
+from runs.accounts.views.tokens import token_revoke, tokens
+
+urlpatterns = [
+    path("settings/", RedirectView.as_view(pattern_name="settings-tokens"), name="settings"),
+    path("settings/tokens/", tokens, name="settings-tokens"),
+    path("settings/tokens/<int:pk>/revoke/", token_revoke, name="settings-token-revoke"),
+    path("settings/secrets/", secrets, name="settings-secrets"),
+    path("settings/secrets/<int:pk>/delete/", secret_delete, name="settings-secret-delete"),
+    path("settings/people/", people, name="settings-people"),
+    path("settings/people/<int:pk>/", person_change, name="settings-person"),
+    path(
+        "settings/password/",
+        PasswordChangeView.as_view(
+            template_name="settings/password.html", success_url=reverse_lazy("settings"),
+            extra_context={"tab": "password"},
+        ),
+        name="settings-password",
+    ),
+    path(
+        "invitation/<uidb64>/<token>/",
+        PasswordResetConfirmView.as_view(
+            template_name="settings/invitation.html", success_url=reverse_lazy("login"),
+            reset_url_token="yours",  # noqa: S106 (a word in the address, once the session knows the link)
+        ),
+        name="invitation",
+    ),
+]  # fmt: skip

@@ -1,0 +1,21 @@
+"""The REST API: launch, watch and read runs, and push their records. `esweb.api` mounts it at /api/v1/."""
+
+from __future__ import annotations
+
+import runs.accounts.api
+import runs.clusters.api
+import runs.experiments.api
+import runs.experiments.run_api
+import runs.experiments.saved_views.api
+import runs.importing.api
+import runs.ingest.api
+import runs.launching.api
+import runs.launching.budgets.api
+import runs.launching.gpu_memory.api
+import runs.launching.queue.api
+import runs.launching.rebuilds.api
+import runs.launching.sweeps.api
+import runs.responses.api
+import runs.responses.scoring.api
+import runs.run_page.api
+import runs.service_registry.api  # noqa: F401  (each import adds its operations)

@@ -1,0 +1,187 @@
+"""Draws the charts of one run: a few of its curves each, with a sentence and a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from django.utils.text import capfirst
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_noop as _
+
+from runs.charts import style
+from runs.charts.chart import MEASURED, Cell, Chart, Table, numbers
+from runs.charts.wording import X_WORDS, course, number, share, spoken
+from runs.metrics import Curve, Provenance, is_held_out
+from runs.models import Run
+
+LINES = ("solid", "dash", "dot", "dashdot")
+MARKERS_AT_MOST = 30
+LEGEND = {"font": {"size": 10}, "orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
+SHARE = "share of "
+"""Units that begin so, in English, are shares, written in percent."""
+TITLES = {
+    "es/dead": (_("Dead iterations"), _("1 where all members scored alike: no fitness spread, so the update is zero.")),
+    "es/update_norm": (_("Size of the update"), _("Euclidean norm of the change of all weights in one iteration.")),
+    "es/update_bytes_per_member": (
+        _("Bytes sent per member"),
+        _("Bytes sent to each engine for an update, divided by the members of its population."),
+    ),
+    "es/memory_planned_gb": (
+        _("Planned GPU memory, in GB"),
+        _("What the weights, the noise and the answers of one engine take at most, planned before the run starts."),
+    ),
+    "time/step_seconds": (_("Seconds a step"), ""),
+    "time/engine_idle_seconds": (
+        _("Seconds that engines were idle"),
+        _("In one step, while members were answered: time that ready engines had no work, all engines together."),
+    ),
+    "response/characters_mean": (_("Characters of an answer"), _("Mean, without the space around an answer.")),
+    "response/other_language_ratio": (
+        _("Answers in another language"),
+        _("Share of answers in another language than their prompt, of those where both can be told."),
+    ),
+    "eval/n": (_("Number averaged over"), _("Answers of an imported evaluation; of an aggregate, seeds.")),
+}
+SYMBOLS = ("circle", "square", "diamond", "cross")
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A chart of several keys: (key, what its line is called). `unit` is translated where it is drawn. measured: how
+    an evaluation measured the keys, of those that one did. x: the axis that it keeps to, empty if it takes the page's.
+
+    `draw` draws a chart that is no lines, from curves with all their points: those of `keys` and of `also`.
+    """
+
+    name: str
+    title: str
+    unit: str
+    lines: tuple[tuple[str, str], ...]
+    help: str = ""
+    measured: Mapping[str, Provenance] = field(default_factory=dict, hash=False)
+    x: str = ""
+    also: tuple[str, ...] = ()
+    draw: Draw | None = None
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return tuple(key for key, _ in self.lines)
+
+    @property
+    def is_share(self) -> bool:
+        """True where its values are shares."""
+        return self.unit.startswith(SHARE)
+
+    def spoken(self) -> Spec:
+        """With its words in the reader's language."""
+        lines = tuple((key, gettext(name)) for key, name in self.lines)
+        return replace(self, title=gettext(self.title), lines=lines, help=spoken(self.help))
+
+    def waiting(self) -> Chart:
+        """The chart before it is drawn."""
+        return Chart(self.name, self.title, "", {}, Table((), ()), self.keys, self.help)
+
+    def empty(self) -> Chart:
+        """The chart of what has no points along an axis."""
+        return replace(self.waiting(), figure={"data": [], "layout": {}})
+
+
+Draw: TypeAlias = Callable[[Spec, Mapping[str, Curve], str, int | None], Chart]
+"""(spec, curves, x axis, px: width of the chart, None for a table of all points) -> chart."""
+
+
+def drawn(
+    run: Run,
+    specs: Iterable[Spec],
+    curves: Mapping[str, Curve],
+    x: str = "step",
+    log_kl: bool = False,
+    px: int | None = None,
+) -> tuple[Chart, ...]:
+    """A chart for each spec that has a curve. px: the width for which curves were down-sampled, if they were."""
+    found = ((spec, [(curves[key], name) for key, name in spec.lines if key in curves]) for spec in specs)
+    return tuple(
+        spec.draw(spec, curves, x, px) if spec.draw else _chart(run, spec, lines, x, log_kl and spec.name == "kl")
+        for spec, lines in found
+        if lines
+    )
+
+
+def _chart(run: Run, spec: Spec, lines: Sequence[tuple[Curve, str]], x: str, log_y: bool) -> Chart:
+    data = [trace for i, (curve, name) in enumerate(lines) for trace in _traces(run, curve, name, i)]
+    if log_y:
+        data = [style.without_nonpositive(trace, "y") for trace in data]
+    layout = style.layout(
+        spoken(X_WORDS[x]), spoken(spec.unit), log_y=log_y, meta=_meta(lines, x), showlegend=len(lines) > 1
+    )
+    if spec.is_share:
+        layout["yaxis"]["tickformat"] = ".0%"
+    layout["yaxis"] |= style.room(np.concatenate([curve.y for curve, _ in lines]), spec.is_share)
+    layout["legend"] = LEGEND
+    keys = tuple(curve.key for curve, _ in lines)
+    return Chart(
+        spec.name,
+        spec.title,
+        _words(lines, share if spec.is_share else number),
+        {"data": data, "layout": layout},
+        _table(lines, x, spec.measured),
+        keys,
+        spec.help,
+    )
+
+
+def _meta(lines: Sequence[tuple[Curve, str]], x: str) -> dict[str, Any]:
+    return {"x": x, "thinned": any(len(curve.x) < curve.points for curve, _ in lines)}
+
+
+def _traces(run: Run, curve: Curve, name: str, i: int) -> list[dict[str, Any]]:
+    kept, token = ~curve.overwritten, style.colour(run.method) if i == 0 else "other"
+    meta = {"run": run.uid, "key": curve.key, "colour": token, "alpha": 1}
+    live = _trace(curve, kept, name, i, token) | {"meta": meta}
+    return [_grey(curve), live] if curve.overwritten.any() else [live]
+
+
+def _trace(curve: Curve, kept: Any, name: str, i: int, token: str) -> dict[str, Any]:
+    mode = "lines+markers" if kept.sum() <= MARKERS_AT_MOST else "lines"
+    return {
+        "type": "scatter", "mode": mode, "name": name, "hovertemplate": "%{y:.5g}",
+        "x": numbers(curve.x[kept]), "y": numbers(curve.y[kept]),
+        "line": {"color": style.paint(token), "width": 2 if i == 0 else 1.5, "dash": LINES[i % 4]},
+        "marker": {"color": style.paint(token), "symbol": SYMBOLS[i % 4], "size": 5},
+    }  # fmt: skip
+
+
+def _grey(curve: Curve) -> dict[str, Any]:
+    """Return the points that a resume overwrote as muted markers: visible, but not in the legend."""
+    trace = _trace(curve, curve.overwritten, gettext("overwritten by a resume"), 2, "muted")
+    return trace | {"mode": "markers", "meta": {"colour": "muted", "alpha": 1}, "showlegend": False}
+
+
+def _words(lines: Sequence[tuple[Curve, str]], said_as: Callable[[float], str]) -> str:
+    curve, name = lines[0]
+    y = curve.y[~curve.overwritten]
+    said = f"{capfirst(name)} {course(y, said_as)}" if len(lines) > 1 else capfirst(course(y, said_as))
+    others = [f"{n} {said_as(c.y[~c.overwritten][-1])}" for c, n in lines[1:]]
+    return f"{said}{'; ' if others else ''}{', '.join(others)}.{_note(int(curve.overwritten.sum()))}"
+
+
+def _note(again: int) -> str:
+    """State how many points were overwritten by a resume; return an empty text if there are none."""
+    said = ngettext(
+        "%(n)s point was overwritten by a resume (grey).", "%(n)s points were overwritten by a resume (grey).", again
+    )
+    return f" {said % {'n': again}}" if again else ""
+
+
+def _table(lines: Sequence[tuple[Curve, str]], x: str, measured: Mapping[str, Provenance]) -> Table:
+    """The points of each line, and how they were measured if any line is of a held-out key."""
+    out: list[tuple[Cell, ...]] = []
+    any_held_out = any(is_held_out(curve.key) for curve, _name in lines)
+    for curve in (line[0] for line in lines):
+        points = zip(curve.x, curve.y, curve.overwritten, strict=True)
+        way = (measured.get(curve.key),) if any_held_out else ()
+        out += [(curve.key, float(at), float(value), "yes" if again else "", *way) for at, value, again in points]
+    return Table(("key", x, "value", "overwritten", *((MEASURED,) if any_held_out else ())), tuple(out))

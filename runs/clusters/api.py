@@ -1,0 +1,165 @@
+"""Clusters: which there are, and, for admins, how they are reached."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any, Literal
+
+from django.http import Http404
+from ninja import P, PathEx, Schema
+from ninja.errors import HttpError
+
+from runs import access
+from runs.clusters import connection_test
+from runs.clusters.commands import add_cluster, change_cluster
+from runs.clusters.connection_test import report_steps
+from runs.http import ApiRequest, Input, Invalid, needs, router
+from runs.models import Cluster, ClusterTest
+from workers.config import Problem
+
+
+class NewCluster(Input):
+    """What a cluster is to be. What `config` may hold depends on the kind; it names files, and holds no secret."""
+
+    kind: Literal["local", "slurm", "ray"]
+    config: dict[str, Any]
+
+
+class ClusterOut(Schema):
+    """A cluster. `config` is null for whoever is no admin. `answered_at` is when it last replied, null until it has;
+    `unreachable_since_at` is set while it does not reply. `ticked_at` is when its jobs were last looked after."""
+
+    name: str
+    kind: str
+    answered_at: datetime | None
+    ticked_at: datetime | None
+    unreachable_since_at: datetime | None
+    config: dict[str, Any] | None
+
+    @classmethod
+    def of(cls, cluster: Cluster, with_config: bool) -> ClusterOut:
+        """As one person may see it."""
+        return cls(
+            name=cluster.name, kind=cluster.kind, answered_at=cluster.answered_at, ticked_at=cluster.ticked_at,
+            unreachable_since_at=cluster.unreachable_since_at, config=cluster.config if with_config else None,
+        )  # fmt: skip
+
+
+class ClusterTestStep(Schema):
+    """One step of a test. `message` says what it found, why it failed and what to do, or what it waits for."""
+
+    name: str
+    state: Literal["done", "failed", "going", "waiting"]
+    message: str
+
+
+class ClusterTestOut(Schema):
+    """A test of a cluster with a small real job. `person` is null if no user began it."""
+
+    id: int
+    cluster: str
+    state: Literal["going", "passed", "failed"]
+    person: str | None
+    started_at: datetime
+    ended_at: datetime | None
+    steps: list[ClusterTestStep]
+
+    @classmethod
+    def of(cls, test: ClusterTest) -> ClusterTestOut:
+        """Return the test with all its steps in order, also those that have not begun."""
+        steps = [ClusterTestStep(**asdict(report)) for report in report_steps(test)]
+        person = test.asked_by.get_username() if test.asked_by else None
+        return cls.model_validate(
+            {"id": test.pk, "cluster": test.cluster.name, "state": test.state, "person": person,
+             "started_at": test.started_at, "ended_at": test.ended_at, "steps": steps}
+        )  # fmt: skip
+
+
+class ClustersOut(Schema):
+    """All clusters, by name."""
+
+    items: list[ClusterOut]
+
+
+MOST = 1000
+Name = PathEx[str, P(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,49}$", example="local")]
+EXAMPLE: dict[str, Any] = {"kind": "local", "config": {"cores": 4}}
+
+
+@router.get("/clusters", response=ClustersOut, auth=needs("read"), tags=["clusters"], summary="List clusters")
+def list_clusters(request: ApiRequest) -> ClustersOut:
+    """Where runs can run: what `compute.cluster` may name. Configs are shown to admins."""
+    mine = access.may_manage_clusters(request.auth.person)
+    return ClustersOut(items=[ClusterOut.of(c, mine) for c in Cluster.objects.order_by("name")[:MOST]])
+
+
+@router.get("/clusters/{name}", response=ClusterOut, auth=needs("read"), tags=["clusters"], summary="Read a cluster")
+def read_cluster(request: ApiRequest, name: Name) -> ClusterOut:
+    """One cluster. Its config is shown to admins."""
+    return ClusterOut.of(_get_cluster(name), access.may_manage_clusters(request.auth.person))
+
+
+@router.put(
+    "/clusters/{name}",
+    response={200: ClusterOut, 201: ClusterOut},
+    auth=needs("admin"),
+    tags=["clusters"],
+    summary="Add or change a cluster",
+    openapi_extra={"requestBody": {"content": {"application/json": {"example": EXAMPLE}}}},
+)
+def put_cluster(request: ApiRequest, name: Name, new: NewCluster) -> tuple[int, ClusterOut]:
+    """Adds a cluster of this name, or gives it this config; its kind stays. Needs scope admin, of an admin."""
+    _check_admin(request, "added and changed")
+    cluster = Cluster.objects.filter(name=name).first()
+    if cluster is None:
+        return 201, ClusterOut.of(add_cluster(name, new.kind, new.config), with_config=True)
+    if cluster.kind != new.kind:
+        raise Invalid(Problem("kind", f"must be {cluster.kind}, as it is: add a cluster of another name"))
+    change_cluster(cluster, new.config)
+    return 200, ClusterOut.of(cluster, with_config=True)
+
+
+@router.post(
+    "/clusters/{name}/test",
+    response={202: ClusterTestOut},
+    auth=needs("admin"),
+    tags=["clusters"],
+    summary="Test a cluster",
+)
+def test_cluster(request: ApiRequest, name: Name) -> tuple[int, ClusterTestOut]:
+    """Sends a small job the whole way, as the button on the cluster's page does; read the result with GET. A test that
+    is going on is returned as it is, so that the call may be repeated. Needs scope admin, of an admin."""
+    _check_admin(request, "tested")
+    return 202, ClusterTestOut.of(connection_test.start_test(_get_cluster(name), request.auth.person))
+
+
+@router.get(
+    "/clusters/{name}/test",
+    response=ClusterTestOut,
+    auth=needs("read"),
+    tags=["clusters"],
+    summary="Read the newest test of a cluster",
+)
+def read_cluster_test(request: ApiRequest, name: Name) -> ClusterTestOut:
+    """The newest test, with each step's result; 404 if the cluster was never tested. Only admins read it."""
+    _check_admin(request, "tested")
+    tests = ClusterTest.objects.filter(cluster=_get_cluster(name)).select_related("cluster", "asked_by")
+    test = tests.order_by("-pk").first()
+    if test is None:
+        raise Http404(f"{name} was never tested: begin a test by POST")
+    return ClusterTestOut.of(test)
+
+
+def _check_admin(request: ApiRequest, done: str) -> None:
+    """Raise HttpError unless an admin calls."""
+    if not access.may_manage_clusters(request.auth.person):
+        raise HttpError(403, f"Clusters are {done} by admins")
+
+
+def _get_cluster(name: str) -> Cluster:
+    """Raise Http404 if there is none of that name."""
+    cluster = Cluster.objects.filter(name=name).first()
+    if cluster is None:
+        raise Http404(f"There is no cluster {name}")
+    return cluster

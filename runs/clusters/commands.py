@@ -1,0 +1,67 @@
+"""Adds and changes clusters, by page, API and command line alike. Who may is for the caller to know."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from django.db import transaction
+from django.utils.translation import gettext
+
+from runs.clusters.settings import KEYS, complaints
+from runs.models import Cluster
+from workers.config import ConfigError, Problem
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,49}")
+KINDS = [kind for kind, _ in Cluster.KINDS]
+
+
+def add_cluster(name: str, kind: str, config: Any) -> Cluster:
+    """A new cluster. Raises ConfigError with everything that is wrong, each at its key."""
+    problems = list(_of_name(name))
+    if kind not in KINDS:
+        raise ConfigError([*problems, _problem("kind", gettext("must be one of %(kinds)s"), kinds=", ".join(KINDS))])
+    if problems := [*problems, *problems_of(config, kind)]:
+        raise ConfigError(problems)
+    with transaction.atomic():
+        cluster, is_new = Cluster.objects.get_or_create(name=name, defaults={"kind": kind, "config": config})
+    if not is_new:
+        raise ConfigError([_taken(name)])
+    return cluster
+
+
+def change_cluster(cluster: Cluster, config: Any) -> None:
+    """Give a cluster another config, under which it has not replied yet. Name and kind stay: runs refer to them.
+
+    Raise ConfigError.
+    """
+    if problems := problems_of(config, cluster.kind):
+        raise ConfigError(problems)
+    if config == cluster.config:
+        return
+    cluster.config, cluster.answered_at, cluster.unreachable_since_at = config, None, None
+    cluster.save(update_fields=["config", "answered_at", "unreachable_since_at"])
+
+
+def problems_of(config: Any, kind: str) -> list[Problem]:
+    """Everything that is wrong with a config, each at the key that its sentence begins with."""
+    return [Problem(_key(said, kind), said) for said in complaints(config, kind)]
+
+
+def _key(said: str, kind: str) -> str:
+    word = re.split(r"[ :]", said, maxsplit=1)[0]
+    return word if word in KEYS[kind] else "config"
+
+
+def _of_name(name: str) -> list[Problem]:
+    if not NAME.fullmatch(name):
+        return [_problem("name", gettext("must be 1 to 50 letters, digits, - and _, beginning with no sign"))]
+    return [_taken(name)] if Cluster.objects.filter(name=name).exists() else []
+
+
+def _taken(name: str) -> Problem:
+    return _problem("name", gettext("is taken: there is a cluster %(name)s already"), name=name)
+
+
+def _problem(path: str, said: str, **words: str) -> Problem:
+    return Problem(path, said % words)

@@ -1,0 +1,155 @@
+"""What is typed about a cluster -> its config. The config finds what is wrong; here each sentence goes to its field."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.utils.translation import gettext, gettext_lazy
+
+from runs.clusters.commands import add_cluster, change_cluster
+from runs.models import Cluster
+from workers.config import ConfigError
+from workers.config.shallow_json import loads
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrPromise
+
+WORDS: dict[str, tuple[str | StrPromise, str | StrPromise]] = {
+    "address": (
+        gettext_lazy("Address"),
+        gettext_lazy(
+            "ssh://user@host:port, or a host of this machine's ssh_config. Empty: this machine is part of it."
+        ),
+    ),
+    "key_file": (
+        gettext_lazy("Key file"),
+        gettext_lazy("Path on this machine; the key itself is never kept. Empty: the agent's, or ssh_config's."),
+    ),
+    "known_hosts": (
+        gettext_lazy("Known hosts"),
+        gettext_lazy("File that holds its host key. Empty: ~/.ssh/known_hosts."),
+    ),
+    "folder": (gettext_lazy("Folder"), gettext_lazy("Where runs lie there, on a disk that its nodes see.")),
+    "dashboard": (gettext_lazy("Dashboard"), gettext_lazy("Of a Ray cluster, such as http://10.0.0.5:8265.")),
+    "token_file": (
+        gettext_lazy("Token file"),
+        gettext_lazy("Path on this machine of the file with Ray's token; the token itself is never kept."),
+    ),
+    "partition": (gettext_lazy("Partition"), gettext_lazy("Others that a run may choose are named under More.")),
+    "account": (gettext_lazy("Account"), ""),
+    "qos": ("QOS", ""),
+    "constraint": (gettext_lazy("Constraint"), gettext_lazy("A feature that nodes must have.")),
+    "gpu_type": (gettext_lazy("GPU type"), gettext_lazy("Such as a100, where a run asks for GPUs.")),
+    "python": (gettext_lazy("Python"), gettext_lazy("Interpreter on the nodes, with esweb's training part.")),
+    "project": (
+        gettext_lazy("Code"),
+        gettext_lazy("Folder on the nodes with the package workers. Empty: brought there."),
+    ),
+}
+"""Keys that are one word or path -> label and help."""
+LINES = forms.Textarea(attrs={"rows": 3, "spellcheck": "false"})
+
+
+class ClusterForm(forms.Form):
+    """A cluster. Of one that is there already, name and kind stay."""
+
+    name = forms.CharField(
+        label=gettext_lazy("Name"), max_length=50, help_text=gettext_lazy("Runs name it in compute.cluster; it stays.")
+    )
+    kind = forms.ChoiceField(label=gettext_lazy("Kind"), choices=Cluster.KINDS, initial="slurm")
+    time_limit_seconds = forms.IntegerField(
+        label=gettext_lazy("Time limit, seconds"),
+        required=False,
+        min_value=0,
+        help_text=gettext_lazy("Of a run that sets none itself."),
+    )
+    modules = forms.CharField(
+        label=gettext_lazy("Modules"),
+        required=False,
+        widget=LINES,
+        help_text=gettext_lazy("Environment modules, one a line, loaded in this order before anything else."),
+    )
+    env = forms.CharField(
+        label=gettext_lazy("Variables"),
+        required=False,
+        widget=LINES,
+        help_text=gettext_lazy(
+            "One a line, such as HF_HOME=/shared/hf. Nothing secret: everybody on a node sees them."
+        ),
+    )
+    more = forms.CharField(
+        label=gettext_lazy("More"),
+        required=False,
+        widget=LINES,
+        help_text=gettext_lazy('Other keys, as JSON: limits, partitions, waits, task_paths, data_paths, site_url, and '
+                               'what the kind needs, such as {"partitions": ["gpu", "cpu"]}.'),
+    )  # fmt: skip
+    order = ("name", "kind", *WORDS, "time_limit_seconds", "modules", "env", "more")
+
+    def __init__(self, data: Mapping[str, Any] | None = None, cluster: Cluster | None = None) -> None:
+        super().__init__(data, initial=typed(cluster.config) if cluster else None)
+        self.cluster = cluster
+        for key, (label, hint) in WORDS.items():
+            self.fields[key] = forms.CharField(label=label, help_text=hint, required=False, max_length=1000)
+        self.order_fields(self.order)
+        if cluster is not None:
+            del self.fields["name"], self.fields["kind"]
+
+    def saved(self) -> Cluster | None:
+        """The cluster; None where it cannot be saved, and the fields say why."""
+        if not self.is_valid() or (config := self._config()) is None:
+            return None
+        try:
+            if self.cluster is None:
+                return add_cluster(self.cleaned_data["name"], self.cleaned_data["kind"], config)
+            change_cluster(self.cluster, config)
+            return self.cluster
+        except ConfigError as error:
+            for problem in error.problems:
+                self.add_error(problem.path if problem.path in self.fields else "more", problem.message)
+            return None
+
+    def _config(self) -> dict[str, Any] | None:
+        given = self.cleaned_data
+        config: dict[str, Any] = {key: given[key] for key in WORDS if given[key]}
+        if given["time_limit_seconds"]:
+            config["time_limit_seconds"] = given["time_limit_seconds"]
+        if modules := given["modules"].split():
+            config["modules"] = modules
+        lines = [line.strip() for line in given["env"].splitlines() if line.strip()]
+        if wrong := [line for line in lines if "=" not in line]:
+            self.add_error("env", gettext("must be NAME=value, not %(line)r") % {"line": wrong[0]})
+            return None
+        if lines:
+            config["env"] = dict(line.split("=", 1) for line in lines)
+        return self._with_more(config)
+
+    def _with_more(self, config: dict[str, Any]) -> dict[str, Any] | None:
+        text = self.cleaned_data["more"].strip()
+        try:
+            more = loads(text) if text else {}
+        except ValueError as error:
+            self.add_error("more", gettext("is no JSON: %(why)s") % {"why": error})
+            return None
+        if not isinstance(more, dict):
+            self.add_error("more", gettext('must be an object such as {"limits": {"gpus": 4}}'))
+            return None
+        if twice := sorted(more.keys() & config.keys()):
+            self.add_error("more", gettext("has fields of its own above: %(keys)s") % {"keys": ", ".join(twice)})
+            return None
+        return config | more
+
+
+def typed(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A config as it would be typed."""
+    own = {*WORDS, "time_limit_seconds", "modules", "env"}
+    more = {key: value for key, value in config.items() if key not in own}
+    return {
+        **{key: config[key] for key in (*WORDS, "time_limit_seconds") if key in config},
+        "modules": "\n".join(config.get("modules", [])),
+        "env": "\n".join(f"{name}={value}" for name, value in config.get("env", {}).items()),
+        "more": json.dumps(more, indent=2) if more else "",
+    }

@@ -1,0 +1,58 @@
+"""What a cluster lets runs request: GPUs, cores, memory and hours, and the partitions that its config names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from runs.models import Cluster
+from workers.config import ConfigError, Problem, RunConfig
+
+LIMITS = ("cores", "gpus", "memory_mb", "time_limit_seconds")
+EXAMPLE = '{"gpus": 4, "time_limit_seconds": 86400}'
+
+
+def check_fits(config: RunConfig, cluster: Cluster) -> None:
+    """Raises ConfigError where the run asks for more."""
+    asked = {name: getattr(config.compute, name) for name in LIMITS}
+    limits = cluster.config.get("limits", {})
+    too_much = [name for name in LIMITS if name in limits and asked[name] > limits[name]]
+    if too_much:
+        raise ConfigError([Problem(f"compute.{n}", _sentence(cluster, limits[n], asked[n])) for n in too_much])
+
+
+def limit_complaints(limits: Any) -> Iterator[str]:
+    """Everything that is wrong with the limits of a cluster's config."""
+    if not isinstance(limits, dict):
+        yield f"limits must be an object such as {EXAMPLE}, not {limits!r}"
+        return
+    for name, most in limits.items():
+        if name not in LIMITS:
+            yield f"limits: {name!r} is not a known name; the names are {', '.join(LIMITS)}"
+        elif isinstance(most, bool) or not isinstance(most, int) or most < 0:
+            yield f"limits: {name} must be a whole number from 0, not {most!r}"
+
+
+def _sentence(cluster: Cluster, most: int, asked: float) -> str:
+    return f"must be at most {most} on cluster {cluster.name}, not {asked:g}"
+
+
+PLACE = "compute.partition"
+
+
+def partitions_of(cluster: Cluster) -> list[str]:
+    """All that are named, first the one that a run gets which chooses none."""
+    named = [cluster.config.get("partition", ""), *cluster.config.get("partitions", [])]
+    return list(dict.fromkeys(filter(None, named)))
+
+
+def check_partition(config: RunConfig, cluster: Cluster) -> None:
+    """Raises ConfigError for one that the cluster does not name."""
+    chosen, known = config.compute.partition, partitions_of(cluster)
+    if not chosen or chosen in known:
+        return
+    if known:
+        said = f"must be one of {', '.join(known)} on cluster {cluster.name}, or empty for the first, not {chosen!r}"
+    else:
+        said = f"must be empty: cluster {cluster.name} names no partitions in its config, not {chosen!r}"
+    raise ConfigError([Problem(PLACE, said)])

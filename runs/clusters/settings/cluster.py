@@ -1,0 +1,105 @@
+"""What may stand in a cluster's config, and the sentences where something else does."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from runs.clusters.executors import Waits
+from runs.clusters.limits import limit_complaints
+from runs.clusters.settings.ray import RAY_EXAMPLE, RAY_KEYS, ray_complaints
+from runs.clusters.settings.slurm import SLURM_EXAMPLE, SLURM_KEYS, slurm_complaints
+
+COMMON = ("waits", "task_paths", "data_paths", "site_url", "other_code", "limits")
+KEYS = {
+    "local": ("cores", "gpus", *COMMON),
+    "slurm": (*SLURM_KEYS, *COMMON),
+    "ray": (*RAY_KEYS, *COMMON),
+}
+EXAMPLES = {
+    "local": '{"cores": 4, "gpus": ["0", "1"], "task_paths": ["/srv/esweb-tasks"], "data_paths": ["/srv/esweb-data"]}',
+    "slurm": SLURM_EXAMPLE,
+    "ray": RAY_EXAMPLE,
+}
+
+
+def complaints(config: Any, kind: str = "local") -> Iterator[str]:
+    """Everything that is wrong with the config of a cluster of that kind, each with what would be right."""
+    if not isinstance(config, dict):
+        yield f"must be an object such as {EXAMPLES[kind]}"
+        return
+    for key in sorted(config.keys() - set(KEYS[kind])):
+        yield f"{key!r} is not a known key; the keys are {', '.join(KEYS[kind])}"
+    yield from OF_KIND[kind](config)
+    yield from _waits(config.get("waits", {}))
+    for key in ("task_paths", "data_paths"):
+        yield from _folders(key, config.get(key, []), is_here=not config.get("address"))
+    yield from _site_url(config.get("site_url", ""))
+    yield from limit_complaints(config.get("limits", {}))
+    if (chosen := config.get("other_code", OTHER_CODE[0])) not in OTHER_CODE:
+        yield f"other_code must be one of {', '.join(OTHER_CODE)}, not {chosen!r}"
+
+
+def _machine(config: dict[str, Any]) -> Iterator[str]:
+    if not _is_count(config.get("cores", 1)):
+        yield f"cores must be a whole number from 1, not {config['cores']!r}"
+    gpus = config.get("gpus", [])
+    if not isinstance(gpus, list) or not all(isinstance(gpu, str) for gpu in gpus):
+        yield f'gpus must be a list of device names such as ["0", "1"], not {gpus!r}'
+
+
+OF_KIND: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
+    "local": _machine,
+    "slurm": slurm_complaints,
+    "ray": ray_complaints,
+}
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _waits(waits: Any) -> Iterator[str]:
+    names = [field.name for field in dataclasses.fields(Waits)]
+    if not isinstance(waits, dict):
+        yield f"waits must be an object of seconds; the names are {', '.join(names)}"
+        return
+    for name, seconds in waits.items():
+        if name not in names:
+            yield f"waits: {name!r} is not a known name; the names are {', '.join(names)}"
+        elif isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds < 0:
+            yield f"waits: {name} must be a number of seconds, not {seconds!r}"
+
+
+def _site_url(address: Any) -> Iterator[str]:
+    try:
+        parts = urlsplit(address if isinstance(address, str) else "nothing")
+        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_usable = False
+    if address and not (is_usable and parts.username is None and not parts.query and not parts.fragment):
+        yield f"site_url must be this site's address as nodes call it, such as https://esweb.example, not {address!r}"
+
+
+def _folders(key: str, folders: Any, *, is_here: bool) -> Iterator[str]:
+    if not isinstance(folders, list) or not all(isinstance(folder, str) for folder in folders):
+        yield f'{key} must be a list of folders such as ["/srv/esweb-data"], not {folders!r}'
+        return
+    for folder in folders:
+        path = Path(folder)
+        if not path.is_absolute() or ".." in path.parts:
+            yield f"{key}: {folder!r} must be absolute and without .."
+        elif os.pathsep in folder or "\x00" in folder:
+            yield f"{key}: {folder!r} must hold no {os.pathsep}"
+        elif path == path.parent:
+            yield f"{key}: the whole file system is too much; name a folder in it"
+        elif is_here and not path.is_dir():
+            yield f"{key}: {folder} is no folder on this machine"
+
+
+OTHER_CODE = ("warn", "refuse")
+"""What a node does that finds other code than was pinned; the first by default."""

@@ -1,0 +1,76 @@
+"""What may stand in the config of a Slurm cluster. Each word becomes one argument: none is ever read by a shell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from runs.clusters.settings.ssh import FILES, SSH_KEYS, ssh_complaints
+from workers.executors.slurm.site import SECRET, VARIABLE, WORD
+
+WORDS = ("partition", "account", "qos", "constraint", "gpu_type")
+PATHS = ("python", "project", "slurm_conf", "folder", *FILES)
+SLURM_KEYS = (
+    *WORDS,
+    "partitions",
+    "time_limit_seconds",
+    "modules",
+    "env",
+    "python",
+    "project",
+    "slurm_conf",
+    *SSH_KEYS,
+)
+SLURM_EXAMPLE = '{"partition": "gpu", "account": "lab", "modules": ["cuda/12.4"], "env": {"HF_HOME": "/shared/hf"}}'
+LETTERS = "letters, digits and _ . , : / + @ = -, beginning with a letter, a digit or _"
+
+
+def slurm_complaints(config: dict[str, Any]) -> Iterator[str]:
+    """Everything that is wrong with what a Slurm cluster has beyond other kinds."""
+    yield from ssh_complaints(config)
+    for key in WORDS:
+        if key in config and not _is_word(config[key]):
+            yield f"{key} must be one word of {LETTERS}, not {config[key]!r}"
+    limit = config.get("time_limit_seconds", 0)
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
+        yield f"time_limit_seconds must be a whole number from 0, not {limit!r}"
+    partitions = config.get("partitions", [])
+    if not isinstance(partitions, list) or not all(_is_word(partition) for partition in partitions):
+        yield f'partitions must be a list such as ["gpu", "cpu"], each one word of {LETTERS}, not {partitions!r}'
+    modules = config.get("modules", [])
+    if not isinstance(modules, list) or not all(_is_word(module) for module in modules):
+        yield f'modules must be a list such as ["cuda/12.4"], each one word of {LETTERS}, not {modules!r}'
+    yield from variable_complaints(config.get("env", {}))
+    yield from path_complaints(config, PATHS)
+
+
+def variable_complaints(env: Any) -> Iterator[str]:
+    """What is wrong with the variables that jobs are given."""
+    if not isinstance(env, dict):
+        yield f'env must be an object such as {{"HF_HOME": "/shared/hf"}}, not {env!r}'
+        return
+    for name, value in env.items():
+        if not VARIABLE.fullmatch(name):
+            yield f"env: {name!r} is no name of a variable; those are letters, digits and _"
+        elif SECRET.search(name):
+            yield f"env: {name} looks like a secret, and everybody on a node can read a job's environment; use a file"
+        elif not isinstance(value, str) or not value.isprintable():
+            yield f"env: {name} must be text of one line, not {value!r}"
+
+
+def path_complaints(config: dict[str, Any], keys: Iterable[str]) -> Iterator[str]:
+    """What is wrong with those of these that are there."""
+    for key in keys:
+        path = config.get(key, "/")
+        if (
+            not isinstance(path, str)
+            or not path.isprintable()
+            or not Path(path).is_absolute()
+            or ".." in Path(path).parts
+        ):
+            yield f"{key} must be an absolute path without .., not {path!r}"
+
+
+def _is_word(value: Any) -> bool:
+    return isinstance(value, str) and WORD.fullmatch(value) is not None

@@ -1,0 +1,51 @@
+"""The list of clusters, and the form of one."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.db.models import Count, Q
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext
+from django.views.decorators.http import require_http_methods, require_safe
+
+from runs.clusters.connection_test import test_context
+from runs.clusters.forms import ClusterForm
+from runs.http import SignedIn, page_of, require_admin
+from runs.models import Cluster
+from runs.models.job import OPEN
+
+CLUSTERS_A_PAGE = 50
+
+
+@require_safe
+def clusters(request: SignedIn) -> HttpResponse:
+    """All of them, with how many attempts each has open."""
+    require_admin(request)
+    opened = Count("attempts", filter=Q(attempts__state__in=OPEN))
+    page = page_of(request, Cluster.objects.annotate(opened=opened).order_by("name"), CLUSTERS_A_PAGE)
+    return TemplateResponse(request, "clusters/list.html", {"tab": "clusters", "page": page})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def cluster_new(request: SignedIn) -> HttpResponse:
+    """The form of a new one. A POST adds it."""
+    return _form(request, None)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def cluster_edit(request: SignedIn, name: str) -> HttpResponse:
+    """The form of one that there is. A POST changes it."""
+    require_admin(request)
+    return _form(request, get_object_or_404(Cluster, name=name))
+
+
+def _form(request: SignedIn, cluster: Cluster | None) -> HttpResponse:
+    require_admin(request)
+    form = ClusterForm(request.POST if request.method == "POST" else None, cluster)
+    if request.method == "POST" and (saved := form.saved()) is not None:
+        messages.success(request, gettext("Saved %(name)s.") % {"name": saved.name})
+        return redirect("settings-cluster", name=saved.name)
+    context = {"tab": "clusters", "cluster": cluster, "form": form, **(test_context(cluster) if cluster else {})}
+    return TemplateResponse(request, "clusters/edit.html", context, status=400 if form.errors else 200)

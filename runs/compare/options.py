@@ -1,0 +1,87 @@
+"""Parse from an address how a comparison is to be shown.
+
+If a parameter of its looks alone is invalid, the page appears with the default and reports the problem. The page may
+be one that a link shares, for somebody without a session: so nothing is reported through cookies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from django.http import HttpRequest
+from django.utils.translation import gettext
+
+from runs.charts import OverlayOptions
+from runs.http import UnknownChoice, is_file, must_be_one_of, not_offered, selected, zoom_of
+from runs.metrics import X_AXES, Span
+from runs.models import Run
+from workers.analysis.smoothing import Smoothing
+
+SMOOTHINGS = tuple(map(Smoothing.parse, ("0", "0.6", "0.9", "0.97", "gaussian-5", "median-9")))
+PATTERN_LENGTH = 200
+
+
+@dataclass(frozen=True)
+class Settings:
+    """x: one of X_AXES. pattern: a regular expression of keys. baseline: a run's uid.
+    problems: what was asked wrongly, in sentences."""
+
+    x: str
+    log_y: bool
+    smoothing: Smoothing
+    pattern: str
+    baseline: str
+    everything: bool
+    problems: tuple[str, ...]
+    zoom: Span | None = None
+    axes: tuple[str, ...] = X_AXES
+    smoothings: tuple[Smoothing, ...] = SMOOTHINGS
+
+    def how(self, px: int | None) -> OverlayOptions:
+        """The charts' share of it."""
+        return OverlayOptions(self.x, self.log_y, self.smoothing, px, self.zoom)
+
+
+def settings_of(request: HttpRequest, runs: Sequence[Run] | None = None) -> Settings:
+    """Return what the address asks for; the baseline, one of `runs`, if these are given. Raise UnknownChoice."""
+    problems: list[str] = []
+    pattern = request.GET.get("key", "")
+    if len(pattern) > PATTERN_LENGTH:
+        said = gettext("key must have at most %(most)s characters, not %(n)s: showing all.")
+        problems.append(said % {"most": PATTERN_LENGTH, "n": len(pattern)})
+        pattern = ""
+    return Settings(
+        x=_one_of(request, "x", X_AXES, problems),
+        log_y=_one_of(request, "y", ("linear", "log"), problems) == "log",
+        smoothing=_smoothing(request, problems),
+        pattern=pattern,
+        baseline="" if runs is None else selected(request, "baseline", [run.uid for run in runs], ""),
+        everything=_one_of(request, "config", ("differences", "everything"), problems) == "everything",
+        problems=tuple(problems),
+        zoom=zoom_of(request),
+    )
+
+
+def _one_of(request: HttpRequest, name: str, choices: Collection[str], problems: list[str]) -> str:
+    first = next(iter(choices))
+    value = request.GET.get(name, first)
+    if value in choices:
+        return value
+    if is_file(request):
+        raise UnknownChoice(must_be_one_of(name, choices, value))
+    problems.append(not_offered(name, choices, value[:50], first))
+    return first
+
+
+def _smoothing(request: HttpRequest, problems: list[str]) -> Smoothing:
+    said = request.GET.get("smooth") or "0"
+    try:
+        return Smoothing.parse(said)
+    except ValueError as error:
+        if is_file(request):
+            message = gettext("smooth %(must)s, not %(value)r.")
+            raise UnknownChoice(message % {"must": error, "value": said[:50]}) from error
+        problem = gettext("smooth %(must)s, not %(value)r: showing 0.")
+        problems.append(problem % {"must": error, "value": said[:50]})
+        return Smoothing()

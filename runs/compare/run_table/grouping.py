@@ -1,0 +1,107 @@
+"""Rows that are groups of runs: how many there are of each, and mean and spread of every number over them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.postgres.aggregates import ArrayAgg
+from django.db.models import Avg, Count, F, Max, Q, QuerySet, StdDev
+
+from runs import metrics
+from runs.compare.run_table.columns import Column, Kind
+from runs.compare.run_table.expressions import annotated, expression
+from runs.metrics import Provenance
+from runs.models import Run
+from workers.executors.states import State
+
+MOST_COLUMNS = 8
+PARTIAL = Q(state=State.PARTIAL.value)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean and sample standard deviation of the n runs of a group that have a value; None where there are too few.
+
+    ways: how the values were measured, if in several ways; mean and deviation are None then.
+    """
+
+    n: int
+    mean: float | None
+    sd: float | None
+    ways: tuple[Provenance, ...] = ()
+
+
+@dataclass(frozen=True)
+class GroupRow:
+    """The values that its runs share, how many runs those are, the newest of them, and its numbers.
+
+    partial: how many of its runs hold a part of their answers; the numbers leave these out.
+    """
+
+    values: tuple[Any, ...]
+    n: int
+    newest: int
+    numbers: dict[str, Spread]
+    partial: int = 0
+
+
+def grouped(
+    runs: QuerySet[Run], by: Sequence[Column], numbers: Sequence[Column], size: int
+) -> tuple[list[GroupRow], int]:
+    """The largest `size` groups, and how many groups there are. Two queries; three with a column of held-out values."""
+    numbers = numbers[:MOST_COLUMNS]
+    mixed = _measured_differently(runs, numbers)
+    for i, column in enumerate(by):
+        # Of a config's long text all is compared.
+        is_config = column.kind is Kind.CONFIG
+        runs = runs.annotate(**{f"by_{i}": expression(column)}) if is_config else annotated(runs, column, f"by_{i}")
+    for i, column in enumerate(numbers):
+        runs = annotated(runs, column, f"number_{i}")
+    names = [f"by_{i}" for i in range(len(by))]
+    groups = runs.order_by().values(*names)
+    total = groups.distinct().count()
+    groups = groups.annotate(n=Count("pk"), newest=Max("pk"), partial=Count("pk", filter=PARTIAL))
+    for i, column in enumerate(numbers):
+        value = F(f"number_{i}")
+        # Of one value there is no deviation: PostgreSQL says NULL.
+        spread = {
+            f"mean_{i}": Avg(value, filter=~PARTIAL), f"sd_{i}": StdDev(value, sample=True, filter=~PARTIAL),
+            f"n_{i}": Count(value, filter=~PARTIAL),
+        }  # fmt: skip
+        groups = groups.annotate(**spread)
+        if column in mixed:
+            has_value = ~PARTIAL & Q(**{f"number_{i}__isnull": False})
+            facts = ArrayAgg(metrics.facts_expression(), distinct=True, filter=has_value, default=[])
+            groups = groups.annotate(**{f"facts_{i}": facts})
+    rows = groups.order_by("-n", "-newest")[:size]
+    return [_row(row, names, numbers) for row in rows], total
+
+
+def _measured_differently(runs: QuerySet[Run], numbers: Collection[Column]) -> list[Column]:
+    """Return the columns in which not all of these runs are measured alike: few tables have any."""
+    held_out = [column for column in numbers if column.kind is Kind.METRIC and metrics.is_held_out(column.metric)]
+    if not held_out:
+        return []
+    facts = list(runs.order_by().annotate(facts=metrics.facts_expression()).values_list("facts", flat=True).distinct())
+    return [column for column in held_out if len(_ways(column, facts)) > 1]
+
+
+def _ways(column: Column, facts: Collection[Any]) -> tuple[Provenance, ...]:
+    return metrics.ways(metrics.provenance_of_facts(one, column.metric) for one in facts)
+
+
+def _row(row: dict[str, Any], names: list[str], numbers: Sequence[Column]) -> GroupRow:
+    spreads = {}
+    for i, column in enumerate(numbers):
+        ways = _ways(column, row.get(f"facts_{i}", []))
+        is_mixed = len(ways) > 1
+        spread = (None, None, ways) if is_mixed else (row[f"mean_{i}"], row[f"sd_{i}"])
+        spreads[column.key] = Spread(row[f"n_{i}"], *spread)
+    return GroupRow(tuple(row[name] for name in names), row["n"], row["newest"], spreads, row["partial"])
+
+
+def is_averaged(column: Column) -> bool:
+    """True for columns whose mean over runs says something."""
+    return column.kind is Kind.METRIC or column.key in ("step", "time")

@@ -1,0 +1,152 @@
+"""Rows of a runs table: of each run what its columns ask for, read for all shown runs together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Max, Sum
+from django.db.models.functions import Coalesce, Now
+from django.utils.functional import cached_property
+from django.utils.translation import gettext
+
+from runs import metrics
+from runs.charts import label
+from runs.compare.run_table.columns import SUMMARIES, Column, Kind
+from runs.compare.run_table.grouping import GroupRow
+from runs.metrics import Provenance
+from runs.models import Attempt, Run, Series
+from workers.executors.states import State
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Hold the value that a run has in a column, or None if it has none.
+
+    measured: how an evaluation measured the value; None if it is no evaluation's.
+    """
+
+    column: Column
+    value: Any
+    measured: Provenance | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A run, why it waits or ended where its state does not say, and its cells in the order of the columns."""
+
+    run: Run
+    why: str
+    cells: list[Cell]
+
+    @cached_property
+    def address(self) -> str:
+        """Return the address of the run's page. It is cached, because most of the run's cells need it."""
+        return self.run.get_absolute_url()
+
+
+@dataclass(frozen=True)
+class _Known:
+    """Hold the data that was read about the shown runs, by run id; series by run id and key."""
+
+    reasons: dict[int, str]
+    steps: dict[int, int]
+    seconds: dict[int, float]
+    series: dict[tuple[int, str], Mapping[str, float | None]]
+    origins: dict[int, str]
+
+
+def rows_of(runs: Sequence[Run], columns: Sequence[Column]) -> list[Row]:
+    """The rows. Four queries, however many runs; five with a column of their origins, if they were read without."""
+    needs_origins = any(column.key == "origin" or _is_held_out(column) for column in columns)
+    origins = metrics.origins_of(runs) if needs_origins else {}
+    known = _Known(_reasons(runs), _steps(runs), _seconds(runs), _series(runs, columns), origins)
+    return [_row(run, columns, known) for run in runs]
+
+
+def group_names(rows: Sequence[GroupRow], by: Sequence[Column]) -> dict[int, list[str]]:
+    """Newest run of a group -> what its runs share, in words. A recipe is called what its newest run was made from."""
+    newest = Run.objects.in_bulk([row.newest for row in rows])
+    shared = {row.newest: zip(by, row.values, strict=True) for row in rows}
+    return {pk: [_name(column, newest[pk], value) for column, value in values] for pk, values in shared.items()}
+
+
+def _name(column: Column, run: Run, value: Any) -> str:
+    if column.key == "recipe":
+        return f"{run.method} · {label(run)}"
+    return gettext("none") if value is None else str(value)
+
+
+def _row(run: Run, columns: Sequence[Column], known: _Known) -> Row:
+    plain = run.state in (State.RUNNING, State.SUCCEEDED)
+    why = "" if plain else known.reasons.get(run.pk, "")
+    return Row(run, why, [_cell(run, column, known) for column in columns])
+
+
+def _cell(run: Run, column: Column, known: _Known) -> Cell:
+    value = _value(run, column, known)
+    if value is None or not _is_held_out(column):
+        return Cell(column, value)
+    return Cell(column, value, metrics.provenance(run.config, column.metric, known.origins[run.pk]))
+
+
+def _is_held_out(column: Column) -> bool:
+    return column.kind is Kind.METRIC and metrics.is_held_out(column.metric)
+
+
+def _value(run: Run, column: Column, known: _Known) -> Any:
+    if column.kind is Kind.METRIC:
+        row = known.series.get((run.pk, column.metric))
+        return row[column.summary] if row else None
+    if column.kind is Kind.CONFIG:
+        return _in_config(run.config, column.path)
+    if column.key in FIELDS:
+        return FIELDS[column.key](run)
+    computed = {"step": known.steps.get(run.pk, 0), "time": known.seconds.get(run.pk)}
+    return known.origins.get(run.pk) if column.key == "origin" else computed[column.key]
+
+
+FIELDS: Mapping[str, Callable[[Run], Any]] = {
+    "name": lambda run: run.name,
+    "state": lambda run: run.state,
+    "method": lambda run: run.method,
+    "preset": label,
+    "seed": lambda run: run.seed if run.seed >= 0 else None,
+    "created": lambda run: run.created_at,
+    "by": lambda run: run.created_by.get_username(),
+    "tag": lambda run: run.tags,
+    "note": lambda run: run.note,
+    "recipe": lambda run: run.recipe[:8],
+    "archived": lambda run: run.archived_at,
+}
+
+
+def _in_config(config: Any, path: Sequence[str]) -> Any:
+    for name in path:
+        config = config.get(name) if isinstance(config, dict) else None
+    return config
+
+
+def _reasons(runs: Sequence[Run]) -> dict[int, str]:
+    """Why the newest attempt of each run waits or ended."""
+    newest = Attempt.objects.filter(run__in=runs).order_by("run_id", "-n").distinct("run_id")
+    return dict(newest.values_list("run_id", "reason"))
+
+
+def _steps(runs: Sequence[Run]) -> dict[int, int]:
+    rows = Series.objects.filter(run__in=runs).order_by().values_list("run_id")
+    return dict(rows.annotate(newest=Max("last_step")))
+
+
+def _seconds(runs: Sequence[Run]) -> dict[int, float]:
+    """Seconds of all attempts of each run that has started."""
+    begun = Attempt.objects.filter(run__in=runs, started_at__isnull=False).order_by().values_list("run_id")
+    took = begun.annotate(took=Sum(Coalesce("ended_at", Now()) - Coalesce("started_at", Now())))
+    return {run_id: span.total_seconds() for run_id, span in took}
+
+
+def _series(runs: Sequence[Run], columns: Sequence[Column]) -> dict[tuple[int, str], Mapping[str, float | None]]:
+    keys = {column.metric for column in columns if column.kind is Kind.METRIC}
+    kept = Series.objects.filter(run__in=runs, key__in=keys).values("run_id", "key", *SUMMARIES.values())
+    return {(row["run_id"], row["key"]): row for row in kept}

@@ -1,0 +1,194 @@
+"""Parse the address of a runs table: which runs it selects, in which order, groups and columns.
+
+    ?q=state:failed kl<1&sort=-kl&col=state&col=es.sigma&group=recipe&after=…
+
+The builder's forms send a few parameters more, and are answered with the address that says the same in these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.http import HttpRequest, QueryDict
+from django.utils.functional import cached_property
+from django.utils.translation import gettext
+
+from runs.compare.run_table.columns import DEFAULTS, Column, Vocabulary
+from runs.compare.run_table.columns import vocabulary as vocabulary_of
+from runs.compare.run_table.language import OPERATORS, Problem, QueryError, Term, parse, without, written
+from runs.compare.run_table.paging import NotACursor, Order, PageCursor
+from runs.http import UnknownChoice, must_be_one_of, warn
+from runs.models import Experiment
+
+COLUMNS_AT_MOST = 20
+GROUPED_BY_AT_MOST = 4
+NEWEST = "-created"
+BUILDER = ("key", "op", "value", "add", "keep")
+
+
+@dataclass(frozen=True)
+class TableQuery:
+    """The state of the table. `problems` are those of the query; with any of them no run is shown."""
+
+    line: str
+    terms: tuple[Term, ...]
+    problems: tuple[Problem, ...]
+    order: Order
+    columns: tuple[Column, ...]
+    group: tuple[Column, ...]
+    after: PageCursor | None
+    vocabulary: Vocabulary
+    parameters: QueryDict
+
+    def address(self, **changes: str | Sequence[str] | None) -> str:
+        """The query string of this state with some parameters changed, on its first page."""
+        new = self.parameters.copy()
+        for name in ("after", *BUILDER):
+            new.pop(name, None)
+        for name, value in changes.items():
+            new.pop(name, None)
+            if value:
+                new.setlist(name, [value] if isinstance(value, str) else list(value))
+        return f"?{new.urlencode(safe=':/.,<>=~')}"
+
+    @property
+    def first(self) -> str:
+        return self.address()
+
+    @property
+    def unfiltered(self) -> str:
+        return self.address(q=None)
+
+    @property
+    def default_columns(self) -> str:
+        return self.address(col=None)
+
+    @property
+    def ungrouped(self) -> str:
+        return self.address(group=None)
+
+    @property
+    def everything(self) -> list[tuple[str, str]]:
+        """Return the parameters that a form must carry, so that everything but its own fields stays the same."""
+        return self._carried()
+
+    @property
+    def hidden(self) -> list[tuple[str, str]]:
+        return self._carried("q")
+
+    @property
+    def without_columns(self) -> list[tuple[str, str]]:
+        return self._carried("col")
+
+    @property
+    def without_group(self) -> list[tuple[str, str]]:
+        return self._carried("group")
+
+    def _carried(self, *but: str) -> list[tuple[str, str]]:
+        left_out = {"after", *BUILDER, *but}
+        return [(name, v) for name, values in self.parameters.lists() if name not in left_out for v in values]
+
+    @cached_property
+    def chips(self) -> list[tuple[str, str]]:
+        """Each term as it is written, and the address without it."""
+        return [(self.line[t.at : t.end], self.address(q=without(self.line, t))) for t in self.terms]
+
+
+def asked_of(request: HttpRequest, experiment: Experiment, sent: QueryDict | None = None) -> TableQuery:
+    """Return what the address asks for, or what was `sent` of it. Raise UnknownChoice for a group that there is not.
+
+    What else is wrong is said, and the page still comes: a query is typed by people, the rest is only how rows look.
+    """
+    sent = request.GET if sent is None else sent
+    vocabulary = vocabulary_of(experiment)
+    line = sent.get("q", "")
+    try:
+        terms, problems = parse(line), []
+    except QueryError as error:
+        terms, problems = [], error.problems
+    columns = _columns(request, sent, vocabulary) or _columns_of(vocabulary, DEFAULTS)
+    order = _order(request, sent, vocabulary)
+    return TableQuery(
+        line, tuple(terms), tuple(problems), order, tuple(columns),
+        _groups(sent, vocabulary), _after(request, sent, order), vocabulary, sent,
+    )  # fmt: skip
+
+
+def built(request: HttpRequest, asked: TableQuery) -> str | None:
+    """The address that a form of the builder stands for; None where none was sent."""
+    sent = request.GET
+    if sent.get("key"):
+        term = written(sent["key"].strip(), _operator(sent.get("op", ":")), *_parts(sent.get("value", "")))
+        return asked.address(q=f"{asked.line} {term}".strip())
+    if "keep" in sent:
+        chosen = [*sent.getlist("col"), *sent.get("add", "").split()]
+        return asked.address(col=list(dict.fromkeys(chosen)))
+    return None
+
+
+def _parts(value: str) -> list[str]:
+    """Split a typed value into alternatives at its commas; `two words` are one value."""
+    return [part.strip() for part in value.split(",")]
+
+
+def _operator(asked: str) -> str:
+    if asked not in OPERATORS:
+        raise UnknownChoice(must_be_one_of("op", OPERATORS, asked))
+    return asked
+
+
+def _columns_of(vocabulary: Vocabulary, keys: Sequence[str]) -> list[Column]:
+    return [column for column in map(vocabulary.column, keys) if column is not None]
+
+
+def _columns(request: HttpRequest, sent: QueryDict, vocabulary: Vocabulary) -> list[Column]:
+    keys = list(dict.fromkeys(key for key in sent.getlist("col") if key))
+    for key in keys:
+        if vocabulary.column(key) is None:
+            warn(request, vocabulary.complaint(key))
+    if len(keys) > COLUMNS_AT_MOST:
+        message = gettext("%(name)s takes at most %(n)s keys: showing the first %(n)s.")
+        warn(request, message % {"name": "col", "n": COLUMNS_AT_MOST})
+    return _columns_of(vocabulary, keys[:COLUMNS_AT_MOST])
+
+
+def _groups(sent: QueryDict, vocabulary: Vocabulary) -> tuple[Column, ...]:
+    """Return the columns to group by. Raise UnknownChoice: rows of other groups, or of none, are other data."""
+    keys = list(dict.fromkeys(key for key in sent.getlist("group") if key))
+    columns = _columns_of(vocabulary, keys)
+    usable = [column.key for column in columns if column.is_groupable]
+    if unusable := [key for key in keys if key not in usable]:
+        choices = [column.key for column in _columns_of(vocabulary, list(vocabulary.keys)) if column.is_groupable]
+        raise UnknownChoice(must_be_one_of("group", choices, unusable[0]))
+    if len(keys) > GROUPED_BY_AT_MOST:
+        message = gettext("group takes at most %(n)s keys, not %(count)s.")
+        raise UnknownChoice(message % {"n": GROUPED_BY_AT_MOST, "count": len(keys)})
+    return tuple(columns)
+
+
+def _order(request: HttpRequest, sent: QueryDict, vocabulary: Vocabulary) -> Order:
+    asked = sent.get("sort") or NEWEST
+    column = vocabulary.column(asked.removeprefix("-"))
+    if column is None or not column.is_sortable:
+        said = gettext(
+            "sort must be one of the columns, such as created, name, reward, kl or es.sigma, with - before it for the "
+            "largest first, not %(asked)r."
+        )
+        warn(request, said % {"asked": asked})
+        return _order_by(vocabulary, NEWEST)
+    return Order(column, asked.startswith("-"))
+
+
+def _order_by(vocabulary: Vocabulary, word: str) -> Order:
+    (column,) = _columns_of(vocabulary, [word.removeprefix("-")])
+    return Order(column, word.startswith("-"))
+
+
+def _after(request: HttpRequest, sent: QueryDict, order: Order) -> PageCursor | None:
+    text = sent.get("after")
+    try:
+        return order.place(text) if text else None
+    except NotACursor:
+        warn(request, gettext("That page is not known: showing the first."))
+        return None

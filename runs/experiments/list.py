@@ -1,0 +1,83 @@
+"""The list of experiments, with the form of a new one."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import or_
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Page
+from django.db.models import Count, Max, Q, QuerySet
+from django.db.models.functions import Greatest
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext, gettext_lazy
+from django.views.decorators.http import require_http_methods
+
+from runs.access import may_make
+from runs.experiments.edit import UNDO
+from runs.http import SignedIn, page_of, selected
+from runs.models import Experiment, Run
+
+
+class ExperimentForm(forms.ModelForm):  # type: ignore[type-arg]
+    """A new experiment."""
+
+    class Meta:
+        model = Experiment
+        fields = ("name", "question", "is_private")
+        labels = {  # noqa: RUF012
+            "name": gettext_lazy("Name"),
+            "question": gettext_lazy("Question"),
+            "is_private": gettext_lazy("Only I may see it"),
+        }
+        help_texts = {"question": gettext_lazy("What its runs are to answer.")}  # noqa: RUF012
+        widgets = {"question": forms.Textarea(attrs={"rows": 2})}  # noqa: RUF012
+
+
+EXPERIMENTS_A_PAGE = 20
+SHELVES = ("current", "archived")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def experiments(request: SignedIn) -> HttpResponse:
+    """The list; a POST makes a new experiment."""
+    form = ExperimentForm(request.POST or None)
+    if request.method == "POST" and not may_make(request.user):
+        raise PermissionDenied
+    if request.method == "POST" and form.is_valid():
+        form.instance.owner = request.user
+        experiment = form.save()
+        messages.success(request, gettext("Made %(name)s. Launch its first run.") % {"name": experiment.name})
+        return redirect(experiment)
+    asked, shelf = request.GET.get("q", "").strip(), selected(request, "shelf", SHELVES, "current")
+    page = page_of(request, _listed(request, asked, shelf), EXPERIMENTS_A_PAGE)
+    states = _states(page)
+    context = {
+        "form": form, "q": asked, "shelf": shelf, "page": page, "entries": [(e, states[e.pk]) for e in page],
+        "undo": request.session.get(UNDO), "may_make": may_make(request.user),
+    }  # fmt: skip
+    return TemplateResponse(request, "runs/experiments.html", context, status=400 if form.errors else 200)
+
+
+def _listed(request: SignedIn, asked: str, shelf: str) -> QuerySet[Experiment]:
+    moments = ("runs__created_at", "runs__attempts__ended_at", "runs__attempts__heartbeat_seen_at")
+    active = Greatest("created_at", *(Max(moment) for moment in moments))
+    visible = Experiment.objects.visible_to(request.user).filter(archived_at__isnull=shelf == "current")
+    found = visible.select_related("owner").annotate(active_at=active)
+    for word in asked.split():
+        fields = ("name", "question", "note", "tags")
+        found = found.filter(reduce(or_, (Q(**{f"{field}__icontains": word}) for field in fields)))
+    return found.order_by("-active_at", "-pk")
+
+
+def _states(page: Page[Experiment]) -> dict[int, list[tuple[str, int]]]:
+    """experiment id -> (state, runs in it)."""
+    counted = Run.objects.current().filter(experiment__in=[e.pk for e in page]).values_list("experiment_id", "state")
+    out: dict[int, list[tuple[str, int]]] = {e.pk: [] for e in page}
+    for experiment_id, state, n in counted.annotate(n=Count("pk")).order_by("experiment_id", "state"):
+        out[experiment_id].append((state, n))
+    return out

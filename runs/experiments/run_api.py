@@ -1,0 +1,71 @@
+"""What is done with a run besides running it: named, tagged, annotated, archived, deleted, restored."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.db.models import QuerySet
+from ninja.errors import HttpError
+
+from runs import access
+from runs.experiments import trash
+from runs.experiments.audit_log import change
+from runs.http import CHANGES, ApiRequest, Uid, check_version, needs, router, the_run
+from runs.launching.schemas import ChangedRun, RunDetail, run_detail
+from runs.models import Run
+
+CHANGE = {"tags": ["baseline"], "note": "The **reference** for all that follow."}
+
+
+@router.patch(
+    "/runs/{uid}",
+    response=RunDetail,
+    auth=needs("launch"),
+    tags=["runs"],
+    summary="Change a run",
+    openapi_extra=CHANGES | {"requestBody": {"content": {"application/json": {"example": CHANGE}}}},
+)
+def change_run(request: ApiRequest, uid: Uid, new: ChangedRun) -> RunDetail:
+    """Renames, tags, annotates, archives. What it trains stays as it was launched. Needs scope launch, and that you
+    made the run or own its experiment."""
+    with transaction.atomic():
+        run = _mine(request, Run.objects.visible_to(request.auth.person), uid)
+        given = {name: value for name, value in new.dict().items() if value is not None}
+        if (archived := given.pop("archived", None)) is not None:
+            trash.archive(run, request.auth.person) if archived else trash.unarchive(run)
+        change(run, request.auth.person, given)
+    return run_detail(run)
+
+
+@router.delete(
+    "/runs/{uid}",
+    response={204: None},
+    auth=needs("launch"),
+    tags=["runs"],
+    summary="Delete a run",
+    openapi_extra=CHANGES,
+)
+def delete_run(request: ApiRequest, uid: Uid) -> tuple[int, None]:
+    """Puts a run into the bin, from where it can be restored for 30 days; one that has not ended is cancelled. Needs
+    scope launch, and that you made the run or own its experiment."""
+    with transaction.atomic():
+        trash.delete_run(_mine(request, Run.objects.visible_to(request.auth.person), uid), request.auth.person)
+    return 204, None
+
+
+@router.post("/runs/{uid}/restore", response=RunDetail, auth=needs("launch"), tags=["runs"], summary="Restore a run")
+def restore_run(request: ApiRequest, uid: Uid) -> RunDetail:
+    """Takes a run out of the bin. Needs scope launch, and that you made the run or own its experiment. Safe to
+    repeat."""
+    with transaction.atomic():
+        run = _mine(request, Run.objects.permitted_to(request.auth.person), uid)
+        trash.restore(run)
+    return run_detail(run)
+
+
+def _mine(request: ApiRequest, among: QuerySet[Run], uid: str) -> Run:
+    """The run, locked, in the version that was asked for. Raises Http404, HttpError."""
+    run = the_run(request.auth, uid, among.select_for_update(of=("self",)))
+    if not access.may_change_run(request.auth.person, run):
+        raise HttpError(403, "Only who made a run, or owns its experiment, may change it")
+    check_version(request, run_detail(run))
+    return run

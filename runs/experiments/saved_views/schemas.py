@@ -1,0 +1,67 @@
+"""What the API says and takes of saved views, as JSON."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from ninja import Schema
+from pydantic import StringConstraints, model_validator
+
+from runs.http import NO_NUL, Input, Pk
+from runs.models import SavedView
+
+ViewName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100, pattern=NO_NUL)]
+Query = Annotated[str, StringConstraints(max_length=8_000, pattern=NO_NUL)]
+
+
+class NewView(Input):
+    """A page to save: `query` is what stands after the ? of its address."""
+
+    name: ViewName
+    page: SavedView.Page
+    experiment: Pk | None = None
+    query: Query = ""
+    is_shared: bool = False
+
+    @model_validator(mode="after")
+    def _fits(self) -> NewView:
+        if (self.page == SavedView.Page.EXPERIMENT) != (self.experiment is not None):
+            raise ValueError("a view of the page experiment names its experiment, and no other does")
+        return self
+
+
+class ChangedView(Input):
+    """What shall change; what is left out stays."""
+
+    name: ViewName | None = None
+    query: Query | None = None
+    is_shared: bool | None = None
+
+
+class ViewOut(Schema):
+    """A saved view. `url` is the page as it was saved."""
+
+    id: int
+    name: str
+    owner: str
+    page: str
+    experiment: int | None
+    query: str
+    is_shared: bool
+    created_at: datetime
+    url: str
+
+    @classmethod
+    def of(cls, view: SavedView) -> ViewOut:
+        return cls(
+            id=view.pk, name=view.name, owner=view.owner.get_username(), page=view.page,
+            experiment=view.experiment_id, query=view.query, is_shared=view.is_shared,
+            created_at=view.created_at, url=view.target,
+        )  # fmt: skip
+
+
+class ViewsOut(Schema):
+    """Saved views by name: yours, and those that others share."""
+
+    items: list[ViewOut]

@@ -1,0 +1,123 @@
+"""Saved views: a page as it stands, under a name; opened by its address, shared with everybody or kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db import IntegrityError, transaction
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from runs.access import may_make
+from runs.http import SignedIn
+from runs.models import Experiment, SavedView
+
+LONGEST_QUERY = 8000
+NOT_KEPT = ("after", "page")
+"""A view opens on its first page."""
+
+
+class SavedViewForm(forms.Form):
+    """A view as a page sends it."""
+
+    name = forms.CharField(max_length=100)
+    page = forms.ChoiceField(choices=SavedView.Page.choices)
+    experiment = forms.ModelChoiceField(Experiment.objects.none(), required=False)
+    query = forms.CharField(max_length=LONGEST_QUERY, required=False)
+    is_shared = forms.BooleanField(required=False)
+
+    def __init__(self, sent: QueryDict, person: User) -> None:
+        super().__init__(sent)
+        self.person = person
+        self.fields["experiment"].queryset = Experiment.objects.visible_to(person)  # type: ignore[attr-defined]
+
+    def clean_query(self) -> str:
+        """What the address asks for, without the place in its pages."""
+        asked = QueryDict(self.cleaned_data["query"], mutable=True)
+        for name in NOT_KEPT:
+            asked.pop(name, None)
+        return asked.urlencode()
+
+    def clean(self) -> dict[str, Any]:
+        """A view of an experiment names it, and no other does."""
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        is_experiment = cleaned.get("page") == SavedView.Page.EXPERIMENT
+        if is_experiment and cleaned.get("experiment") is None:
+            raise forms.ValidationError(gettext("A view of an experiment must name one that you may see."))
+        return cleaned if is_experiment else cleaned | {"experiment": None}
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def saved_views(request: SignedIn) -> HttpResponse:
+    """One's own views and those that others share; a POST saves one, in place of one's own of the same name."""
+    if request.method == "POST":
+        return _save(request)
+    views = SavedView.objects.visible_to(request.user).select_related("owner", "experiment").order_by("name", "pk")
+    mine = [view for view in views if view.owner_id == request.user.pk]
+    shared = [view for view in views if view.owner_id != request.user.pk]
+    context = {"mine": mine, "shared": shared, "may_share": may_make(request.user)}
+    return TemplateResponse(request, "runs/saved_views.html", context)
+
+
+@require_safe
+def saved_view(request: SignedIn, pk: int) -> HttpResponse:
+    """Opens the page that the view stands for."""
+    return redirect(get_object_or_404(SavedView.objects.visible_to(request.user), pk=pk).target)
+
+
+@require_POST
+def saved_view_change(request: SignedIn, pk: int) -> HttpResponse:
+    """Renames one's own view, shares it, keeps it for oneself, or deletes it."""
+    view = get_object_or_404(SavedView.objects.visible_to(request.user), pk=pk)
+    do = request.POST.get("do", "")
+    if view.owner_id != request.user.pk or (do == "share" and not may_make(request.user)):
+        raise PermissionDenied
+    if do == "delete":
+        view.delete()
+        messages.success(request, gettext("Deleted the view %(name)s.") % {"name": view.name})
+    elif do in ("share", "unshare"):
+        SavedView.objects.filter(pk=pk).update(is_shared=do == "share")
+        shared, kept = gettext("%(name)s is shared with everybody."), gettext("%(name)s is yours alone.")
+        messages.success(request, (shared if do == "share" else kept) % {"name": view.name})
+    elif do == "rename":
+        _rename(request, view)
+    else:
+        said = gettext("What to do must be one of %(verbs)s, not %(do)r.")
+        messages.error(request, said % {"verbs": "rename, share, unshare, delete", "do": do})
+    return redirect("saved-views")
+
+
+def _save(request: SignedIn) -> HttpResponse:
+    form = SavedViewForm(request.POST, request.user)
+    if not form.is_valid():
+        for field, problems in form.errors.items():
+            named = field if field != "__all__" else gettext("The view")
+            messages.error(request, f"{named}: {' '.join(map(str, problems))}")
+        return redirect("saved-views")
+    kept = form.cleaned_data
+    if kept["is_shared"] and not may_make(request.user):
+        raise PermissionDenied
+    view, is_new = SavedView.objects.update_or_create(owner=request.user, name=kept.pop("name"), defaults=kept)
+    said = gettext("Saved the view %(name)s.") if is_new else gettext("Replaced the view %(name)s.")
+    messages.success(request, said % {"name": view.name})
+    return redirect(view.target)
+
+
+def _rename(request: SignedIn, view: SavedView) -> None:
+    name = request.POST.get("name", "").strip()
+    if not 1 <= len(name) <= 100 or "\x00" in name:
+        messages.error(request, gettext("A name has 1 to 100 characters."))
+        return
+    try:
+        with transaction.atomic():
+            SavedView.objects.filter(pk=view.pk).update(name=name)
+        messages.success(request, gettext("%(old)s is called %(new)s now.") % {"old": view.name, "new": name})
+    except IntegrityError:
+        messages.error(request, gettext("You have another view that is called %(name)s.") % {"name": name})

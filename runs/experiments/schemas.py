@@ -1,0 +1,81 @@
+"""Experiments and presets as JSON."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from ninja import Schema
+from pydantic import Field
+
+from runs.http import Input, Name, Note, Tags, Text
+from runs.models import Experiment
+
+
+class NewExperiment(Input):
+    """An experiment to make. A private one is seen by nobody but its owner."""
+
+    name: Name
+    question: Text = ""
+    is_private: bool = False
+    tags: Tags = Field(default_factory=list)
+    note: Note = ""
+
+
+class ChangedExperiment(Input):
+    """What shall change; what is left out stays. `archived` takes it out of lists, or puts it back."""
+
+    name: Name | None = None
+    question: Text | None = None
+    is_private: bool | None = None
+    tags: Tags | None = None
+    note: Note | None = None
+    archived: bool | None = None
+
+
+class ExperimentOut(Schema):
+    """A set of runs that ask one question."""
+
+    id: int
+    name: str
+    question: str
+    owner: str
+    is_private: bool
+    tags: list[str]
+    note: str
+    archived_at: datetime | None
+    deleted_at: datetime | None
+    created_at: datetime
+    url: str
+
+    @classmethod
+    def of(cls, experiment: Experiment) -> ExperimentOut:
+        return cls(
+            id=experiment.pk,
+            name=experiment.name,
+            question=experiment.question,
+            owner=experiment.owner.get_username(),
+            is_private=experiment.is_private,
+            tags=experiment.tags,
+            note=experiment.note,
+            archived_at=experiment.archived_at,
+            deleted_at=experiment.deleted_at,
+            created_at=experiment.created_at,
+            url=experiment.get_absolute_url(),
+        )
+
+
+class ExperimentsOut(Schema):
+    """Experiments, newest first. Where `next` is not null there are more: send it back as `cursor`."""
+
+    items: list[ExperimentOut]
+    next: int | None = None
+
+
+class PresetOut(Schema):
+    """A config to start from: what differs from the defaults, and why."""
+
+    name: str
+    title: str
+    why: str
+    config: dict[str, Any]

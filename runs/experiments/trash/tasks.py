@@ -1,0 +1,13 @@
+"""Celery's task of the trash."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from runs.experiments.trash.commands import purge_trash
+
+
+@shared_task(name="runs.jobs.purge_bin")  # type: ignore[untyped-decorator]
+def purge_bin() -> None:
+    """Delete for good what has been in the trash for its time."""
+    purge_trash()

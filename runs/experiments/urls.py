@@ -1,0 +1,36 @@
+"""Addresses of home, experiments, the trash, saved views and the command palette."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from runs.experiments.bulk import runs_bulk, runs_undo
+from runs.experiments.command_palette import palette
+from runs.experiments.edit import experiment_edit, experiment_shelve
+from runs.experiments.home.views import home, home_standing
+from runs.experiments.lambda_page.views import experiment_lambda, experiment_lambda_chart
+from runs.experiments.list import experiments
+from runs.experiments.saved_views.views import saved_view, saved_view_change, saved_views
+from runs.experiments.trash.views import bin, run_restore
+from runs.experiments.views import experiment, experiment_chart, experiment_runs
+
+urlpatterns = [
+    path("experiments/<int:pk>/", experiment, name="experiment"),
+    path("experiments/<int:pk>/runs/", experiment_runs, name="experiment-runs"),
+    path("experiments/<int:pk>/bulk/", runs_bulk, name="experiment-bulk"),
+    path("experiments/<int:pk>/undo/", runs_undo, name="experiment-undo"),
+    path("experiments/<int:pk>/edit/", experiment_edit, name="experiment-edit"),
+    path("experiments/<int:pk>/shelve/", experiment_shelve, name="experiment-shelve"),
+    path("experiments/<int:pk>/chart/", experiment_chart, name="experiment-chart"),
+    path("experiments/<int:pk>/lambda/", experiment_lambda, name="experiment-lambda"),
+    path("experiments/<int:pk>/lambda/chart/", experiment_lambda_chart, name="experiment-lambda-chart"),
+    path("runs/<slug:uid>/restore/", run_restore, name="run-restore"),
+    path("", home, name="home"),
+    path("standing/", home_standing, name="home-standing"),
+    path("experiments/", experiments, name="experiments"),
+    path("bin/", bin, name="bin"),
+    path("views/", saved_views, name="saved-views"),
+    path("views/<int:pk>/", saved_view, name="saved-view"),
+    path("views/<int:pk>/change/", saved_view_change, name="saved-view-change"),
+    path("palette/", palette, name="palette"),
+]

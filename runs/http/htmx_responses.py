@@ -1,0 +1,35 @@
+"""Answers to htmx: a chart by itself, and the address of a page whose fragment was swapped in."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.text import slugify
+
+from runs.charts import Chart
+from runs.http.parameters import SignedIn, selected
+from runs.models import Run
+
+
+def run_address(request: SignedIn, run: Run, names: Collection[str], chosen: Mapping[str, object]) -> str:
+    """The run page's own address, with what was `chosen` of the parameters `names`; its others stay as they are."""
+    before = parse_qs(urlsplit(request.htmx.current_url or "").query)
+    others = {name: values[-1] for name, values in before.items() if name not in names}
+    query = urlencode({**others, **chosen})
+    return f"{run.get_absolute_url()}{'?' if query else ''}{query}"
+
+
+FORMS = ("words", "table", "csv")
+
+
+def chart_response(request: HttpRequest, chart: Chart, name: str) -> HttpResponse:
+    """Answer with what `as` selects: words (with the figure), table, or csv. Raise UnknownChoice for another `name`."""
+    selected(request, "name", (chart.name,), chart.name)
+    form = selected(request, "as", FORMS, "words")
+    if form == "csv":
+        headers = {"Content-Disposition": f'attachment; filename="{slugify(name)}.csv"'}
+        return HttpResponse(chart.table.csv(), content_type="text/csv; charset=utf-8", headers=headers)
+    return TemplateResponse(request, f"runs/chart.html#{form}", {"chart": chart})

@@ -1,0 +1,142 @@
+"""Look up what an address names among what the caller may see. All else is 404, not 403: it does not exist for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal, TypeAlias, TypeVar
+
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest
+from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext
+from ninja import P, PathEx, QueryEx
+from ninja.errors import HttpError
+from pydantic import Field
+
+from runs import access
+from runs.access import may_manage_clusters
+from runs.http.auth import Caller
+from runs.http.fields import NO_NUL
+from runs.http.parameters import SignedIn, UnknownChoice
+from runs.models import Attempt, Experiment, Run, Sweep
+
+RowT = TypeVar("RowT", bound=Experiment | Run)
+EXAMPLE_UID = "k3m9x2p7qa"
+Uid: TypeAlias = PathEx[str, P(pattern=r"^[2-9a-z]{10}$", example=EXAMPLE_UID)]
+Key: TypeAlias = PathEx[str, P(pattern=r"^[a-z0-9-]{1,60}$", example=f"esweb-{EXAMPLE_UID}-a1")]
+RowId: TypeAlias = PathEx[int, P(ge=0, le=2**63 - 1, example=1)]
+Step: TypeAlias = PathEx[int, P(ge=0, le=2**63 - 1, example=5)]
+Limit: TypeAlias = QueryEx[int, P(ge=1, le=500, description="rows a page")]
+Id: TypeAlias = Annotated[int, Field(ge=0, le=2**63 - 1)] | None
+Int: TypeAlias = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
+Words: TypeAlias = QueryEx[
+    str, P(max_length=250, pattern=NO_NUL, description="words that stand in it", example="Concise")
+]
+Shelf: TypeAlias = QueryEx[
+    Literal["current", "archived", "bin"],
+    P(description="archived: out of lists; bin: deleted, and can be restored"),
+]
+
+
+def on_shelf(rows: QuerySet[RowT], shelf: str) -> QuerySet[RowT]:
+    """The rows that lie there."""
+    if shelf == "bin":
+        return rows.filter(deleted_at__isnull=False)
+    return rows.filter(deleted_at__isnull=True, archived_at__isnull=shelf == "current")
+
+
+def the_run(caller: Caller, uid: str, among: QuerySet[Run] | None = None) -> Run:
+    """The run, its experiment and maker at hand. Raises Http404."""
+    runs = Run.objects.visible_to(caller.person) if among is None else among
+    run = runs.select_related("experiment__owner", "created_by", "parent").filter(uid=uid).first()
+    if run is None:
+        raise Http404(f"There is no run {uid} that you may see")
+    return run
+
+
+def the_runs(caller: Caller, uids: Sequence[str]) -> list[Run]:
+    """Runs in the order asked. Raises Http404 naming those that are not there."""
+    found = {run.uid: run for run in Run.objects.visible_to(caller.person).filter(uid__in=uids)}
+    missing = [uid for uid in uids if uid not in found]
+    if missing:
+        raise Http404(f"There is no run {', '.join(missing)} that you may see")
+    return [found[uid] for uid in dict.fromkeys(uids)]
+
+
+def the_experiment(caller: Caller, pk: int, among: QuerySet[Experiment] | None = None) -> Experiment:
+    """The experiment, its owner at hand. Raises Http404."""
+    experiments = Experiment.objects.visible_to(caller.person) if among is None else among
+    experiment = experiments.select_related("owner").filter(pk=pk).first()
+    if experiment is None:
+        raise Http404(f"There is no experiment {pk} that you may see")
+    return experiment
+
+
+def require_experiment_and_sweep(caller: Caller, experiment: int | None, sweep: int | None = None) -> None:
+    """Raise Http404 for an experiment or a sweep that the caller may not see, the bin's included."""
+    if experiment is not None:
+        the_experiment(caller, experiment, Experiment.objects.permitted_to(caller.person))
+    if sweep is not None and not Sweep.objects.visible_to(caller.person).filter(pk=sweep).exists():
+        raise Http404(f"There is no sweep {sweep} that you may see")
+
+
+def check_owner(caller: Caller, experiment: Experiment) -> None:
+    """Raises HttpError where the experiment is somebody else's."""
+    if not access.may_change(caller.person, experiment):
+        owner = experiment.owner.get_username()
+        raise HttpError(403, f"Experiment {experiment.pk} belongs to {owner}: take one of your own")
+
+
+def the_attempt(caller: Caller, key: str) -> Attempt:
+    """An attempt to write to: for an ingest token of its own run, else of one that the person may change.
+
+    Raises Http404.
+    """
+    attempts = Attempt.objects.filter(run__in=Run.objects.visible_to(caller.person), key=key)
+    if _is_bound(caller):
+        # Of what pushes ask for all day long no more is read than they need.
+        own = attempts.filter(run=caller.token.run_id).select_related("run")  # type: ignore[union-attr]
+        attempt = own.only("key", "n", "run__uid").first()
+    else:
+        attempt = attempts.select_related("run__experiment").first()
+    if attempt is None or not (_is_bound(caller) or access.may_change_run(caller.person, attempt.run)):
+        raise Http404(f"There is no attempt {key} that you may write to")
+    return attempt
+
+
+def _is_bound(caller: Caller) -> bool:
+    return caller.token is not None and caller.token.run_id is not None
+
+
+def require_admin(request: SignedIn) -> None:
+    """Raises PermissionDenied."""
+    if not may_manage_clusters(request.user):
+        raise PermissionDenied
+
+
+DIGITS_AT_MOST = 18
+"""As many as a primary key can have."""
+
+
+def visible_experiment(request: SignedIn, pk: int) -> Experiment:
+    """The experiment, with its owner."""
+    return get_object_or_404(Experiment.objects.visible_to(request.user).select_related("owner"), pk=pk)
+
+
+def named_experiment(request: HttpRequest, number: str) -> Experiment | None:
+    """Return the experiment that a parameter names; None if it is empty. Raise UnknownChoice."""
+    if not number:
+        return None
+    is_number = number.isascii() and number.isdigit() and len(number) <= DIGITS_AT_MOST
+    visible = Experiment.objects.visible_to(request.user)
+    if not is_number or (experiment := visible.filter(pk=int(number)).first()) is None:
+        message = gettext("experiment must be the number of an experiment that you may see, not %(value)r.")
+        raise UnknownChoice(message % {"value": number[:100]})
+    return experiment
+
+
+def visible_run(request: SignedIn, uid: str) -> Run:
+    """The run, with its experiment, who made it, and where it came from."""
+    runs = Run.objects.visible_to(request.user).select_related("experiment", "created_by", "source", "sweep", "parent")
+    return get_object_or_404(runs, uid=uid)

@@ -1,0 +1,114 @@
+"""A push of metric records in one trip to the database: who may write, what is known, and the rows, in two statements.
+
+It takes what nearly every push is: the next records of a file, or only known ones, by a token of that very run. About
+anything else it says nothing, has written nothing, and `push` judges it in full.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import psycopg
+from django.db import connections
+from django.db.backends.postgresql.base import DatabaseWrapper
+from psycopg.types.numeric import Int8
+
+from runs import metrics
+from runs.ingest.columnar import Columns
+from runs.ingest.metrics import SUMMARISE, summary
+from runs.ingest.writer import PushResult
+from runs.ingest.writers import WRITER, writer
+from runs.metrics import live
+
+# A statement of its own: what follows must see what was committed while this one waited.
+LOCK = f"""
+SELECT pg_advisory_xact_lock(hashtextextended('ingest', run_id)) FROM ({WRITER}) AS writer
+"""  # noqa: S608  (both are ours; what comes from outside is a parameter)
+MAY_WRITE = f"""
+SELECT EXISTS (SELECT FROM runs_apitoken WHERE digest = %(digest)s), EXISTS ({WRITER})
+"""  # noqa: S608
+PUSH = f"""
+WITH writer AS MATERIALIZED ({WRITER}),
+known AS MATERIALIZED (
+    SELECT file.id, file.next_seq FROM runs_recordfile file JOIN writer USING (attempt_id) WHERE epoch = %(epoch)s
+),
+moved AS (
+    UPDATE runs_recordfile file SET next_seq = %(next_seq)s FROM known
+    WHERE file.id = known.id AND known.next_seq = %(first_seq)s
+    RETURNING file.attempt_id
+),
+made AS (
+    INSERT INTO runs_recordfile (attempt_id, epoch, "offset", next_seq)
+    SELECT attempt_id, %(epoch)s, 0, %(next_seq)s FROM writer WHERE %(first_seq)s = 0 AND NOT EXISTS (SELECT FROM known)
+    RETURNING attempt_id
+),
+standing AS MATERIALIZED (
+    SELECT writer.*,
+           GREATEST((SELECT max(id) FROM runs_batch WHERE run_id = writer.run_id),
+                    (SELECT max(cursor) FROM runs_chunk WHERE run_id = writer.run_id), 0) AS previous,
+           NOT EXISTS (SELECT FROM runs_recordfile f JOIN runs_attempt a ON a.id = f.attempt_id
+                       WHERE a.run_id = writer.run_id AND (a.n, f.epoch) > (writer.n, %(epoch)s) AND f.next_seq > 0
+           ) AS is_newest
+    FROM writer WHERE attempt_id IN (SELECT attempt_id FROM moved UNION ALL SELECT attempt_id FROM made)
+),
+batch AS (
+    INSERT INTO runs_batch (run_id, attempt_id, epoch, first_seq, last_seq, keys, data)
+    SELECT run_id, attempt_id, %(epoch)s, %(first_seq)s, %(next_seq)s - 1, %(keys)s, %(data)b FROM standing
+    RETURNING id
+),
+summed AS (
+    {SUMMARISE.format(run="standing.run_id", source="standing,", newest="(SELECT is_newest FROM standing)")}
+),
+used AS (
+    UPDATE runs_apitoken SET last_used_at = %(now)s FROM writer
+    WHERE runs_apitoken.id = writer.token_id AND writer.is_worn
+)
+SELECT (SELECT next_seq FROM known), (SELECT id FROM batch), writer.uid, (SELECT previous FROM standing) FROM writer
+"""  # noqa: S608
+
+
+def push_at_once(token: str, key: str, epoch: int, columns: Columns) -> PushResult | None:
+    """Keeps the records as `push` does, and tells pages after the commit; None where it is not for this way to judge.
+
+    Raises psycopg.Error where the database does not answer, and PoolTimeout where it has no connection to spare.
+    """
+    if not columns.points.cells:
+        return None
+    data = metrics.pack(columns.points)
+    asked = writer(token, key) | summary(columns.points)
+    asked |= {"epoch": epoch, "first_seq": Int8(columns.first_seq), "next_seq": Int8(columns.next_seq), "data": data}
+    row = _asked(asked)
+    if row is None:
+        return None
+    known, batch, uid, previous = row
+    if batch is not None:
+        live.publish_points(uid, batch, columns.points, data, previous=previous)
+        return PushResult(len(columns), columns.next_seq)
+    return PushResult(0, known) if known is not None and known >= columns.next_seq else None
+
+
+def may_write(token: str, key: str) -> bool | None:
+    """Return whether the token may write the attempt, None if there is no such token. One statement.
+
+    Raise psycopg.Error or PoolTimeout.
+    """
+    pool = cast(DatabaseWrapper, connections["default"]).pool
+    pool.open()
+    with pool.connection() as connection:
+        connection.prepare_threshold = 0
+        is_token, writes = psycopg.Cursor(connection).execute(MAY_WRITE, writer(token, key)).fetchall()[0]
+    return writes if is_token else None
+
+
+def _asked(asked: dict[str, Any]) -> tuple[Any, ...] | None:
+    """The seq that was next, the new batch if there is one, the run's uid and its batch before; None for no writer."""
+    pool = cast(DatabaseWrapper, connections["default"]).pool
+    pool.open()
+    with pool.connection() as connection:
+        # Planning costs more than what is planned does. Django's own cursors never prepare.
+        connection.prepare_threshold = 0
+        lock, rows = psycopg.Cursor(connection), psycopg.Cursor(connection)
+        with connection.pipeline(), connection.transaction():
+            lock.execute(LOCK, asked)
+            rows.execute(PUSH, asked)
+        return rows.fetchone()

@@ -1,0 +1,108 @@
+"""Run -> attempt -> executor: makes runs, submits each attempt once, cancels, goes on, rebuilds checkpoints.
+
+Nothing here enqueues a job: whoever calls it does, on commit.
+"""
+
+from runs.clusters import EXECUTORS, Waits, executor_for, place_of, waits_of
+from runs.launching.cancel import cancel_job, end_what_is_left, request_cancel, wish_to_end
+from runs.launching.code import kept_bundle
+from runs.launching.create import check, check_hours, create_run, new_attempt
+from runs.launching.gpu_memory import CardPlan, GpuMemory, largest_plan, plan_gpu_memory
+from runs.launching.purge import purge_arrays, purge_code
+from runs.launching.queue import CannotMove, arrive, hold_run, move_run, release_run
+from runs.launching.rebuilds import (
+    KEPT_A_RUN,
+    CannotRebuild,
+    NotThere,
+    checkpoint_at,
+    is_ready,
+    last_step,
+    open_checkpoint,
+    rebuild_checkpoint,
+    rebuild_refusal,
+    throw_away_old,
+)
+from runs.launching.resources import by_hand_problems
+from runs.launching.restart import budget, calls_for_restart, plan_restart, restart_due, restarts_made
+from runs.launching.resume import CannotResume, check_undo, create_resume_attempt, resume_refusal
+from runs.launching.submit import shut_out, submit_job
+from runs.launching.submit_array import submit_together
+from runs.launching.sweeps.commands import (
+    AT_ONCE,
+    NewSweep,
+    change_at_once,
+    drop_held,
+    extend_sweep,
+    launch_sweep,
+    let_go,
+    pause_sweep,
+    pick_up_dropped,
+    plan_sweep,
+    unpause_sweep,
+)
+from runs.launching.transitions import mark, move, since
+
+__all__ = [
+    "AT_ONCE",
+    "EXECUTORS",
+    "KEPT_A_RUN",
+    "CannotMove",
+    "CannotRebuild",
+    "CannotResume",
+    "CardPlan",
+    "GpuMemory",
+    "NewSweep",
+    "NotThere",
+    "Waits",
+    "arrive",
+    "budget",
+    "by_hand_problems",
+    "calls_for_restart",
+    "cancel_job",
+    "change_at_once",
+    "check",
+    "check_hours",
+    "check_undo",
+    "checkpoint_at",
+    "create_resume_attempt",
+    "create_run",
+    "drop_held",
+    "end_what_is_left",
+    "executor_for",
+    "extend_sweep",
+    "hold_run",
+    "is_ready",
+    "kept_bundle",
+    "largest_plan",
+    "last_step",
+    "launch_sweep",
+    "let_go",
+    "mark",
+    "move",
+    "move_run",
+    "new_attempt",
+    "open_checkpoint",
+    "pause_sweep",
+    "pick_up_dropped",
+    "place_of",
+    "plan_gpu_memory",
+    "plan_restart",
+    "plan_sweep",
+    "purge_arrays",
+    "purge_code",
+    "rebuild_checkpoint",
+    "rebuild_refusal",
+    "release_run",
+    "request_cancel",
+    "restart_due",
+    "restarts_made",
+    "resume_refusal",
+    "shut_out",
+    "since",
+    "submit_job",
+    "submit_together",
+    "throw_away_old",
+    "unpause_sweep",
+    "waits_of",
+    "wish_to_end",
+]

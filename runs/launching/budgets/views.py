@@ -1,0 +1,151 @@
+"""The page of costs and limits, and the form of a limit."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db.models import Q, QuerySet
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext_noop as _
+from django.views.decorators.http import require_POST, require_safe
+
+from runs.access import may_manage_people, note
+from runs.http import SignedIn, page_of, selected
+from runs.launching.budgets.hours import BY, Share, shares, total
+from runs.launching.budgets.limits import Use, set_limit, since_of, uses
+from runs.models import Experiment, Limit, Run
+
+
+class LimitForm(forms.Form):
+    """`asked` is what to set, once it is clean."""
+
+    person = forms.CharField(required=False, label=gettext_lazy("Person"), help_text=gettext_lazy("Their user name."))
+    experiment = forms.IntegerField(
+        required=False,
+        label=gettext_lazy("Or experiment"),
+        help_text=gettext_lazy("Its number, as in its address."),
+        widget=forms.TextInput(attrs={"inputmode": "numeric"}),
+    )
+    kind = forms.ChoiceField(
+        choices=[("gpu", gettext_lazy("GPU-hours")), ("cpu", gettext_lazy("CPU-hours"))], label=gettext_lazy("Of")
+    )
+    hours = forms.FloatField(
+        min_value=0, label=gettext_lazy("Hours"), widget=forms.TextInput(attrs={"inputmode": "decimal"})
+    )
+    period = forms.ChoiceField(
+        choices=[("month", gettext_lazy("each month")), ("all", gettext_lazy("in all"))], label=gettext_lazy("Counted")
+    )
+
+    def clean_person(self) -> User | None:
+        """The person of that name."""
+        name = self.cleaned_data["person"].strip()
+        person = User.objects.filter(username=name).first() if name else None
+        if name and person is None:
+            raise forms.ValidationError(gettext("There is nobody of the name %(name)r.") % {"name": name})
+        return person
+
+    def clean_experiment(self) -> Experiment | None:
+        """The experiment of that number."""
+        pk = self.cleaned_data["experiment"]
+        there = Experiment.objects.filter(deleted_at__isnull=True)
+        experiment = there.filter(pk=pk).first() if pk is not None and 0 <= pk < 2**63 else None
+        if pk is not None and experiment is None:
+            raise forms.ValidationError(gettext("There is no experiment %(pk)s.") % {"pk": pk})
+        return experiment
+
+    def clean(self) -> dict[str, Any]:
+        """Either of a person or of an experiment."""
+        data = super().clean() or {}
+        if not self.errors and (data["person"] is None) == (data["experiment"] is None):
+            self.add_error("person", gettext("Name either a person or an experiment."))
+        return data
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What `costs.set_limit` is to be told."""
+        data = self.cleaned_data
+        return {name: data[name] for name in ("person", "experiment", "hours")} | {
+            "kind": Limit.Kind(data["kind"]), "period": Limit.Period(data["period"]),
+        }  # fmt: skip
+
+
+LIMITS_A_PAGE = 20
+TITLES = {"person": _("Person"), "experiment": _("Experiment"), "sweep": _("Sweep"), "cluster": _("Cluster")}
+SPANS = {"month": _("This month"), "30d": _("30 days"), "all": _("All time")}
+PAGES = {"experiment": "experiment", "sweep": "sweep"}
+"""Where a row leads, by the name of the route."""
+
+
+@require_safe
+def costs(request: SignedIn) -> HttpResponse:
+    """The hours of all runs that this person may see."""
+    return TemplateResponse(request, "runs/costs.html", _context(request, LimitForm()))
+
+
+@require_POST
+def limit_set(request: SignedIn) -> HttpResponse:
+    """Makes or changes a limit."""
+    _check(request)
+    form = LimitForm(request.POST)
+    if not form.is_valid():
+        return TemplateResponse(request, "runs/costs.html", _context(request, form), status=400)
+    limit = set_limit(**form.asked)
+    note(request.user, limit, f"Set: {limit}")
+    messages.success(request, gettext("The limit holds from now on."))
+    return redirect("costs")
+
+
+@require_POST
+def limit_remove(request: SignedIn, pk: int) -> HttpResponse:
+    """Takes a limit away."""
+    _check(request)
+    limit = get_object_or_404(Limit, pk=pk)
+    note(request.user, limit, f"Removed: {limit}")
+    limit.delete()
+    messages.success(request, gettext("The limit is gone."))
+    return redirect("costs")
+
+
+def visible_limits(request: SignedIn) -> QuerySet[Limit]:
+    """One's own and those of experiments that one sees; admins see all."""
+    every = Limit.objects.select_related("person", "experiment").order_by("person__username", "experiment", "pk")
+    if may_manage_people(request.user):
+        return every
+    return every.filter(Q(person=request.user) | Q(experiment__in=Experiment.objects.visible_to(request.user)))
+
+
+def since(span: str) -> datetime | None:
+    """When a span began; None for all time."""
+    return timezone.now() - timedelta(days=30) if span == "30d" else since_of(span)
+
+
+def _context(request: SignedIn, form: LimitForm) -> dict[str, Any]:
+    by, span = selected(request, "by", BY, "person"), selected(request, "since", SPANS, "month")
+    found = shares(Run.objects.visible_to(request.user), by, since(span))
+    limits = page_of(request, visible_limits(request), LIMITS_A_PAGE)
+    used: list[Use] = uses(limits)
+    return {
+        "by": by, "choices": {name: gettext(words) for name, words in TITLES.items()}, "title": gettext(TITLES[by]),
+        "span": span, "spans": {name: gettext(words) for name, words in SPANS.items()},
+        "rows": [(share, _page(by, share)) for share in found], "total": total(share.hours for share in found),
+        "page": limits, "uses": used, "form": form, "may_set": may_manage_people(request.user),
+    }  # fmt: skip
+
+
+def _page(by: str, share: Share) -> str:
+    return reverse(PAGES[by], args=[share.key]) if by in PAGES and share.key else ""
+
+
+def _check(request: SignedIn) -> None:
+    if not may_manage_people(request.user):
+        raise PermissionDenied

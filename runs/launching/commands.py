@@ -1,0 +1,51 @@
+"""Launch, cancel and resume runs. Each command enqueues what it began as soon as it is committed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from runs.enqueue import on_commit
+from runs.launching.cancel import request_cancel
+from runs.launching.create import create_run
+from runs.launching.resume import create_resume_attempt
+from runs.models import Attempt, Run
+from workers.executors.states import OPEN_STATES
+
+
+def launch_run(**what: Any) -> Run:
+    """Create a run with its first attempt, as `create_run`, and submit it. Raise ConfigError."""
+    with transaction.atomic():
+        run = create_run(**what)
+        if (attempt := run.newest_attempt()) is not None:
+            on_commit("submit_attempt", attempt.pk)
+    return run
+
+
+def cancel_run(run: Run, person: User | None = None) -> None:
+    """Request the end of a run. Do nothing if it has ended."""
+    with transaction.atomic():
+        if (attempt := request_cancel(run, person)) is not None:
+            on_commit("cancel_attempt", attempt.pk)
+
+
+def cancel_runs(runs: QuerySet[Run], person: User) -> int:
+    """Request the end of those runs that have not ended or wait to restart. Return how many those are."""
+    waiting = Attempt.objects.filter(Q(restart_at__isnull=False) | Q(moves_to__isnull=False)).values("run")
+    not_at_rest = Run.objects.filter(Q(state__in=OPEN_STATES) | Q(pk__in=waiting))
+    with transaction.atomic():
+        found = list(runs.filter(pk__in=not_at_rest.values("pk")).order_by("pk"))
+        for run in found:
+            cancel_run(run, person)
+    return len(found)
+
+
+def resume_run(run: Run, person: User | None = None) -> Attempt:
+    """Create the next attempt of a run, as `resume`, and submit it. Raise CannotResume."""
+    with transaction.atomic():
+        attempt = create_resume_attempt(run, person)
+        on_commit("submit_attempt", attempt.pk)
+    return attempt

@@ -1,0 +1,142 @@
+"""Makes runs and attempts, in the database and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from runs import checkpoints
+from runs.checkpoints import Saved
+from runs.clusters import check_fits, check_partition
+from runs.launching.budgets import Demand, Estimator, check_limits
+from runs.launching.resources import check_resources
+from runs.launching.transitions import tell
+from runs.launching.user_tasks import check_own_task
+from runs.models import Attempt, Cluster, Experiment, Hold, Origin, Run, key_of
+from workers.config import ConfigError, Problem, RunConfig, preset
+from workers.executors.states import State
+
+NAME_LENGTH = 200
+ITS_TURN = "waits for its turn in its sweep"
+
+
+def create_run(
+    *, experiment: Experiment, person: User, config: dict[str, Any], name: str = "", preset: str = ""
+) -> Run:
+    """A run with its first attempt, to be submitted. Raises ConfigError with every problem of the config.
+
+    Whether this person may launch in this experiment is for the caller to know.
+    """
+    decoded = RunConfig.from_json(config)
+    cluster = check(decoded, person)
+    check_words(name, preset)
+    with transaction.atomic():
+        (demand,) = check_hours(person, experiment, [decoded], preset)
+        run = run_of(experiment, person, demand, name, preset)
+        run.save()
+        attempt = _attempt(run, 1, cluster)
+        attempt.note(f"created, to run on {cluster.name}", after=State.CREATED)
+    return run
+
+
+def run_of(experiment: Experiment, person: User, demand: Demand, name: str, preset: str) -> Run:
+    """The row of a run, not yet saved."""
+    config = demand.config
+    return Run(
+        experiment=experiment,
+        name=name or f"{preset or config.method} seed {config.seed}",
+        preset=preset,
+        method=config.method,
+        seed=config.seed,
+        config=config.to_json(),
+        created_by=person,
+        estimated_seconds=demand.seconds,
+    )
+
+
+def check_hours(person: User, experiment: Experiment | None, configs: Sequence[RunConfig], preset: str) -> list[Demand]:
+    """What these runs are estimated to take, in order. Raises ConfigError where that is beyond a limit."""
+    estimator = Estimator(person)
+    found = [(config, estimator.estimate(config, preset)) for config in configs]
+    demands = [Demand(config, estimate.median if estimate else None) for config, estimate in found]
+    with transaction.atomic():
+        check_limits(person, experiment, demands)
+    return demands
+
+
+def check(config: RunConfig, person: User) -> Cluster:
+    """Return the cluster of a run that this person starts. Raise ConfigError for what a cluster's settings or the
+    person's rights forbid."""
+    cluster = cluster_of(config)
+    check_resources(config, person, cluster)
+    check_fits(config, cluster)
+    check_partition(config, cluster)
+    check_own_task(config, cluster)
+    return cluster
+
+
+def new_attempt(run: Run, why: str = "created", origin: Origin = Origin.RESUME) -> Attempt:
+    """The run's next attempt, from its newest checkpoint; the present one where that has not ended. Two get the same.
+
+    Raise ConfigError if the run's config, made by another version, no longer fits, or names what its creator may not.
+    """
+    cluster = cluster_of(run.run_config)
+    check_resources(run.run_config, run.created_by, cluster)
+    with transaction.atomic():
+        Run.objects.select_for_update().get(pk=run.pk)
+        newest = run.newest_attempt()
+        if newest is not None and not State(newest.state).is_final:
+            return newest
+        run.attempts.filter(restart_at__isnull=False).update(restart_at=None)
+        forget_moves(run)
+        start = checkpoints.newest(run)
+        attempt = _attempt(run, newest.n + 1 if newest else 1, cluster, start, origin)
+        attempt.note(f"{why}, to run on {cluster.name}; {_from_where(start)}", after=State.CREATED)
+        tell(attempt)
+    return attempt
+
+
+def forget_moves(run: Run) -> bool:
+    """Nothing follows an attempt that was to be moved or held. False where none was."""
+    return bool(run.attempts.filter(moves_to__isnull=False).update(moves_to=None, moves_held=False))
+
+
+def cluster_of(config: RunConfig) -> Cluster:
+    """Where a run of this config runs. Raises ConfigError naming the clusters that there are."""
+    try:
+        return Cluster.objects.get(name=config.compute.cluster)
+    except Cluster.DoesNotExist:
+        names = ", ".join(Cluster.objects.order_by("name").values_list("name", flat=True))
+        message = f"must be one of {names}, not {config.compute.cluster!r}"
+        raise ConfigError([Problem("compute.cluster", message)]) from None
+
+
+def _attempt(run: Run, n: int, cluster: Cluster, start: Saved | None = None, origin: Origin = Origin.LAUNCH) -> Attempt:
+    attempt = Attempt.objects.create(
+        run=run, n=n, key=key_of(run, n), cluster=cluster, origin=origin, **held_by_sweep(run),
+        resumed_attempt=start.attempt if start else None, resumed_step=start.step if start else None,
+    )  # fmt: skip
+    Run.objects.filter(pk=run.pk).update(state=attempt.state)
+    return attempt
+
+
+def held_by_sweep(run: Run) -> dict[str, str]:
+    """Fields of an attempt whose run belongs to a sweep: that lets it go when its turn has come."""
+    return {"hold": Hold.SWEEP.value, "reason": ITS_TURN} if run.sweep_id else {}
+
+
+def _from_where(start: Saved | None) -> str:
+    if start is None:
+        return "there is no checkpoint of it, so that it starts from the beginning"
+    return f"it goes on from step {start.step}, saved by attempt {start.attempt}"
+
+
+def check_words(name: str, preset_name: str) -> None:
+    """Raises ConfigError for a name that is too long, and for a preset that there is not."""
+    if len(name) > NAME_LENGTH or "\x00" in name:
+        raise ConfigError([Problem("name", f"must be text of at most {NAME_LENGTH} characters")])
+    if preset_name:
+        preset(preset_name)

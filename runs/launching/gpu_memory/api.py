@@ -1,0 +1,33 @@
+"""The GPU memory that a run would take, before it is launched."""
+
+from __future__ import annotations
+
+from runs.http import ApiRequest, needs, router
+from runs.launching.create import check
+from runs.launching.gpu_memory import plan
+from runs.launching.gpu_memory.schemas import GpuMemoryOut, RunToPlan
+from runs.launching.request import merged
+from workers.config import RunConfig, preset
+
+EXAMPLE = {"preset": "es-tiny", "config": {"es": {"noise": "low_rank"}, "compute": {"gpus": 1}}}
+
+
+@router.post(
+    "/gpu-memory",
+    response=GpuMemoryOut,
+    auth=needs("launch"),
+    tags=["runs"],
+    summary="Plan the GPU memory of a run",
+    openapi_extra={"requestBody": {"content": {"application/json": {"example": EXAMPLE}}}},
+)
+def plan_gpu_memory(request: ApiRequest, new: RunToPlan) -> GpuMemoryOut:
+    """Return the GPU memory that a run would take on cards of several sizes. Makes nothing; refuses a config that a
+    launch would refuse. Needs scope launch.
+
+    The run plans again when it starts, for its own card and prompts. Runs of another
+    method, runs without GPUs, and models whose config.json this site cannot read have a `reason` and no cards.
+    """
+    config = RunConfig.from_json(merged(preset(new.preset).config if new.preset else {}, new.config))
+    check(config, request.auth.person)
+    [planned] = plan.plan_gpu_memory([config], request.auth.person)
+    return GpuMemoryOut.of(planned)

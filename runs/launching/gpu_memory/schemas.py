@@ -1,0 +1,84 @@
+"""The GPU memory that a run would take, as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ninja import Schema
+from pydantic import Field, model_validator
+
+from runs.http import Input, Word, unkeepable
+from runs.launching.gpu_memory.plan import CardPlan, GpuMemory
+
+
+class RunToPlan(Input):
+    """A run to plan: `config` is laid over the preset's, and holds only what differs from the defaults."""
+
+    preset: Word = ""
+    config: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _fits(self) -> RunToPlan:
+        if unkeepable(self.config):
+            raise ValueError("config must hold no NUL characters and no halves of characters")
+        return self
+
+
+class PartsOut(Schema):
+    """GB (10⁹ bytes) by part: float32 master, weights that answer, base model for the KL, further copies of the
+    weights, noise of the members, keys and values, workspace, evaluation."""
+
+    master: float
+    working: float
+    reference: float
+    copies: float
+    factors: float
+    cache: float
+    workspace: float
+    evaluation: float
+
+
+class CardPlanOut(Schema):
+    """The plan of a card of `card_gb`, which `engines` share. If the run does not fit, `reason` says why, and the plan
+    is the smallest. Of each engine, `members` answer in one batch, and `rows` answers are written at once, as many with
+    each of `weight_sets`. All GB are those of the card."""
+
+    card_gb: int
+    engines: int
+    fits: bool
+    reason: str
+    needed_gb: float
+    usable_gb: float
+    members: int
+    weight_sets: int
+    rows: int
+    parts_gb: PartsOut
+
+    @classmethod
+    def of(cls, card: CardPlan) -> CardPlanOut:
+        """The plan as JSON."""
+        return cls(
+            card_gb=card.gb, engines=card.engines, fits=card.fits, reason=card.reason,
+            needed_gb=card.needed_gb, usable_gb=card.usable_gb,
+            members=card.plan.members, weight_sets=card.plan.weight_sets, rows=card.plan.rows,
+            parts_gb=PartsOut(**card.parts_gb),
+        )  # fmt: skip
+
+
+class GpuMemoryOut(Schema):
+    """Plans for cards of several sizes, or the `reason` why there are none. `prompt_tokens`, of the longest prompt, are
+    assumed; `prompts`, of an iteration, are assumed only if `prompts_assumed`."""
+
+    reason: str
+    prompt_tokens: int
+    prompts: int
+    prompts_assumed: bool
+    cards: list[CardPlanOut]
+
+    @classmethod
+    def of(cls, memory: GpuMemory) -> GpuMemoryOut:
+        """The plans as JSON."""
+        return cls(
+            reason=memory.reason, prompt_tokens=memory.prompt_tokens, prompts=memory.prompts,
+            prompts_assumed=memory.prompts_assumed, cards=[CardPlanOut.of(card) for card in memory.cards],
+        )  # fmt: skip

@@ -1,0 +1,11 @@
+"""Runs that wait: where, why, and how to hold, release and move them."""
+
+from runs.launching.queue.commands import CannotMove, arrive, hold_run, move_run, release_run
+
+__all__ = [
+    "CannotMove",
+    "arrive",
+    "hold_run",
+    "move_run",
+    "release_run",
+]

@@ -1,0 +1,145 @@
+"""The queue of all clusters; and runs held, released and moved."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.http import Http404
+from ninja import P, QueryEx, Schema
+from ninja.errors import HttpError
+
+from runs import access
+from runs.http import ApiRequest, Input, Uid, Word, needs, router, the_run
+from runs.launching.queue.commands import CannotMove, hold_run, move_run, release_run
+from runs.launching.queue.queries import Entry, entry_of, ordered, queued
+from runs.launching.schemas import RunOut
+from runs.models import Cluster, Run
+
+
+class NewPlace(Input):
+    """Where a run is to go: a cluster, by its name."""
+
+    cluster: Word
+
+
+class EntryOut(Schema):
+    """An attempt that runs or waits. `reason` is its cluster's or ours, and `explained` what that means. `held`: by a
+    person. `position` is its place in the line of this machine, null elsewhere."""
+
+    run: str
+    name: str
+    experiment: int
+    sweep: int | None
+    person: str
+    attempt: str
+    cluster: str
+    state: str
+    is_going: bool
+    since: datetime
+    reason: str
+    explained: str
+    held: bool
+    position: int | None
+    gpus: int
+    cores: int
+
+    @classmethod
+    def of(cls, entry: Entry) -> EntryOut:
+        """The entry as JSON."""
+        run, attempt, (gpus, cores) = entry.run, entry.attempt, entry.resources
+        return cls(
+            run=run.uid, name=run.name, experiment=run.experiment_id, sweep=run.sweep_id,
+            person=run.created_by.get_username(), attempt=attempt.key, cluster=str(attempt.cluster),
+            state=attempt.state, is_going=entry.is_going, since=entry.since, reason=attempt.reason,
+            explained=entry.explained, held=entry.is_held, position=entry.position, gpus=gpus, cores=cores,
+        )  # fmt: skip
+
+
+class QueueOut(Schema):
+    """What runs, the newest first, then what waits, the oldest first; `going` and `waiting` count all of them."""
+
+    going: int
+    waiting: int
+    items: list[EntryOut]
+
+
+PLACE = {"cluster": "local"}
+MOST = 500
+
+
+@router.get("/queue", response=QueueOut, auth=needs("read"), tags=["queue"], summary="Read the queue")
+def read_queue(
+    request: ApiRequest,
+    cluster: Word | None = None,
+    mine: QueryEx[bool, P(description="only runs that you made")] = False,
+) -> QueueOut:
+    """What runs and what waits of the runs that you may see: where, whose, since when, why. At most 500 of each; with
+    `cluster`, by its name, only what is there."""
+    if cluster is not None and not Cluster.objects.filter(name=cluster).exists():
+        names = ", ".join(Cluster.objects.order_by("name").values_list("name", flat=True))
+        raise Http404(f"There is no cluster {cluster!r}; there are {names}")
+    runs = Run.objects.visible_to(request.auth.person)
+    found = queued(runs.filter(created_by=request.auth.person) if mine else runs, cluster or "")
+    going, waiting = ordered(found, going=True), ordered(found, going=False)
+    items = [EntryOut.of(entry_of(attempt)) for attempt in (*going[:MOST], *waiting[:MOST])]
+    return QueueOut(going=going.count(), waiting=waiting.count(), items=items)
+
+
+@router.post("/runs/{uid}/hold", response={202: RunOut}, auth=needs("launch"), tags=["queue"], summary="Hold a run")
+def hold(request: ApiRequest, uid: Uid) -> tuple[int, RunOut]:
+    """Keeps a run that waits from its cluster until it is released; one that is in the cluster's own queue is taken out
+    of it. Needs scope launch, and that you made the run or own its experiment. One that does not wait is answered with
+    409."""
+    run = _mine(request, uid)
+    try:
+        hold_run(run, request.auth.person)
+    except CannotMove as error:
+        raise HttpError(409, str(error)) from error
+    return 202, _now(run)
+
+
+@router.post(
+    "/runs/{uid}/release", response={202: RunOut}, auth=needs("launch"), tags=["queue"], summary="Release a run"
+)
+def release(request: ApiRequest, uid: Uid) -> tuple[int, RunOut]:
+    """Lets a run go that is held. Needs scope launch, and that you made the run or own its experiment. One that is not
+    held is answered with 409."""
+    run = _mine(request, uid)
+    try:
+        release_run(run, request.auth.person)
+    except CannotMove as error:
+        raise HttpError(409, str(error)) from error
+    return 202, _now(run)
+
+
+@router.post(
+    "/runs/{uid}/move",
+    response={202: RunOut},
+    auth=needs("launch"),
+    tags=["queue"],
+    summary="Move a run",
+    openapi_extra={"requestBody": {"content": {"application/json": {"example": PLACE}}}},
+)
+def move(request: ApiRequest, uid: Uid, place: NewPlace) -> tuple[int, RunOut]:
+    """Moves a run that waits to another cluster: it is cancelled where it is, and its next attempt is made there once
+    that is certain. Needs scope launch, and that you made the run or own its experiment. One that does not wait, or is
+    there already, is answered with 409; a cluster that there is not with 422."""
+    run = _mine(request, uid)
+    try:
+        move_run(run, place.cluster, request.auth.person)
+    except CannotMove as error:
+        raise HttpError(409, str(error)) from error
+    return 202, _now(run)
+
+
+def _mine(request: ApiRequest, uid: str) -> Run:
+    run = the_run(request.auth, uid)
+    if not access.may_cancel(request.auth.person, run):
+        raise HttpError(403, "Only who made a run, or owns its experiment, may hold, release or move it")
+    return run
+
+
+def _now(run: Run) -> RunOut:
+    run.refresh_from_db()
+    shown: RunOut = RunOut.of(run)
+    return shown

@@ -1,0 +1,114 @@
+"""The queue: what runs, what waits and for what, on which cluster, whose; and what is done about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Page
+from django.db.models import Q
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
+from django.views.decorators.http import require_POST, require_safe
+
+from runs.access import changeable, may_cancel
+from runs.http import SignedIn, page_of, selected, visible_run
+from runs.launching.commands import cancel_run
+from runs.launching.queue.commands import CannotMove, hold_run, move_run, release_run
+from runs.launching.queue.queries import Entry, entry_of, ordered, queued
+from runs.metrics.reading import cursors
+from runs.models import Attempt, Cluster, Run
+from workers.config import ConfigError
+
+ROWS_A_PAGE = 50
+WHOSE = {"all": _("Everybody's"), "mine": _("Mine")}
+
+
+@require_safe
+def queue(request: SignedIn) -> HttpResponse:
+    """The whole page."""
+    return TemplateResponse(request, "runs/queue.html", _context(request))
+
+
+@require_safe
+def queue_standing(request: SignedIn) -> HttpResponse:
+    """The two tables alone, for a page that is open while things change."""
+    return TemplateResponse(request, "runs/queue.html#standing", _context(request))
+
+
+@require_POST
+def queue_change(request: SignedIn, uid: str) -> HttpResponse:
+    """What the buttons of a row do: `do` is cancel, hold, release or move, with `cluster`."""
+    run = visible_run(request, uid)
+    if not may_cancel(request.user, run):
+        raise PermissionDenied
+    if (verb := VERBS.get(request.POST.get("do", ""))) is None:
+        raise Http404(f"do must be one of {', '.join(VERBS)}")
+    try:
+        messages.success(request, verb(request, run))
+    except CannotMove as error:
+        messages.warning(request, f"{error}.")
+    except ConfigError as error:
+        messages.error(request, "; ".join(map(str, error.problems)))
+    back = request.POST.get("back", "")
+    return redirect(f"{reverse('queue')}?{back}" if back else reverse("queue"))
+
+
+def _context(request: SignedIn) -> dict[str, Any]:
+    clusters = list(Cluster.objects.order_by("name"))
+    whose = selected(request, "whose", WHOSE, "all")
+    where = selected(request, "cluster", ["", *(cluster.name for cluster in clusters)], "")
+    mine = Q(created_by=request.user) | Q(experiment__owner=request.user) if whose == "mine" else Q()
+    found = queued(Run.objects.visible_to(request.user).filter(mine), where)
+    going = page_of(request, ordered(found, going=True), ROWS_A_PAGE, "going")
+    waiting = page_of(request, ordered(found, going=False), ROWS_A_PAGE, "waiting")
+    shown = [attempt.run for attempt in (*going, *waiting)]
+    theirs = {run.pk for run in shown}
+    mine_to_change = set(changeable(request.user, Run.objects.filter(pk__in=theirs)).values_list("pk", flat=True))
+    return {
+        "going": going, "waiting": waiting, "going_rows": _rows(going, mine_to_change),
+        "waiting_rows": _rows(waiting, mine_to_change), "clusters": clusters, "where": where, "whose": whose,
+        "whose_choices": {name: gettext(words) for name, words in WHOSE.items()}, "watch": cursors(shown),
+        "silent": [cluster for cluster in clusters if cluster.unreachable_since_at is not None],
+    }  # fmt: skip
+
+
+def _rows(page: Page[Attempt], changeable_runs: set[int]) -> list[tuple[Entry, bool]]:
+    """Each entry, and whether this person may change it."""
+    return [(entry_of(attempt), attempt.run_id in changeable_runs) for attempt in page]
+
+
+def _cancel(request: SignedIn, run: Run) -> str:
+    cancel_run(run, request.user)
+    return gettext("Asked %(name)s to stop. It saves a checkpoint first, if it has begun.") % {"name": run.name}
+
+
+def _hold(request: SignedIn, run: Run) -> str:
+    hold_run(run, request.user)
+    return gettext("%(name)s is held: it starts nowhere until somebody releases it.") % {"name": run.name}
+
+
+def _release(request: SignedIn, run: Run) -> str:
+    release_run(run, request.user)
+    return gettext("%(name)s goes to its cluster.") % {"name": run.name}
+
+
+def _move(request: SignedIn, run: Run) -> str:
+    name = request.POST.get("cluster", "")
+    move_run(run, name, request.user)
+    said = gettext("%(name)s moves to %(cluster)s: it is cancelled where it is, and starts there once that is certain.")
+    return said % {"name": run.name, "cluster": name}
+
+
+VERBS: dict[str, Callable[[SignedIn, Run], str]] = {
+    "cancel": _cancel,
+    "hold": _hold,
+    "release": _release,
+    "move": _move,
+}

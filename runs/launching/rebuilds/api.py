@@ -1,0 +1,118 @@
+"""The checkpoints of a run: what there is, that of any other step, and the folders themselves."""
+
+from __future__ import annotations
+
+from django.http import Http404, StreamingHttpResponse
+from django.urls import reverse
+from ninja.errors import HttpError
+
+from runs import access, checkpoints
+from runs.checkpoints import Saved
+from runs.http import ApiRequest, Step, Uid, needs, once, router, the_run
+from runs.launching.rebuilds.commands import (
+    CannotRebuild,
+    NotThere,
+    is_ready,
+    last_step,
+    open_checkpoint,
+    rebuild_checkpoint,
+    rebuild_refusal,
+)
+from runs.models import Rebuild, Run
+from runs.responses import CheckpointOut, CheckpointsOut
+from workers.executors.states import State
+
+TAR = {"responses": {200: {"content": {"application/x-tar": {"schema": {"type": "string", "format": "binary"}}}}}}
+
+
+@router.get(
+    "/runs/{uid}/checkpoints",
+    response=CheckpointsOut,
+    auth=needs("read"),
+    tags=["checkpoints"],
+    summary="List checkpoints",
+)
+def list_checkpoints(request: ApiRequest, uid: Uid) -> CheckpointsOut:
+    """The checkpoints that can be downloaded, and those that are being rebuilt."""
+    run = the_run(request.auth, uid)
+    saved = {step: _saved(run, found) for step, found in checkpoints.by_step(run).items()}
+    rebuilt = {r.step: _rebuilt(run, r) for r in run.rebuilds.select_related("run")}
+    items = [item for _, item in sorted({**rebuilt, **saved}.items(), reverse=True)]
+    return CheckpointsOut(items=items, last_step=last_step(run), only_saved=rebuild_refusal(run))
+
+
+@router.post(
+    "/runs/{uid}/checkpoints/{step}",
+    response={200: CheckpointOut, 202: CheckpointOut},
+    auth=needs("launch"),
+    tags=["checkpoints"],
+    summary="Ask for a checkpoint",
+)
+@once
+def ask_for_checkpoint(request: ApiRequest, uid: Uid, step: Step) -> tuple[int, CheckpointOut]:
+    """The checkpoint of any step that the run has reached: 200 where it is there, else 202, and a job rebuilds it from
+    the run's replay log, bit for bit; ask again to see how far it is. Needs scope launch, and that you made the run or
+    own its experiment. Safe to repeat. What cannot be rebuilt is answered with 409, and why."""
+    run = the_run(request.auth, uid)
+    if (saved := checkpoints.at_step(run, step)) is not None:
+        return 200, _saved(run, saved)
+    if not access.may_rebuild(request.auth.person, run):
+        raise HttpError(403, "Only who made a run, or owns its experiment, may have its checkpoints rebuilt")
+    try:
+        rebuild = rebuild_checkpoint(run, step, request.auth.person)
+    except CannotRebuild as error:
+        raise HttpError(409, str(error)) from error
+    return (200 if is_ready(rebuild) else 202), _rebuilt(run, rebuild)
+
+
+@router.get(
+    "/runs/{uid}/checkpoints/{step}/download",
+    auth=needs("read"),
+    tags=["checkpoints"],
+    summary="Download a checkpoint",
+    openapi_extra=TAR,
+)
+def download_checkpoint(request: ApiRequest, uid: Uid, step: Step) -> StreamingHttpResponse:
+    """The checkpoint's Hugging Face folder as a tar file. It can be unpacked while it arrives: `curl … | tar x`. One
+    that lies on the disk of a cluster comes from there over SSH; where that does not give it now, 503, and why."""
+    run = the_run(request.auth, uid)
+    try:
+        found = open_checkpoint(run, step)
+    except NotThere as error:
+        raise HttpError(503, str(error)) from error
+    if found is None:
+        raise Http404(
+            f"No checkpoint of step {step} is here; POST to /api/v1/runs/{uid}/checkpoints/{step} asks for it"
+        )
+    return checkpoints.send(*found)
+
+
+def _saved(run: Run, saved: Saved) -> CheckpointOut:
+    record = saved.record
+    return CheckpointOut(
+        step=saved.step,
+        rebuilt=False,
+        state=State.SUCCEEDED.value,
+        progress=1.0,
+        reason="",
+        bytes=record.bytes if record else None,
+        sha256=record.sha256 if record else "",
+        download=_address(run, saved.step),
+    )
+
+
+def _rebuilt(run: Run, rebuild: Rebuild) -> CheckpointOut:
+    return CheckpointOut(
+        step=rebuild.step,
+        rebuilt=True,
+        state=rebuild.state,
+        progress=rebuild.progress,
+        reason=rebuild.reason,
+        bytes=rebuild.bytes,
+        sha256=rebuild.sha256,
+        download=_address(run, rebuild.step) if is_ready(rebuild) else None,
+    )
+
+
+def _address(run: Run, step: int) -> str:
+    return reverse("api:download_checkpoint", args=[run.uid, step])

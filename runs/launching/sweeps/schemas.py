@@ -1,0 +1,189 @@
+"""Sweeps, as JSON."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from ninja import Schema
+from pydantic import Field, model_validator
+
+from runs.http import Input, Name, Pk, RunName, Word, unkeepable
+from runs.launching.budgets.schemas import HoursOut
+from runs.launching.sweeps.status import Standing
+from runs.launching.sweeps.table import CellRow
+from runs.models import Sweep
+
+Grid = dict[Word, Annotated[list[Any], Field(max_length=1000)]]
+Cells = Annotated[list[dict[Word, Any]], Field(max_length=1000)]
+Seeds = Annotated[list[int], Field(max_length=1000)]
+
+
+class Keepable(Input):
+    """Values that the database can hold."""
+
+    grid: Grid = Field(default_factory=dict)
+    cells: Cells = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Keepable:
+        if any(unkeepable(getattr(self, name)) for name in ("grid", "cells", "config") if hasattr(self, name)):
+            raise ValueError("values must hold no NUL characters and no halves of characters")
+        return self
+
+
+class NewSweep(Keepable):
+    """A sweep to launch: `grid` (key -> values, all combinations) or `cells` (a list of key -> value), for each seed.
+
+    Give `experiment`, or `experiment_name`: yours, made where new.
+    """
+
+    experiment: Pk | None = None
+    experiment_name: Name | None = None
+    preset: Word = ""
+    config: dict[str, Any] = Field(default_factory=dict)
+    name: RunName = ""
+    seeds: Seeds = Field(default_factory=lambda: [0])
+    at_once: int = 4
+
+    @model_validator(mode="after")
+    def _has_a_place(self) -> NewSweep:
+        if (self.experiment is None) == (self.experiment_name is None):
+            raise ValueError("give either experiment, its id, or experiment_name")
+        return self
+
+
+class MoreOfSweep(Keepable):
+    """What is added: values of its keys, or cells where it is a list; seeds; and how many run at a time from now on."""
+
+    seeds: Seeds = Field(default_factory=list)
+    at_once: int | None = None
+
+
+class PlannedOut(Schema):
+    """A run that a sweep would have."""
+
+    cell: dict[str, Any]
+    seed: int
+    config: dict[str, Any]
+
+
+class SweepPlanOut(Schema):
+    """What a sweep would be: how many runs, what they are estimated to cost, and the first few. `unknown` runs have no
+    estimate, because none of their size has succeeded there yet."""
+
+    runs: int
+    estimated: HoursOut
+    unknown: int
+    first: list[PlannedOut]
+
+
+class SweepOut(Schema):
+    """A sweep and how it stands. `state` is running, paused, cancelled or done; `waiting` runs have not been let go."""
+
+    id: int
+    name: str
+    experiment: int
+    preset: str
+    created_by: str
+    created_at: datetime
+    at_once: int
+    paused_at: datetime | None
+    cancelled_at: datetime | None
+    url: str
+    config: dict[str, Any]
+    grid: dict[str, list[Any]]
+    cells: list[dict[str, Any]]
+    seeds: list[int]
+    state: str
+    states: dict[str, int]
+    runs: int
+    ended: int
+    waiting: int
+    spent: HoursOut
+    estimated: HoursOut
+    unknown: int
+
+    @classmethod
+    def of(cls, now: Standing, **more: Any) -> Any:
+        """The sweep as JSON; `more` are what a wider shape adds."""
+        sweep = now.sweep
+        kept = ("id", "name", "preset", "created_at", "at_once", "paused_at", "cancelled_at", "grid", "cells", "seeds")
+        return cls(
+            **{name: getattr(sweep, name) for name in kept},
+            experiment=sweep.experiment_id,
+            created_by=sweep.created_by.get_username(),
+            url=sweep.get_absolute_url(),
+            config=sweep.base,
+            state=now.word,
+            states=dict(now.states),
+            runs=now.total,
+            ended=now.ended,
+            waiting=now.waiting,
+            spent=HoursOut.of(now.spent),
+            estimated=HoursOut.of(now.estimated),
+            unknown=now.unknown,
+            **more,
+        )
+
+
+class SweepLine(Schema):
+    """A sweep in a list."""
+
+    id: int
+    name: str
+    experiment: int
+    created_by: str
+    created_at: datetime
+    at_once: int
+    paused_at: datetime | None
+    cancelled_at: datetime | None
+    url: str
+
+    @classmethod
+    def of(cls, sweep: Sweep) -> SweepLine:
+        """The sweep as JSON."""
+        kept = ("id", "name", "created_at", "at_once", "paused_at", "cancelled_at")
+        return cls(
+            **{name: getattr(sweep, name) for name in kept}, experiment=sweep.experiment_id,
+            created_by=sweep.created_by.get_username(), url=sweep.get_absolute_url(),
+        )  # fmt: skip
+
+
+class SweepsOut(Schema):
+    """Sweeps, newest first. Where `next` is not null there are more: send it back as `cursor`."""
+
+    items: list[SweepLine]
+    next: int | None = None
+
+
+class SeedOut(Schema):
+    """A run of a cell; `reward` is its newest held-out one."""
+
+    uid: str
+    seed: int
+    state: str
+    reward: float | None
+
+
+class CellOut(Schema):
+    """A cell over its seeds: mean of the `n` that have a reward, and the band around it, as `spread` names it."""
+
+    cell: dict[str, Any]
+    runs: list[SeedOut]
+    n: int
+    mean: float | None
+    low: float | None
+    high: float | None
+    spread: str
+
+    @classmethod
+    def of(cls, row: CellRow) -> CellOut:
+        """The cell as JSON."""
+        return cls.from_orm(row)
+
+
+class SweepDetail(SweepOut):
+    """A sweep with its cells, in the order in which they were made."""
+
+    table: list[CellOut]

@@ -1,0 +1,68 @@
+"""Celery's tasks of launching: short, safe to repeat, never waiting for a run. The next tick does a lost one's work."""
+
+from __future__ import annotations
+
+from celery import shared_task
+from django.conf import settings
+
+from runs.clusters.connection_test import advance_tests
+from runs.launching.cancel import cancel_job
+from runs.launching.purge import purge_copies as purge_unused
+from runs.launching.reconcile import reconcile_cluster
+from runs.launching.submit import submit_job
+from runs.models import Attempt, Cluster, Job, Rebuild
+
+
+@shared_task(name="runs.jobs.submit_attempt")  # type: ignore[untyped-decorator]
+def submit_attempt(attempt_id: int) -> None:
+    """Submit an attempt to its cluster, then tick that."""
+    _submit(Attempt.objects.select_related("run", "cluster").get(pk=attempt_id))
+
+
+@shared_task(name="runs.jobs.cancel_attempt")  # type: ignore[untyped-decorator]
+def cancel_attempt(attempt_id: int) -> None:
+    """Cancel an attempt on its cluster, then tick that."""
+    _cancel(Attempt.objects.select_related("run", "cluster").get(pk=attempt_id))
+
+
+@shared_task(name="runs.jobs.submit_rebuild")  # type: ignore[untyped-decorator]
+def submit_rebuild(rebuild_id: int) -> None:
+    """Submit the job that rebuilds a checkpoint, then tick its cluster."""
+    _submit(Rebuild.objects.select_related("run", "cluster").get(pk=rebuild_id))
+
+
+@shared_task(name="runs.jobs.cancel_rebuild")  # type: ignore[untyped-decorator]
+def cancel_rebuild(rebuild_id: int) -> None:
+    """Cancel the job that rebuilds a checkpoint, then tick its cluster."""
+    _cancel(Rebuild.objects.select_related("run", "cluster").get(pk=rebuild_id))
+
+
+@shared_task(name="runs.jobs.tick_cluster")  # type: ignore[untyped-decorator]
+def tick_cluster(cluster_id: int) -> None:
+    """Make the database agree with a cluster, and advance its connection tests."""
+    cluster = Cluster.objects.get(pk=cluster_id)
+    reconcile_cluster(cluster)
+    advance_tests(cluster)
+
+
+@shared_task(name="runs.jobs.tick_clusters")  # type: ignore[untyped-decorator]
+def tick_clusters() -> None:
+    """Tick every cluster, each in a task of its own."""
+    for pk in Cluster.objects.values_list("pk", flat=True):
+        tick_cluster.apply_async((pk,), expires=2 * settings.TICK_SECONDS)
+
+
+@shared_task(name="runs.jobs.purge_copies")  # type: ignore[untyped-decorator]
+def purge_copies() -> None:
+    """Delete pinned code and array scripts that nothing needs any more."""
+    purge_unused()
+
+
+def _submit(job: Job) -> None:
+    submit_job(job)
+    reconcile_cluster(job.cluster)
+
+
+def _cancel(job: Job) -> None:
+    cancel_job(job)
+    reconcile_cluster(job.cluster)

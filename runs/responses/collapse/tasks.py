@@ -1,0 +1,13 @@
+"""Celery's task of collapse."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from runs.responses.collapse.measure import measure_all_due
+
+
+@shared_task(name="runs.jobs.measure_collapse")  # type: ignore[untyped-decorator]
+def measure_collapse() -> None:
+    """Measure what responses have in common, for 20 seconds at most; the next task continues."""
+    measure_all_due(seconds=20)

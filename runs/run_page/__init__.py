@@ -1,0 +1,20 @@
+"""The page of one run: its state, curves, population, engines, environment, config and log."""
+
+from runs.run_page.charts.population import population_chart
+from runs.run_page.charts.sections import SYSTEM, Plan, Section, plans
+from runs.run_page.config import config_sections
+from runs.run_page.curves import curve_chart, curve_names, curve_sections
+from runs.run_page.status import standing
+
+__all__ = [
+    "SYSTEM",
+    "Plan",
+    "Section",
+    "config_sections",
+    "curve_chart",
+    "curve_names",
+    "curve_sections",
+    "plans",
+    "population_chart",
+    "standing",
+]

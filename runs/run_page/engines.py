@@ -1,0 +1,145 @@
+"""The engines that share a run's population: reports -> a table with a row for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import F, Func, IntegerField, OuterRef, Subquery
+from django.http import HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
+from django.views.decorators.http import require_safe
+
+from runs.http import SignedIn, visible_run
+from runs.models import EngineReport, Population, RecordFile, Run
+from runs.run_page.engine_weights import Agreement, Engine, agreement
+
+RATES_OVER = 10
+"""Iterations over which rates are averaged."""
+STATES = {
+    "ready": ("good", "✓", _("ready")),
+    "starting": ("busy", "●", _("starting")),
+    "given_up": ("bad", "✕", _("given up")),
+    "": ("idle", "○", _("not in use")),
+}
+"""State -> tone, sign, word. An engine that the newest attempt does not have has no state."""
+
+
+@dataclass(frozen=True)
+class EngineRow:
+    """An engine. `members`, `tokens` and `restarts` count over the whole run, `share` is that of all members;
+    `tokens_per_second` and `busy` are None if the reports do not say them."""
+
+    number: int
+    tone: str
+    sign: str
+    state: str
+    device: str
+    members: int
+    share: float | None
+    tokens: int
+    tokens_per_second: float | None
+    busy: float | None
+    restarts: int
+    weights: str
+    compared_at: int | None
+
+
+@dataclass(frozen=True)
+class Engines:
+    """The engines of a run after the newest report. Rates are over the steps after `since`, or over all of the newest
+    epoch if `since` is None. `epochs`: how many starts of the training process the totals add up."""
+
+    report: EngineReport
+    since: int | None
+    epochs: int
+    agreement: Agreement
+    rows: list[EngineRow]
+    bytes_per_member: float | None
+
+
+@require_safe
+def run_engines(request: SignedIn, uid: str) -> HttpResponse:
+    """Return the panel of the engines alone; nothing for a run without several engines."""
+    run = visible_run(request, uid)
+    return TemplateResponse(request, "runs/engines.html", {"run": run, **engines_context(run)})
+
+
+def engines_context(run: Run) -> dict[str, Any]:
+    """Return the engines of a run, or None as `engines` if it reports none."""
+    last = _last_reports(run)
+    if not last:
+        return {"engines": None}
+    newest, before = last[-1], _report_before(last[-1])
+    engines = Engines(
+        newest,
+        before.step if before else None,
+        len(last),
+        agreement(newest),
+        _rows(last, before),
+        _bytes_per_member(newest),
+    )
+    return {"engines": engines}
+
+
+def _last_reports(run: Run) -> list[EngineReport]:
+    """Return the last report of each epoch, the newest epoch last. Each is one look into an index."""
+    of_epoch = EngineReport.objects.filter(attempt=OuterRef("attempt"), epoch=OuterRef("epoch")).order_by("-seq")
+    last = RecordFile.objects.filter(attempt__run=run).values_list(Subquery(of_epoch.values("pk")[:1]), flat=True)
+    return list(EngineReport.objects.filter(pk__in=last).order_by("attempt__n", "epoch"))
+
+
+def _report_before(report: EngineReport) -> EngineReport | None:
+    """Return the report RATES_OVER iterations earlier, or the first of its epoch; None if it is the first itself."""
+    earlier = EngineReport.objects.filter(attempt=report.attempt_id, epoch=report.epoch, seq__lt=report.seq)
+    newest_first = list(earlier.order_by("-seq")[:RATES_OVER])
+    return newest_first[-1] if newest_first else None
+
+
+def _bytes_per_member(report: EngineReport) -> float | None:
+    """Divide the bytes of an update by the members of its population; None if the population is not known."""
+    populations = Population.objects.filter(
+        run=report.run_id, step=report.step, attempt=report.attempt_id, epoch=report.epoch
+    )
+    length = Func(F("members"), function="jsonb_array_length", output_field=IntegerField())
+    members = populations.order_by("-seq").values_list(length, flat=True).first()
+    return report.bytes / members if members else None
+
+
+def _rows(last: Sequence[EngineReport], before: EngineReport | None) -> list[EngineRow]:
+    newest, totals = last[-1], _totals(last)
+    earlier = {engine["number"]: engine for engine in before.engines} if before else {}
+    now = {engine["number"]: engine for engine in newest.engines}
+    members = sum(total["members"] for total in totals.values())
+    seconds = newest.t - before.t if before else 0.0
+    return [
+        _row(now.get(number, {"number": number}), total, earlier.get(number, {}), members, seconds)
+        for number, total in sorted(totals.items())
+    ]
+
+
+def _totals(last: Iterable[EngineReport]) -> dict[int, dict[str, int]]:
+    """Return what each engine did over the whole run, by its number."""
+    totals: dict[int, dict[str, int]] = {}
+    for engine in (engine for report in last for engine in report.engines):
+        total = totals.setdefault(engine["number"], dict.fromkeys(("members", "tokens", "restarts"), 0))
+        for key in total:
+            total[key] += engine[key]
+    return totals
+
+
+def _row(
+    engine: Engine, total: Mapping[str, int], before: Mapping[str, Any], members: int, seconds: float
+) -> EngineRow:
+    tone, sign, state = STATES[engine.get("state", "")]
+    tokens = engine.get("tokens", 0) - before.get("tokens", 0)
+    busy = engine.get("seconds", 0.0) - before.get("seconds", 0.0)
+    return EngineRow(
+        engine["number"], tone, sign, gettext(state), engine.get("device", ""), total["members"],
+        total["members"] / members if members else None, total["tokens"], tokens / busy if busy > 0 else None,
+        min(busy / seconds, 1.0) if seconds > 0 and busy >= 0 and engine.get("state") else None,
+        total["restarts"], engine.get("weights", ""), engine.get("compared_at"),
+    )  # fmt: skip

@@ -1,0 +1,175 @@
+"""What the head of a run page says: its state, what happens next, and how recent its records are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from django.db.models import Exists, OuterRef, QuerySet
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
+
+from runs import checkpoints, launching, metrics
+from runs.charts import number, share
+from runs.compare.run_table.table import steps_of
+from runs.http import ago, state_words
+from runs.launching import resume_refusal
+from runs.metrics import Curve
+from runs.models import Attempt, RecordFile, Run
+from workers.executors.mirror import Mirrored, mirrored
+from workers.executors.states import State
+
+
+def with_ways(attempts: QuerySet[Attempt]) -> list[Attempt]:
+    """The attempts, each with its sentence as `way`; empty before the first record, and of imported ones."""
+    pushed = RecordFile.objects.filter(attempt=OuterRef("pk"), offset=0, next_seq__gt=0)
+    found: list[Attempt] = list(attempts.annotate(is_pushed=Exists(pushed)))
+    for attempt in found:
+        attempt.way = _way(attempt, attempt.is_pushed)  # type: ignore[attr-defined]
+    return found
+
+
+def _way(attempt: Attempt, is_pushed: bool) -> str:
+    if attempt.cluster is None or not attempt.submits:
+        return ""
+    copy = mirrored(attempt.directory)
+    if is_pushed:
+        said = gettext("Records are pushed here over HTTP.")
+    elif copy is not None:
+        said = gettext("Records are copied here over SSH from {cluster}.")
+    elif attempt.cluster.kind == "local":
+        said = gettext("Records are read from this machine's disk.")
+    else:
+        said = gettext("Records are read from the disk shared with {cluster}.")
+    words: list[SafeString | str] = [format_html(said, cluster=attempt.cluster.name)]
+    if attempt.is_open:
+        words += [_age(attempt.directory), _copied(copy)]
+    return format_html_join(" ", "{}", ([word] for word in words if word))
+
+
+def _age(directory: Path) -> SafeString | str:
+    times = [file.stat().st_mtime for file in directory.glob("records.*.jsonl")]
+    return format_html(gettext("The newest came {when}."), when=_when(max(times))) if times else ""
+
+
+def _copied(copy: Mirrored | None) -> SafeString | str:
+    if copy is None or copy.seen_at is None:
+        return ""
+    said = format_html(gettext("The cluster was last asked {when}."), when=_when(copy.seen_at))
+    return format_html("{} {}", said, gettext("More waits there to be brought.")) if copy.is_behind else said
+
+
+def _when(seconds: float) -> str:
+    return ago(datetime.fromtimestamp(seconds, UTC))
+
+
+TILES = (
+    ("reward", "reward/mean", _("Held-out reward")),
+    ("accuracy", "accuracy/contains", _("Accuracy")),
+    ("kl", "kl", _("KL, nats per token")),
+)
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A number of the last evaluation and that of the first; `chart` is where it comes from."""
+
+    chart: str
+    title: str
+    first: float
+    last: float
+
+    @property
+    def sentence(self) -> str:
+        said = share if self.chart == "accuracy" else number
+        words = {"title": self.title, "last": said(self.last), "first": said(self.first)}
+        return gettext("%(title)s %(last)s, from %(first)s.") % words
+
+
+@dataclass(frozen=True)
+class Restart:
+    """The attempt that will be made by itself. `number` is its place in the budget, None where it takes nothing."""
+
+    seconds: int
+    number: int | None
+    budget: int
+
+
+@dataclass(frozen=True)
+class Resumption:
+    """What a resume would do now: attempt `n`, from a step, or from the beginning where `step` is None."""
+
+    n: int
+    step: int | None
+
+
+def standing(run: Run) -> dict[str, Any]:
+    """What the state fragment shows."""
+    curves = {c.key: c for c in metrics.read([run], [key for _, key, _ in TILES])}
+    tiles = [_tile(curves[key], chart, title) for chart, key, title in TILES if key in curves]
+    attempts = list(run.attempts.order_by("-n"))
+    steps, step = steps_of(run), _last_step(run)
+    return {
+        "used_up": _used_up(run, attempts),
+        "attempt": attempts[0] if attempts else None, "tiles": tiles, "step": step, "steps": steps,
+        "share": _share(attempts, step, steps), "seconds": _seconds(attempts),
+        "restart": _restart(run, attempts), "resumption": _resumption(run, attempts),
+        "in_words": " ".join([_in_words(run, step, steps), *(tile.sentence for tile in tiles)]),
+    }  # fmt: skip
+
+
+def _in_words(run: Run, step: int, steps: int) -> str:
+    said = {"name": run.name, "state": state_words(run.state), "step": step, "steps": steps}
+    if steps:
+        return gettext("%(name)s is %(state)s, step %(step)s of %(steps)s.") % said
+    return gettext("%(name)s is %(state)s, step %(step)s.") % said
+
+
+def _restart(run: Run, attempts: list[Attempt]) -> Restart | None:
+    due = attempts[0].restart_at if attempts else None
+    if due is None:
+        return None
+    seconds = max(0, round((due - timezone.now()).total_seconds()))
+    is_free = run.state == State.PREEMPTED
+    return Restart(seconds, None if is_free else launching.restarts_made(run) + 1, launching.budget(run))
+
+
+def _used_up(run: Run, attempts: list[Attempt]) -> int:
+    """The budget of restarts, where it is why the run stays as it is; else 0."""
+    allowed = launching.budget(run)
+    would_restart = attempts and attempts[0].restart_at is None and launching.calls_for_restart(attempts[0])
+    return allowed if allowed and would_restart and launching.restarts_made(run) >= allowed else 0
+
+
+def _resumption(run: Run, attempts: list[Attempt]) -> Resumption | None:
+    if resume_refusal(run):
+        return None
+    saved = checkpoints.newest(run)
+    return Resumption(attempts[0].n + 1 if attempts else 1, saved.step if saved else None)
+
+
+def _tile(curve: Curve, chart: str, title: str) -> Tile:
+    values = curve.y[~curve.overwritten]
+    return Tile(chart, gettext(title), float(values[0]), float(values[-1]))
+
+
+def _last_step(run: Run) -> int:
+    return max(run.series.values_list("last_step", flat=True), default=0)
+
+
+def _share(attempts: list[Attempt], step: int, steps: int) -> float:
+    """How much is done, 0 to 1: by steps, or by what the run itself says before its first step."""
+    said = attempts[0].progress if attempts else None
+    return min(1.0, step / steps) if steps and step else said or 0.0
+
+
+def _seconds(attempts: list[Attempt]) -> float | None:
+    """Seconds of all attempts together; None before the first has started."""
+    now = timezone.now()
+    spans = [(a.ended_at or now) - a.started_at for a in attempts if a.started_at]
+    return sum(s.total_seconds() for s in spans) if spans else None

@@ -1,0 +1,24 @@
+"""Addresses of the page of a run."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from runs.run_page.engines import run_engines
+from runs.run_page.environment import attempt_code, attempt_packages
+from runs.run_page.log.views import attempt_log_file, run_log, run_log_file
+from runs.run_page.views import run, run_chart, run_curves, run_past, run_state
+
+urlpatterns = [
+    path("runs/<slug:uid>/", run, name="run"),
+    path("runs/<slug:uid>/state/", run_state, name="run-state"),
+    path("runs/<slug:uid>/past/", run_past, name="run-past"),
+    path("runs/<slug:uid>/curves/", run_curves, name="run-curves"),
+    path("runs/<slug:uid>/chart/", run_chart, name="run-chart"),
+    path("runs/<slug:uid>/engines/", run_engines, name="run-engines"),
+    path("runs/<slug:uid>/attempts/<int:n>/log.txt", attempt_log_file, name="attempt-log-file"),
+    path("runs/<slug:uid>/attempts/<int:n>/requirements.txt", attempt_packages, name="attempt-packages"),
+    path("runs/<slug:uid>/attempts/<int:n>/code.pyz", attempt_code, name="attempt-code"),
+    path("runs/<slug:uid>/log/", run_log, name="run-log"),
+    path("runs/<slug:uid>/log.txt", run_log_file, name="run-log-file"),
+]

@@ -1,0 +1,148 @@
+"""Services that register themselves: which there are, where they are, and whether they still live.
+
+A service holds its name for as long as it beats. It is looked up by kind, and by name where that matters, each time it
+is needed: an address is never copied by hand. The site itself calls none but scorers (`runs.responses.scoring`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models.functions import Now
+
+from runs.models import Run, ScorerSecret, Service
+from runs.models.experiment import Person
+from workers.config import Problem
+
+KEPT_SILENT = timedelta(days=30)
+"""So long a service that has fallen silent is still shown."""
+ADDRESS_LENGTH = 500
+
+
+class Unusable(ValueError):
+    """What a service says of itself and cannot be; `problems` names all of it."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__("; ".join(map(str, problems)))
+        self.problems = problems
+
+
+class NotRegistered(LookupError):
+    """No service of the person's has this name: it is to register again."""
+
+
+class TakenOver(Exception):
+    """Another process has registered under the name since."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a service says of itself when it registers."""
+
+    kind: str
+    name: str
+    instance: str
+    address: str
+    health_path: str = ""
+    token_file: str = ""
+    version: str = ""
+    capabilities: dict[str, Any] = field(default_factory=dict)
+    lease_seconds: int = 60
+
+
+def register(owner: User, said: Said, run: Run | None = None) -> tuple[Service, bool]:
+    """Return the service with its lease begun, and whether the name is new. Whoever held it is taken over from.
+
+    `run` is the run that registers the scorer it serves, under the name of its config and no other: the service then
+    wants the token of the secret that the config names. Raise Unusable.
+    """
+    if problems := list(_problems(said)):
+        raise Unusable(problems)
+    facts = {name: getattr(said, name) for name in said.__dataclass_fields__ if name not in ("kind", "name")}
+    facts["secret"] = _secret_of(owner, said, run) if run is not None else None
+    facts |= {"registered_at": Now(), "beat_at": Now(), "expires_at": Now() + timedelta(seconds=said.lease_seconds)}
+    with transaction.atomic():
+        Service.objects.filter(expires_at__lt=Now() - KEPT_SILENT).delete()
+        service, is_new = Service.objects.update_or_create(owner=owner, kind=said.kind, name=said.name, defaults=facts)
+    service.refresh_from_db()
+    return service, is_new
+
+
+def beat(owner: User, kind: str, name: str, instance: str) -> Service:
+    """Prolongs the lease. Raises NotRegistered, and TakenOver where another process holds the name."""
+    with transaction.atomic():
+        service = _held(owner, kind, name, instance)
+        service.beat_at = Now()
+        service.expires_at = Now() + timedelta(seconds=service.lease_seconds)
+        service.save(update_fields=["beat_at", "expires_at"])
+    service.refresh_from_db()
+    return service
+
+
+def withdraw(owner: User, kind: str, name: str, instance: str) -> None:
+    """Takes the service out. Raises NotRegistered, and TakenOver where another process holds the name."""
+    with transaction.atomic():
+        _held(owner, kind, name, instance).delete()
+
+
+def find(person: Person, kind: str, name: str = "") -> Service | None:
+    """The living service of this kind, and of this name where one is given: the person's own before those for all,
+    which go before others' that an admin sees."""
+    found = Service.objects.visible_to(person).alive().filter(kind=kind)
+    return (found.filter(name=name) if name else found).own_first(person).first()
+
+
+def _secret_of(owner: User, said: Said, run: Run) -> ScorerSecret | None:
+    """Return the secret of the scorer that a run serves. Raise Unusable if its config serves no such scorer."""
+    scorer = run.run_config.scorer
+    if scorer is None or (said.kind, said.name) != ("scorer", scorer.name):
+        registers = "no service" if scorer is None else f"the scorer {scorer.name}"
+        raise Unusable([Problem("name", f"is not this run's: its config registers {registers}")])
+    return ScorerSecret.objects.filter(owner=owner, name=scorer.secret).first()
+
+
+def _held(owner: User, kind: str, name: str, instance: str) -> Service:
+    mine = Service.objects.select_for_update().filter(owner=owner, kind=kind, name=name)
+    service = mine.first()
+    if service is None:
+        raise NotRegistered(f"You have no service {kind} {name}: register it again")
+    if service.instance != instance:
+        raise TakenOver(f"Another process has registered as {kind} {name}: this one is no longer called")
+    return service
+
+
+def _problems(said: Said) -> Iterator[Problem]:
+    if why := address_problem(said.address):
+        yield Problem("address", f"must be an address such as http://node7:8000: {why}")
+    if said.health_path and not (said.health_path.startswith("/") and _is_plain(said.health_path)):
+        yield Problem("health_path", f"must be a path such as /health, not {said.health_path!r}")
+    if said.token_file and not (said.token_file.startswith("/") and said.token_file.isprintable()):
+        yield Problem("token_file", f"must be an absolute path such as /srv/secrets/scorer, not {said.token_file!r}")
+
+
+def address_problem(address: str) -> str:
+    """Return what is wrong with a service's address, or an empty text."""
+    if len(address) > ADDRESS_LENGTH or not _is_plain(address):
+        return f"at most {ADDRESS_LENGTH} characters, all of ASCII, none of them a space"
+    try:
+        parts = urlsplit(address)
+        port_is_wrong = parts.port == 0
+    except ValueError as error:
+        return str(error)
+    if parts.scheme not in ("http", "https"):
+        return f"it begins with http:// or https://, not {parts.scheme or 'nothing'!r}"
+    if "@" in parts.netloc:
+        return "it holds no name and no password; name the file of the token in token_file, or save a secret"
+    if not parts.hostname or port_is_wrong:
+        return "it names a host, and a port from 1 to 65535"
+    return "it has no ? and no #" if parts.query or parts.fragment or address[-1] in "?#" else ""
+
+
+def _is_plain(text: str) -> bool:
+    return text.isascii() and text.isprintable() and " " not in text and "\\" not in text

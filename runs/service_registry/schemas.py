@@ -1,0 +1,82 @@
+"""Services as JSON."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Annotated, Any
+
+from ninja import Schema
+from pydantic import Field, StringConstraints, model_validator
+
+from runs.http import NO_NUL, Input, unkeepable
+from runs.models import Service
+from runs.service_registry.commands import Said
+
+KIND = r"^[a-z][a-z0-9-]{0,39}$"
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
+INSTANCE = r"^[A-Za-z0-9-]{8,64}$"
+CAPABILITIES_BYTES = 8_192
+Instance = Annotated[str, StringConstraints(pattern=INSTANCE)]
+
+
+class Beat(Input):
+    """Which process this is: the word that it registered with."""
+
+    instance: Instance
+
+
+class NewService(Beat):
+    """A service as it registers itself. It is called at `address`; `token_file` says where callers find the token."""
+
+    kind: Annotated[str, StringConstraints(pattern=KIND)]
+    name: Annotated[str, StringConstraints(pattern=NAME)]
+    address: Annotated[str, StringConstraints(min_length=1, max_length=500, pattern=NO_NUL)]
+    health_path: Annotated[str, StringConstraints(max_length=200, pattern=NO_NUL)] = ""
+    token_file: Annotated[str, StringConstraints(max_length=500, pattern=NO_NUL)] = ""
+    version: Annotated[str, StringConstraints(max_length=100, pattern=NO_NUL)] = ""
+    capabilities: dict[str, Any] = Field(default_factory=dict)
+    lease_seconds: Annotated[int, Field(ge=5, le=3600)] = 60
+
+    @model_validator(mode="after")
+    def _fits(self) -> NewService:
+        if unkeepable(self.capabilities) or len(json.dumps(self.capabilities)) > CAPABILITIES_BYTES:
+            raise ValueError(f"capabilities must be at most {CAPABILITIES_BYTES} bytes of JSON, without NUL characters")
+        if unkeepable(self.version):
+            raise ValueError("version must hold no halves of characters")
+        return self
+
+    def said(self) -> Said:
+        """The same for the registry."""
+        return Said(**self.model_dump())
+
+
+class ServiceOut(Schema):
+    """A service. It lives until `expires_at`, unless it beats before. Only runs of this site are given a `token`."""
+
+    kind: str
+    name: str
+    owner: str
+    address: str
+    health_path: str
+    token_file: str
+    version: str
+    capabilities: dict[str, Any]
+    is_alive: bool
+    lease_seconds: int
+    token: str = ""
+    registered_at: datetime
+    beat_at: datetime
+    expires_at: datetime
+
+    @classmethod
+    def of(cls, service: Service, token: str = "") -> ServiceOut:
+        """Return the service as JSON shows it."""
+        same = {name: getattr(service, name) for name in cls.model_fields if name not in ("owner", "is_alive", "token")}
+        return cls(owner=service.owner.get_username(), is_alive=service.is_alive(), token=token, **same)
+
+
+class ServicesOut(Schema):
+    """Services, one's own first, of each the newest first."""
+
+    items: list[ServiceOut]

@@ -1,0 +1,24 @@
+"""The services that a person may use: where they are, and since when each has been heard or silent."""
+
+from __future__ import annotations
+
+from django.core.paginator import Paginator
+from django.http import HttpResponse
+from django.template.response import TemplateResponse
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from runs.http import SignedIn
+from runs.models import Service
+
+ROWS = 50
+
+
+@require_safe
+def services(request: SignedIn) -> HttpResponse:
+    """The page; its table alone where the open page asks for it again."""
+    found = Service.objects.visible_to(request.user).select_related("owner").order_by("kind", "name", "owner_id")
+    page = Paginator(found, ROWS).get_page(request.GET.get("page"))
+    context = {"page": page, "now": timezone.now()}
+    part = "runs/services.html#table" if request.htmx else "runs/services.html"
+    return TemplateResponse(request, part, context)

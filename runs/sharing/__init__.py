@@ -1,0 +1,1 @@
+"""Pages that a link shares with readers who have no account."""

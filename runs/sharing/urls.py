@@ -1,0 +1,15 @@
+"""Addresses of shared pages."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from runs.sharing.links_page import share
+from runs.sharing.views import shared, shared_chart, shared_section
+
+urlpatterns = [
+    path("shared/<str:text>/", shared, name="shared"),
+    path("shared/<str:text>/chart/", shared_chart, name="shared-chart"),
+    path("shared/<str:text>/section/", shared_section, name="shared-section"),
+    path("share/", share, name="share"),
+]

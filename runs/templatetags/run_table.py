@@ -1,0 +1,142 @@
+"""Cells of a runs table: each kind of value as people read it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping
+from functools import lru_cache
+from typing import Any
+
+from django import template
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import get_language, gettext
+
+from runs import metrics
+from runs.charts import number, share
+from runs.compare.run_table import Column, Kind, Spread
+from runs.compare.run_table.rows import Cell, Row
+from runs.compare.run_table.table import Heading, steps_of
+from runs.http import ago
+from runs.templatetags.format import duration, method_badge, state_badge
+
+register = template.Library()
+ANCHORS = {"reward/mean": "#chart-reward", "accuracy/contains": "#chart-accuracy", "kl": "#chart-kl"}
+LOOKS = {"state": "how", "step": "number how-far", "tag": "tagged"}
+MOST_LETTERS = 40
+
+
+@register.simple_tag
+def run_cells(row: Row, differing: Collection[str] = ()) -> SafeString:
+    """Return the row's cells, labelled for narrow screens, where rows are cards. Columns in PLAIN have no label.
+
+    The cells of `differing` columns also say how their values were measured.
+    """
+    language = get_language()
+    cells = ((_opening(cell.column, language), _content(row, cell, differing)) for cell in row.cells)
+    return format_html_join("", "{}{}</td>", cells)
+
+
+@lru_cache(maxsize=1000)
+def _opening(column: Column, language: str | None) -> SafeString:
+    look = "" if column.kind in (Kind.METRIC, Kind.CONFIG) else LOOKS.get(column.key, column.key)
+    classes = f"{look} number".strip() if column.is_number and look != "how-far" else look
+    return format_html(
+        '<td role="cell"{}{}>',
+        format_html(' class="{}"', classes) if classes else "",
+        format_html(' data-label="{}"', column.title) if column.key not in PLAIN else "",
+    )
+
+
+@register.simple_tag
+def unlike(heading: Heading) -> SafeString | str:
+    """The mark of a column whose values were measured differently; nothing at other columns."""
+    if not heading.ways:
+        return ""
+    words, ways = gettext("measured differently"), metrics.ways_in_words(heading.ways)
+    mark = ' <span class="unlike" title="{}: {}">≠<span class="only-read-aloud"> {}</span></span>'
+    return format_html(mark, words, ways, words)
+
+
+@register.simple_tag
+def spread(found: Spread, key: str, n: int) -> str:
+    """Mean ± standard deviation over the runs of a group, and of how many where not of all."""
+    if found.ways:
+        words = gettext("measured differently (n = %(n)s)") % {"n": found.n}
+        return format_html('<small class="unlike" title="{}">{}</small>', metrics.ways_in_words(found.ways), words)
+    if found.mean is None:
+        return "–"
+    written = _number(key, found.mean) + (f" ± {_number(key, found.sd)}" if found.sd is not None else "")
+    return written if found.n == n else f"{written} (n = {found.n})"
+
+
+@register.filter
+def thousands(value: int) -> str:
+    """A count with its thousands apart."""
+    return f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+
+
+@register.filter
+def pointed(line: str, problem: Any) -> SafeString:
+    """The query with the part marked that a problem is about."""
+    return format_html("{}<mark>{}</mark>{}", line[: problem.at], line[problem.at : problem.end], line[problem.end :])
+
+
+def _content(row: Row, cell: Cell, differing: Collection[str]) -> Any:
+    if cell.value is None:
+        return "–"
+    if cell.column.kind is Kind.METRIC:
+        address, number_words = row.address + ANCHORS.get(cell.column.key, ""), _number(cell.column.key, cell.value)
+        if cell.measured is not None and cell.column.key in differing:
+            return format_html('<a href="{}" title="{}">{}</a>', address, cell.measured.words, number_words)
+        return format_html('<a href="{}">{}</a>', address, number_words)
+    if cell.column.kind is Kind.CONFIG:
+        return cell.value if isinstance(cell.value, str) else json.dumps(cell.value)
+    written = WRITTEN.get(cell.column.key)
+    return written(row, cell.value) if written else cell.value
+
+
+def _number(key: str, value: float) -> str:
+    if key == "time":
+        return duration(value)
+    return share(value) if key.startswith("accuracy/") else number(value)
+
+
+def _state(row: Row, value: str) -> SafeString:
+    why = format_html('<small class="why" title="{}">{}</small>', row.why, row.why) if row.why else ""
+    return format_html("{}{}", state_badge(value), why)
+
+
+def _step(row: Row, value: int) -> SafeString | str:
+    steps = steps_of(row.run)
+    if not row.run.is_open or not steps:
+        return _of(value, steps) if steps else str(value)
+    share_done, words = min(1.0, value / steps), gettext("Share of steps done")
+    bar = format_html('<progress value="{}" max="1" aria-label="{}"></progress>', f"{share_done:.3f}", words)
+    return format_html("{}{}", _of(value, steps), bar)
+
+
+def _of(value: int, steps: int) -> str:
+    return gettext("%(step)s of %(steps)s") % {"step": value, "steps": steps}
+
+
+def _tags(row: Row, tags: list[str]) -> SafeString:
+    return format_html_join(" ", '<span class="tag">{}</span>', ((tag,) for tag in tags))
+
+
+def _note(row: Row, note: str) -> str:
+    first = note.strip().partition("\n")[0]
+    return first if len(first) <= MOST_LETTERS else first[: MOST_LETTERS - 1] + "…"
+
+
+PLAIN = ("state", "method", "preset", "seed", "step", "time")
+WRITTEN: Mapping[str, Callable[[Row, Any], Any]] = {
+    "state": _state,
+    "method": lambda row, value: method_badge(value),
+    "step": _step,
+    "time": lambda row, value: duration(value),
+    "created": lambda row, value: ago(value),
+    "archived": lambda row, value: ago(value),
+    "tag": _tags,
+    "note": _note,
+}

@@ -1,0 +1,1 @@
+"""Texts of `workers` that pages show: `messages` collects them, `marked` lists them for translators."""

@@ -1,0 +1,7 @@
+"""Prints the module in which translators find the words of `workers`:  python -m runs.translation"""
+
+import sys
+
+from runs.translation.messages import module
+
+sys.stdout.write(module())

@@ -1,1 +1,0 @@
-"""Clusters, for admins: listed, added, changed and tested."""

@@ -1,1 +1,0 @@
-"""Settings: one's own password and tokens, and, for admins, the people."""
