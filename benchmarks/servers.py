@@ -116,7 +116,7 @@ def web() -> Iterator[Web]:
     """A web server on the site, ended at the end."""
     with socket.create_server(("127.0.0.1", 0), backlog=2048) as listening:
         fd = listening.fileno()
-        argv = [sys.executable, "-m", "esweb.web", str(fd)]
+        argv = [sys.executable, "-m", "esweb.supervisor.web", str(fd)]
         env = os.environ | {"PYTHONPATH": str(ROOT)}
         process = subprocess.Popen(argv, env=env, cwd=ROOT, pass_fds=(fd,))
         try:
@@ -204,6 +204,6 @@ def experiment() -> Experiment:
 
 
 def _release() -> None:
-    from esweb.preparation import release_database
+    from esweb.bootstrap.prepare import release_database
 
     release_database()

@@ -14,11 +14,11 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "esweb.settings")
 django.setup(set_prefix=False)
 
 # Models exist only once Django is set up.
-from esweb.body_limits import BodyLimits  # noqa: E402
-from esweb.outage_guard import OutageGuard  # noqa: E402
-from esweb.quick_pushes import QuickPushes  # noqa: E402
-from esweb.socket_origins import SameOrigin  # noqa: E402
-from esweb.sync_handler import SyncHandler  # noqa: E402
+from esweb.middleware.body_limits import BodyLimits  # noqa: E402
+from esweb.middleware.fast_ingest import QuickPushes  # noqa: E402
+from esweb.middleware.outage_guard import OutageGuard  # noqa: E402
+from esweb.middleware.socket_origins import SameOrigin  # noqa: E402
+from esweb.middleware.sync_handler import SyncHandler  # noqa: E402
 from runs.routing import websocket_urlpatterns  # noqa: E402
 
 application = ProtocolTypeRouter(

@@ -7,7 +7,7 @@ from typing import Any
 
 from celery import beat
 
-from esweb.outage_errors import server_of
+from esweb.middleware.outage_errors import server_of
 
 log = logging.getLogger(__name__)
 

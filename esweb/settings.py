@@ -11,7 +11,8 @@ from typing import Any
 
 from csp.constants import NONE, SELF, UNSAFE_INLINE
 
-from esweb import addresses, embedded, env, languages, secret_key
+from esweb import embedded, env, languages
+from esweb.bootstrap import secret_key
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -26,7 +27,7 @@ REDIS_URL = env.secret("REDIS_URL") or embedded.redis_url(DATA_DIR)
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 LOCAL_SLOTS = env.number("ESWEB_LOCAL_SLOTS", CORES, at_least=1)
 
-DATABASES: dict[str, Any] = {"default": addresses.database(DATABASE_URL)}
+DATABASES: dict[str, Any] = {"default": env.database(DATABASE_URL)}
 # A pool, because an ASGI server runs each request on whichever thread is free: connections that last would pile up.
 POOL = {"max_size": 8, "timeout": 3.0}
 DATABASES["default"]["OPTIONS"] = {"connect_timeout": 3, **DATABASES["default"]["OPTIONS"], "pool": POOL}
@@ -35,7 +36,7 @@ CACHES: dict[str, Any] = {
     "default": {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": REDIS_URL,
-        "OPTIONS": addresses.redis_limits(1.0),
+        "OPTIONS": env.redis_limits(1.0),
     }
 }
 
@@ -70,7 +71,7 @@ LOGOUT_REDIRECT_URL = "login"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
-    {"NAME": "esweb.passwords.Varied"},
+    {"NAME": "runs.accounts.password_rules.Varied"},
 ]
 # How often, a minute: calls of a token or session, pushes of a run's records, calls without a good token from one
 # address, and tries to sign in from one address.
@@ -97,7 +98,7 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 
-# The longest form, in bytes, without its files; esweb/body_limits.py has the limits of strangers and of uploads.
+# The longest form, in bytes, without its files; middleware/body_limits.py has the limits of strangers and of uploads.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2_621_440
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 1000
 DATA_UPLOAD_MAX_NUMBER_FILES = 100
@@ -123,11 +124,11 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     # Before everything that looks at the Host header.
-    "esweb.health.LocalHealth",
-    "esweb.static_files.StaticFiles",
-    "esweb.compression.Compression",
+    "esweb.bootstrap.health.LocalHealth",
+    "esweb.middleware.static_files.StaticFiles",
+    "esweb.middleware.compression.Compression",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "esweb.speaking.Speaking",
+    "esweb.middleware.locale.Speaking",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -137,10 +138,10 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     # Last, so that its refusals carry the headers that protect; sessions are looked up lazily, when it has let through.
-    "esweb.body_limits.BodyRefusals",
-    "esweb.limits.Limits",
-    "esweb.back_pressure.BackPressure",
-    "esweb.unstorable.Unstorable",
+    "esweb.middleware.body_limits.BodyRefusals",
+    "esweb.middleware.rate_limits.Limits",
+    "esweb.middleware.back_pressure.BackPressure",
+    "esweb.middleware.unstorable.Unstorable",
 ]
 LOADERS = ["django.template.loaders.filesystem.Loader", "django.template.loaders.app_directories.Loader"]
 TEMPLATES = [
@@ -180,7 +181,7 @@ WHITENOISE_ALLOW_ALL_ORIGINS = False
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {
-        "BACKEND": "esweb.static_files.NamedByContent"
+        "BACKEND": "esweb.middleware.static_files.NamedByContent"
         if STATIC_COLLECTED
         else "django.contrib.staticfiles.storage.StaticFilesStorage"
     },
@@ -196,7 +197,7 @@ USE_TZ = True
 
 TICK_SECONDS = env.number("ESWEB_TICK_SECONDS", 2, at_least=1)
 SWEEP_RUNS = env.number("ESWEB_SWEEP_RUNS", 1000, at_least=1)
-CELERY_BROKER_URL = addresses.celery_broker(REDIS_URL)
+CELERY_BROKER_URL = env.celery_broker(REDIS_URL)
 # A frozen Valkey holds nobody up for longer: not the web, not beat, not a job that queues others.
 CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 2.0, "socket_connect_timeout": 2.0, "socket_keepalive": True}
 CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "interval_step": 0}
@@ -236,7 +237,7 @@ CELERY_BEAT_SCHEDULE = {
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "filters": {"one-line": {"()": "esweb.outage_errors.OneLineFilter"}},
+    "filters": {"one-line": {"()": "esweb.middleware.outage_errors.OneLineFilter"}},
     "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": "WARNING"},

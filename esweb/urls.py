@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from django.contrib import admin
+from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
+from django.views.decorators.cache import cache_control
+from django.views.i18n import JavaScriptCatalog
 
 from esweb.api import api
 from esweb.api_docs import api_docs
-from esweb.health import ADDRESS, health
-from esweb.script_words import script_words
-from esweb.sign_in import sign_in
+from esweb.bootstrap.health import ADDRESS, health
+from runs.accounts.sign_in_links import sign_in
 
-handler400 = "esweb.error_pages.bad_request"
-handler403 = "esweb.error_pages.permission_denied"
-handler404 = "esweb.error_pages.page_not_found"
-handler500 = "esweb.error_pages.server_error"
+# Pages for people who are not signed in have scripts too.
+script_words = login_not_required(cache_control(max_age=300, private=True)(JavaScriptCatalog.as_view()))
+handler400 = "esweb.middleware.error_pages.bad_request"
+handler403 = "esweb.middleware.error_pages.permission_denied"
+handler404 = "esweb.middleware.error_pages.page_not_found"
+handler500 = "esweb.middleware.error_pages.server_error"
 urlpatterns = [
     path("", include("runs.urls")),
     path("", include("judging.urls")),

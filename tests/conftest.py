@@ -16,7 +16,7 @@ from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 from pytest_django.fixtures import Settings
 
-from esweb import limits
+from esweb.middleware import rate_limits
 from runs.models import Cluster, Experiment
 from tests import migrated
 from tests.emptying import emptied_quickly
@@ -132,11 +132,13 @@ def runs_dir(tmp_path: Path, settings: Settings) -> Path:
 def time_stands_still(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """For those who are limited in how often they call. On a busy machine Redis may be slower than a site waits for it,
     which then counts nothing, and a call that was to be refused may come late enough to be let in."""
-    monkeypatch.setattr(limits, "ANSWER_SECONDS", 60.0)
-    monkeypatch.setattr(limits, "TAKE", limits.TAKE.replace("redis.call('TIME')", f"{{{int(time.time())}, 0}}"))
-    limits._valkey.cache_clear()
+    monkeypatch.setattr(rate_limits, "ANSWER_SECONDS", 60.0)
+    monkeypatch.setattr(
+        rate_limits, "TAKE", rate_limits.TAKE.replace("redis.call('TIME')", f"{{{int(time.time())}, 0}}")
+    )
+    rate_limits._valkey.cache_clear()
     yield
-    limits._valkey.cache_clear()
+    rate_limits._valkey.cache_clear()
 
 
 @pytest.fixture

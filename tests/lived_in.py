@@ -10,7 +10,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from esweb.page_files import Collecting
+from esweb.bootstrap.collectstatic import Collecting
 from esweb.supervisor import collecting_static, static_folder
 from tests import migrated
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import psycopg
 
 from esweb.embedded import Postgres, database_url
-from esweb.embedded.places import DATABASE
+from esweb.embedded.sockets import DATABASE
 
 ROOT = Path(__file__).resolve().parent.parent
 NAME = f"test_{DATABASE}"

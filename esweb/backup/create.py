@@ -25,7 +25,7 @@ from esweb.backup.archive import (
     refuse_existing,
 )
 from esweb.backup.database import dump, running_database
-from esweb.preparation import password_file
+from esweb.bootstrap.prepare import password_file
 from workers.attempt import TOKEN_FILES
 from workers.code.bundle import SUFFIX
 

@@ -16,7 +16,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from esweb.backup.archive import BackupError
 from esweb.embedded import CannotStart, Postgres, hold
-from esweb.embedded.process import binary
+from esweb.embedded.child_process import binary
 
 Connection = psycopg.Connection[tuple[object, ...]]
 

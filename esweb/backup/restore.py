@@ -27,10 +27,10 @@ from esweb.backup.archive import (
     extract,
 )
 from esweb.backup.database import clear, connect, is_bundled, is_empty, load
+from esweb.bootstrap.prepare import release_database
+from esweb.bootstrap.schema_version import sentence, unknown_migrations
 from esweb.embedded import CannotStart, Postgres, hold
 from esweb.env import secret
-from esweb.preparation import release_database
-from esweb.schema_version import sentence, unknown_migrations
 from runs import access
 from runs.models import Attempt, AttemptEvent, Rebuild, Run
 from workers.attempt import sync_directory

@@ -1,11 +1,16 @@
-"""What the demonstration launches, through the same door as anybody's runs."""
+"""The experiment of the demonstration, and the tiny model that it trains, which is made first."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import User
 
 from runs.launching.commands import launch_run
@@ -88,3 +93,25 @@ def _launched(asked: Asked, person: User) -> Experiment:
     for name, config in asked.configs():
         launch_run(experiment=experiment, person=person, config=config, preset=name)
     return experiment
+
+
+class ModelFailed(Exception):
+    """The model could not be made; what its maker said stands above."""
+
+
+def make(name: str) -> None:
+    """Makes the model into the cache that runs use, unless it is there, saying how far it is. Raises ModelFailed."""
+    out = Path(settings.DATA_DIR) / "models" / name
+    argv = [sys.executable, "-m", "workers.models.tiny", "--name", name, "--out", str(out)]
+    made = subprocess.run(argv, cwd=settings.BASE_DIR, env=_environment(), stdout=subprocess.DEVNULL, check=False)
+    if made.returncode != 0:
+        raise ModelFailed(f"The {name} model could not be made (exit code {made.returncode}).")
+
+
+def _environment() -> dict[str, str]:
+    return {
+        **os.environ,
+        "ESWEB_CACHE": str(Path(settings.CACHE_DIR)),
+        "OMP_WAIT_POLICY": "PASSIVE",
+        "OMP_NUM_THREADS": str(settings.LOCAL_SLOTS),
+    }

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from esweb.embedded.process import CannotStart, told_in_words
+from esweb.embedded.child_process import CannotStart, told_in_words
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import signal
 import subprocess
 from collections.abc import Callable
 
-from esweb.embedded.process import LIBC, CannotStart, dies_with_us
+from esweb.embedded.child_process import LIBC, CannotStart, dies_with_us
 
 CLONE_NEWUSER = 0x10000000
 NOBODY = 65534

@@ -13,8 +13,9 @@ from typing import BinaryIO
 
 import psycopg
 
-from esweb.embedded import namespace, places
-from esweb.embedded.process import CannotStart, binary, end_orphan, last_line, stop, told_in_words
+from esweb.embedded import namespace
+from esweb.embedded.child_process import CannotStart, binary, end_orphan, last_line, stop, told_in_words
+from esweb.embedded.sockets import DATABASE, POSTGRES_PORT, SOCKET_NAMES, USER, socket_folder
 
 # Said by a new server while the kernel still holds the memory or the pid of one that was killed a moment ago.
 PASSING = ("already exists", "still in use", "is the process running")
@@ -41,7 +42,7 @@ class Postgres:
         self.data = data
         self.folder = data / "postgres"
         self.log = data / "logs" / "postgres.log"
-        self.sockets = places.socket_folder(data)
+        self.sockets = socket_folder(data)
         self.durable = durable
         self._said_from = 0
         self.process: subprocess.Popen[bytes] | None = None
@@ -55,7 +56,7 @@ class Postgres:
                 self._initialise()
             self._check_version()
             end_orphan(self.folder / "postmaster.pid", self.folder, signal.SIGINT, AT_ONCE)
-            for leftover in self.sockets.glob(f"{places.SOCKET_NAMES[0]}*"):
+            for leftover in self.sockets.glob(f"{SOCKET_NAMES[0]}*"):
                 leftover.unlink()
             self._start_until(time.monotonic() + patience_seconds)
         try:
@@ -76,7 +77,7 @@ class Postgres:
         shutil.rmtree(new, ignore_errors=True)
         durability = () if self.durable else ("--no-sync",)
         made = self._run(
-            "initdb", f"--pgdata={new}", f"--username={places.USER}", "--auth=trust", "--encoding=UTF8",
+            "initdb", f"--pgdata={new}", f"--username={USER}", "--auth=trust", "--encoding=UTF8",
             "--no-locale", "--locale-provider=builtin", "--builtin-locale=C.UTF-8", *durability, log=subprocess.PIPE,
         )  # fmt: skip
         # By a pipe: what it says about a full disk would not fit into a log on that disk.
@@ -126,7 +127,7 @@ class Postgres:
             self._said_from = log.tell()
             self.process = self._run(
                 "postgres", "-D", str(self.folder), "-c", f'unix_socket_directories="{sockets}"',
-                "-c", f"port={places.POSTGRES_PORT}", "-c", "listen_addresses=", "-c", "unix_socket_permissions=0700",
+                "-c", f"port={POSTGRES_PORT}", "-c", "listen_addresses=", "-c", "unix_socket_permissions=0700",
                 "-c", f"shared_buffers={SHARED}", "-c", "max_connections=100", "-c", f"random_page_cost={PAGE_COST}",
                 *ENDS_IF_IT_CRASHES, *(() if self.durable else QUICK_AND_FORGETFUL), log=log,
             )  # fmt: skip
@@ -143,13 +144,13 @@ class Postgres:
 
     def _connect(self) -> psycopg.Connection[tuple[object, ...]]:
         return psycopg.connect(
-            host=str(self.sockets), port=places.POSTGRES_PORT, user=places.USER, dbname="postgres", autocommit=True
+            host=str(self.sockets), port=POSTGRES_PORT, user=USER, dbname="postgres", autocommit=True
         )
 
     def _make_database(self) -> None:
         with self._connect() as connection:
-            if not connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [places.DATABASE]).fetchone():
-                connection.execute(f'CREATE DATABASE "{places.DATABASE}"')
+            if not connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]).fetchone():
+                connection.execute(f'CREATE DATABASE "{DATABASE}"')
 
     def _said(self) -> str:
         with self.log.open("rb") as log:

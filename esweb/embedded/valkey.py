@@ -12,9 +12,9 @@ from pathlib import Path
 
 import redis
 
-from esweb.embedded import places
+from esweb.embedded.child_process import CannotStart, binary, dies_with_us, end_orphan, last_line, stop, told_in_words
 from esweb.embedded.postgres import private_folder
-from esweb.embedded.process import CannotStart, binary, dies_with_us, end_orphan, last_line, stop, told_in_words
+from esweb.embedded.sockets import valkey_socket
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class Valkey:
         self.data = data
         self.folder = data / "valkey"
         self.log = data / "logs" / "valkey.log"
-        self.socket = places.valkey_socket(data)
+        self.socket = valkey_socket(data)
         self.durable = durable
         self._said_from = 0
         self.process: subprocess.Popen[bytes] | None = None

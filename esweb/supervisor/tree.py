@@ -2,16 +2,41 @@
 
 from __future__ import annotations
 
+import signal
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from types import FrameType
 
 from esweb.embedded import CannotStart, Postgres, Valkey
-from esweb.supervisor.part import FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS, Part
+from esweb.supervisor.process import FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS, Part
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Stopped(BaseException):
+    """Somebody asked us to stop. No error, hence no Exception: nothing that handles errors may swallow it."""
+
+
+@contextmanager
+def stop_on_signals() -> Iterator[None]:
+    """Within the block the first such signal raises Stopped; later ones are ignored: stopping is not cut short."""
+    before = {number: signal.signal(number, _stop) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _stop(_number: int, _frame: FrameType | None) -> None:
+    for number in SIGNALS:
+        signal.signal(number, lambda *_: None)
+    raise Stopped
+
 
 LOOK_SECONDS = 0.1
 PART_PATIENCE_SECONDS = 15.0
-
 Server = Postgres | Valkey
 
 

@@ -10,7 +10,7 @@ from workers.attempt import Process
 
 ROLES = {
     "up": "manage.py up",
-    "web": "esweb.web",
+    "web": "esweb.supervisor.web",
     "worker": "celery --quiet --app esweb worker",
     "beat": "celery --quiet --app esweb beat",
     "follow": "manage.py follow",

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from django.core.management import get_commands
 
-from esweb.ask_health import ask
-from esweb.supervisor.parts import parts_of_esweb
+from esweb.bootstrap.healthcheck import ask
+from esweb.supervisor import parts_of_esweb
 from tests.docker.files import COMPOSE, DOCKERFILE, ROOT, command_of, compose, lineage, newest, stages, variables
 from tests.ports import unused_port
 from tests.waiting import PATIENCE_SECONDS, wait_until
@@ -140,7 +140,7 @@ def test_secrets_are_files_that_git_does_not_see() -> None:
 def test_one_port_is_served_exposed_checked_and_published() -> None:
     served = command_of("web")[-1].rpartition(":")[2]
     checked = json.loads(newest("web", "HEALTHCHECK").partition("CMD ")[2])
-    assert checked[:3] == ["python", "-m", "esweb.ask_health"]
+    assert checked[:3] == ["python", "-m", "esweb.bootstrap.healthcheck"]
     assert {served, newest("web", "EXPOSE"), checked[3]} == {"8000"}
 
 
@@ -149,8 +149,8 @@ def test_the_health_check_tells_a_site_that_is_well_from_one_that_is_not(
     live_server: object, monkeypatch, settings, tmp_path
 ) -> None:
     port = int(live_server.url.rpartition(":")[2])  # type: ignore[attr-defined]
-    monkeypatch.setattr("esweb.ask_health.SECONDS", PATIENCE_SECONDS)
-    monkeypatch.setattr("esweb.health.ANSWER_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr("esweb.bootstrap.healthcheck.SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr("esweb.bootstrap.health.ANSWER_SECONDS", PATIENCE_SECONDS)
     assert ask(port) == ""
     settings.CACHES = {"default": {**settings.CACHES["default"], "LOCATION": f"unix://{tmp_path}/no"}}
     assert ask(port).startswith("503") and "does not answer" in ask(port)
@@ -159,7 +159,7 @@ def test_the_health_check_tells_a_site_that_is_well_from_one_that_is_not(
 
 def test_the_web_serves_at_an_address_of_its_own() -> None:
     port = unused_port()
-    web = subprocess.Popen([sys.executable, "-m", "esweb.web", f"127.0.0.1:{port}"], cwd=ROOT)
+    web = subprocess.Popen([sys.executable, "-m", "esweb.supervisor.web", f"127.0.0.1:{port}"], cwd=ROOT)
     try:
         wait_until(lambda: ask(port) == "", "the site to be healthy")
     finally:

@@ -11,8 +11,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from esweb.bootstrap.schema_version import unknown_migrations
 from esweb.embedded import Postgres, database_url
-from esweb.schema_version import unknown_migrations
 from tests import migrated
 from tests.ports import unused_port
 from tests.waiting import PATIENCE_SECONDS
@@ -41,7 +41,7 @@ def newer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         server.stop(PATIENCE_SECONDS)
 
 
-@pytest.mark.parametrize("argv", [["manage.py", "migrate"], ["-m", "esweb.web", "127.0.0.1:{port}"]])
+@pytest.mark.parametrize("argv", [["manage.py", "migrate"], ["-m", "esweb.supervisor.web", "127.0.0.1:{port}"]])
 def test_newer_database_is_refused_in_one_sentence(newer: Path, argv: list[str]) -> None:
     env = {**os.environ, "ESWEB_DATA": str(newer), "DATABASE_URL": database_url(newer)}
     words = [word.format(port=unused_port()) for word in argv]

@@ -25,7 +25,7 @@ from django.test import RequestFactory
 from psycopg_pool import PoolTimeout
 
 from esweb.embedded import Postgres, Valkey, database_url, postgres, redis_url
-from esweb.outages import unavailable
+from esweb.middleware.outages import unavailable
 from tests import migrated
 from tests.esweb.web_process import ROOT, WebProcess, frozen
 from tests.waiting import PATIENCE_SECONDS, wait_until

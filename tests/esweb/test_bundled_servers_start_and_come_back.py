@@ -18,13 +18,13 @@ from esweb.embedded import (
     CannotStart,
     Postgres,
     Valkey,
+    child_process,
     database_url,
     hold,
-    places,
     postgres,
-    process,
     redis_url,
     socket_folder,
+    sockets,
 )
 from tests.waiting import PATIENCE_SECONDS, wait_until
 from tests.workers.attempts import STAYS_SECONDS
@@ -45,7 +45,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def orphans_end_late(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a server that was left behind end as late as a busy machine lets it."""
-    monkeypatch.setattr(process, "ORPHAN_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(child_process, "ORPHAN_SECONDS", PATIENCE_SECONDS)
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def recovering(data: Path, start: Callable[[Server], Server], monkeypatch: pytes
 def test_postgres_that_recovers_is_stopped_all_the_same(
     data: Path, recovering: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "FIRM_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(child_process, "FIRM_SECONDS", PATIENCE_SECONDS)
     assert isinstance(recovering, Postgres) and recovering.process
     recovering.stop(patience_seconds=0.2)
     assert recovering.process.returncode is not None and recovering.process.returncode >= 0, "it was killed"
@@ -151,14 +151,14 @@ def test_postgres_that_recovers_is_stopped_all_the_same(
 def test_postgres_takes_over_from_one_that_recovers(
     data: Path, recovering: Server, start: Callable[[Server], Server], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    end = process._ended_by
+    end = child_process._ended_by
 
     def end_by(number: signal.Signals, pid: int, folder: Path) -> bool:
         """Expect nothing of the gentle signal, which is what is ignored during a recovery."""
-        monkeypatch.setattr(process, "ORPHAN_SECONDS", 0.2 if number == signal.SIGINT else PATIENCE_SECONDS)
+        monkeypatch.setattr(child_process, "ORPHAN_SECONDS", 0.2 if number == signal.SIGINT else PATIENCE_SECONDS)
         return end(number, pid, folder)
 
-    monkeypatch.setattr(process, "_ended_by", end_by)
+    monkeypatch.setattr(child_process, "_ended_by", end_by)
     start(Postgres(data))
     assert ask(data, "SELECT count(*) FROM kept") == 1000
 
@@ -270,4 +270,4 @@ def test_addresses_do_not_depend_on_a_server_that_runs(tmp_path: Path) -> None:
     assert database_url(tmp_path) == f"postgresql://esweb@/esweb?host={tmp_path}/sockets"
     assert redis_url(tmp_path) == f"unix://{tmp_path}/sockets/valkey.sock?db=0"
     assert not (tmp_path / "sockets").exists()
-    assert all(len(name) < 20 for name in places.SOCKET_NAMES)
+    assert all(len(name) < 20 for name in sockets.SOCKET_NAMES)

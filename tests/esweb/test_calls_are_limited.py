@@ -13,7 +13,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django.fixtures import Settings
 
-from esweb import limits
+from esweb.middleware import rate_limits
 from tests.runs.calling import calls
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("time_stands_still")]
@@ -44,9 +44,9 @@ def test_who_opens_shared_links_too_often_is_told_too(db: None, settings: Settin
 
 
 def test_calls_are_let_in_again_as_time_goes_by() -> None:
-    limit = limits.Limit("test", uuid4().hex, 600_000)
+    limit = rate_limits.Limit("test", uuid4().hex, 600_000)
     assert [limit.wait_seconds() for _ in range(50)] == [0] * 50
-    slow = limits.Limit("test", uuid4().hex, 2)
+    slow = rate_limits.Limit("test", uuid4().hex, 2)
     assert [slow.wait_seconds() for _ in range(2)] == [0, 0]
     refused = slow.wait_seconds()
     assert 20 <= refused <= 30
@@ -54,7 +54,7 @@ def test_calls_are_let_in_again_as_time_goes_by() -> None:
 
 
 def test_a_clock_that_was_set_back_keeps_nobody_out() -> None:
-    limit = limits.Limit("test", uuid4().hex, 2)
+    limit = rate_limits.Limit("test", uuid4().hex, 2)
     with redis.from_url(settings.REDIS_URL) as client:
         client.set(limit.key, (time.time() + 3 * 3600) * 1000)
     assert [limit.wait_seconds() for _ in range(2)] == [0, 0]
@@ -106,10 +106,10 @@ def test_a_name_cannot_be_tried_from_many_addresses(settings: Settings) -> None:
 
 def test_without_redis_nobody_tries_passwords(db: None, settings: Settings) -> None:
     settings.REDIS_URL = "redis://127.0.0.1:1"
-    limits._valkey.cache_clear()
+    rate_limits._valkey.cache_clear()
     browser = Client(raise_request_exception=False)
     refused = browser.post("/login/", {"username": "ada", "password": "x"})
-    limits._valkey.cache_clear()
+    rate_limits._valkey.cache_clear()
     assert (refused.status_code, refused["Retry-After"]) == (503, "5")
     assert "Valkey, which counts and queues, does not answer" in refused.content.decode()
     assert browser.get("/login/").status_code == 200

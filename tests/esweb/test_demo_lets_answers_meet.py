@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
 
-from esweb.demo import meeting
+from esweb.demo import tournament
 from esweb.demo.experiment import PLANS, launch
 from judging import boards
 from judging.boards.charts import forest
@@ -38,7 +38,7 @@ def taught(experiment: Experiment) -> Experiment:
 
 
 def test_each_run_meets_the_others_and_the_untrained_model_and_form_decides(taught: Experiment) -> None:
-    held = meeting.hold(taught)
+    held = tournament.hold(taught)
     assert held is not None
     names = list(held.contestants.values_list("name", "step"))
     assert names == [("es · step 10 · eval", 10), ("grpo · step 10 · eval", 10), ("before training", 0)]
@@ -51,18 +51,18 @@ def test_each_run_meets_the_others_and_the_untrained_model_and_form_decides(taug
 
 
 def test_its_board_is_kept_and_told(taught: Experiment) -> None:
-    held = meeting.hold(taught)
+    held = tournament.hold(taught)
     assert held is not None
-    heading, *lines = meeting.board(held).splitlines()[-4:]
+    heading, *lines = tournament.board(held).splitlines()[-4:]
     assert heading.split()[:2] == ["contestant", "rating"]
     assert [line.split(" ·")[0].split("  ")[0] for line in lines] == ["es", "grpo", "before training"]
     assert all(line.split()[-1] == "12" for line in lines)
-    meeting.board(held)
+    tournament.board(held)
     assert held.snapshots.count() == 1
 
 
 def test_model_before_training_is_drawn_in_the_neutral_colour(taught: Experiment) -> None:
-    held = meeting.hold(taught)
+    held = tournament.hold(taught)
     assert held is not None
     said = boards.keep(held, held.rubrics.get(), boards.How(prior=0.5))
 
@@ -91,18 +91,18 @@ def test_viewer_column_before_training_is_of_no_method(taught: Experiment) -> No
 
 
 def test_held_twice_it_is_the_same_and_what_was_thrown_away_stays_away(taught: Experiment) -> None:
-    first = meeting.hold(taught)
+    first = tournament.hold(taught)
     assert first is not None
-    assert meeting.hold(taught) == first
+    assert tournament.hold(taught) == first
     delete(first, taught.owner)
-    again = meeting.hold(taught)
+    again = tournament.hold(taught)
     assert again == first and again.deleted_at is not None
     assert (Tournament.objects.count(), Verdict.objects.count()) == (1, 18)
 
 
 def test_without_two_that_answered_there_is_none(experiment: Experiment) -> None:
     answered_run(experiment, "alone", ["yes"])
-    assert meeting.hold(experiment) is None
+    assert tournament.hold(experiment) is None
 
 
 def test_a_demonstration_that_ended_before_is_judged_when_it_starts_again(

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from esweb.celery import app
 from esweb.demo.experiment import PLANS, existing, launch
-from esweb.demo.outcome import Outcome, outcomes, table
+from esweb.demo.results import Outcome, outcomes, table
 from esweb.management.commands import demo, demo_experiment
 from runs.ingest import ingest
 from runs.models import Attempt, Experiment, Run

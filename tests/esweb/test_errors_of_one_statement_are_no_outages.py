@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from django.db import OperationalError, connection, transaction
 
-from esweb.outage_errors import DATABASE, OneLineFilter, server_of
+from esweb.middleware.outage_errors import DATABASE, OneLineFilter, server_of
 
 STATEMENTS = {
     "57014": "SET LOCAL statement_timeout = 1; SELECT pg_sleep(10)",

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from pytest_django.fixtures import Settings
 
-from esweb import preparation
+from esweb.bootstrap import prepare
+from esweb.bootstrap.collectstatic import Collecting
 from esweb.embedded import CannotStart
-from esweb.page_files import Collecting
 from esweb.supervisor import Part, collecting_static, static_folder
 
 FINDER = "django.contrib.staticfiles.finders.FileSystemFinder"
@@ -47,7 +47,7 @@ def test_every_file_is_named_by_its_content_and_compressed(tmp_path: Path, sourc
     data, manage_py = tmp_path / "data", tmp_path / "manage.py"
     manage_py.write_text(MANAGE.format(source=str(source), finder=FINDER), encoding="utf-8")
     folder = static_folder(data)
-    preparation.prepare(Collecting(folder, collecting_static(data, manage_py)))
+    prepare.prepare(Collecting(folder, collecting_static(data, manage_py)))
     names = json.loads((folder / "staticfiles.json").read_text(encoding="utf-8"))["paths"]
     assert set(names) == {"css/a.css", "js/a.js", "js/b.js"}
     style, script = folder / names["css/a.css"], folder / names["js/a.js"]

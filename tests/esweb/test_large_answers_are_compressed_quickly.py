@@ -9,7 +9,7 @@ import pytest
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
-from esweb.compression import LARGE, LEVEL, Compression
+from esweb.middleware.compression import LARGE, LEVEL, Compression
 
 CONTENT = json.dumps([n / 7 for n in range(20_000)]).encode()
 

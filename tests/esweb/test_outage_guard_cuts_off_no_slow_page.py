@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from esweb import outage_guard
-from esweb.outage_guard import OutageGuard
+from esweb.middleware import outage_guard
+from esweb.middleware.outage_guard import OutageGuard
 from tests.waiting import wait_until_async
 
 Message = dict[str, Any]

@@ -20,8 +20,8 @@ from django.db import connection
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from esweb.back_pressure import BackPressure, Places
-from esweb.quick_pushes import MAX_BYTES, QuickPushes
+from esweb.middleware.back_pressure import BackPressure, Places
+from esweb.middleware.fast_ingest import MAX_BYTES, QuickPushes
 from runs import access
 from runs.ingest.api import COLUMNS
 from runs.models import ApiToken, Attempt, Experiment, RecordFile, Run, Series

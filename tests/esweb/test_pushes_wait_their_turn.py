@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.db import connection, connections
 from django.test import Client
 
-from esweb.back_pressure import BackPressure, Full, Places, check_connections
+from esweb.middleware.back_pressure import BackPressure, Full, Places, check_connections
 from runs import ingest
 from runs.models import Attempt, Experiment, RecordFile
 from tests.runs.calling import calls

@@ -8,7 +8,7 @@ import pytest
 from asgiref.sync import AsyncToSync, SyncToAsync
 from django.contrib.auth.models import User
 
-from esweb.sync_handler import SyncHandler
+from esweb.middleware.sync_handler import SyncHandler
 from runs import access
 from tests.esweb.knocking import Knock, knock
 

@@ -11,7 +11,7 @@ from django.core import signing
 from django.test import Client
 from django.utils import timezone
 
-from esweb import sign_in
+from runs.accounts import sign_in_links
 
 
 def is_signed_in(client: Client) -> bool:
@@ -19,13 +19,13 @@ def is_signed_in(client: Client) -> bool:
 
 
 def test_a_link_signs_in_and_goes_to_the_first_page(ada: User, client: Client) -> None:
-    answer = client.get(sign_in.link_for(ada))
+    answer = client.get(sign_in_links.link_for(ada))
     assert (answer.status_code, answer["Location"]) == (302, "/")
     assert client.session["_auth_user_id"] == str(ada.pk)
 
 
 def test_the_same_link_does_not_work_again(ada: User) -> None:
-    link = sign_in.link_for(ada)
+    link = sign_in_links.link_for(ada)
     Client().get(link)
     second = Client()
     answer = second.get(link)
@@ -35,15 +35,15 @@ def test_the_same_link_does_not_work_again(ada: User) -> None:
 
 
 def test_a_link_is_too_old_after_an_hour(ada: User, client: Client) -> None:
-    link = sign_in.link_for(ada)
-    later = (timezone.now() + timedelta(seconds=sign_in.VALID_SECONDS + 1)).timestamp()
+    link = sign_in_links.link_for(ada)
+    later = (timezone.now() + timedelta(seconds=sign_in_links.VALID_SECONDS + 1)).timestamp()
     with mock.patch.object(signing.time, "time", return_value=later):
         client.get(link)
     assert not is_signed_in(client)
 
 
 def test_a_new_password_makes_a_link_void(ada: User, client: Client) -> None:
-    link = sign_in.link_for(ada)
+    link = sign_in_links.link_for(ada)
     ada.set_unusable_password()
     ada.save()
     client.get(link)
@@ -51,7 +51,7 @@ def test_a_new_password_makes_a_link_void(ada: User, client: Client) -> None:
 
 
 def test_a_closed_account_is_not_signed_in(ada: User, client: Client) -> None:
-    link = sign_in.link_for(ada)
+    link = sign_in_links.link_for(ada)
     User.objects.filter(pk=ada.pk).update(is_active=False)
     client.get(link)
     assert not is_signed_in(client)

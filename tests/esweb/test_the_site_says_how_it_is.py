@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from pytest_django.fixtures import Settings
 
-from esweb import health
+from esweb.bootstrap import health
 from runs.models import Cluster
 from tests.waiting import PATIENCE_SECONDS
 

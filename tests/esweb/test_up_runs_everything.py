@@ -160,11 +160,11 @@ def test_every_file_that_a_page_names_is_there_small_and_kept_for_ever(up: Up) -
 def test_all_parts_run(up: Up) -> None:
     assert up.address
     commands = " ".join(up.children())
-    for part in ("bin/postgres", "valkey-server", "esweb.web", " worker ", " beat ", "manage.py follow"):
+    for part in ("bin/postgres", "valkey-server", "esweb.supervisor.web", " worker ", " beat ", "manage.py follow"):
         assert part in commands
 
 
-@pytest.mark.parametrize("part", ["esweb.web", " beat ", "valkey-server"])
+@pytest.mark.parametrize("part", ["esweb.supervisor.web", " beat ", "valkey-server"])
 def test_a_part_that_dies_is_started_again(up: Up, part: str) -> None:
     wait_until(lambda: get(f"{up.address}/healthz") == 200, "the site to be well", details=up.said)
     killed = up.pid_of(part)

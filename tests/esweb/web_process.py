@@ -34,7 +34,7 @@ class WebProcess:
             "DATABASE_URL": database_url(data), "REDIS_URL": redis_url(data), "ALLOWED_HOSTS": hosts,
         }  # fmt: skip
         with self.log.open("wb") as log:
-            argv = [sys.executable, "-m", "esweb.web", f"127.0.0.1:{self.port}"]
+            argv = [sys.executable, "-m", "esweb.supervisor.web", f"127.0.0.1:{self.port}"]
             self.web = subprocess.Popen(argv, cwd=ROOT, env=self.env, stdout=log, stderr=log)
 
     def health(self) -> tuple[int, dict[str, str]]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from esweb.back_pressure import BackPressure, Places
+from esweb.middleware.back_pressure import BackPressure, Places
 from runs import access, launching
 from runs.models import Attempt, Cluster, Experiment, RecordFile, Series
 from tests.waiting import PATIENCE_SECONDS

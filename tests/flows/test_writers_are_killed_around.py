@@ -20,8 +20,8 @@ from typing import Any
 import pytest
 from celery import Celery
 
-from esweb.addresses import celery_broker
 from esweb.embedded import redis_url
+from esweb.env import celery_broker
 from tests import soaking
 from tests.chaos.house import ROOT, House
 from tests.flows.pushed_points import POINTS

@@ -64,7 +64,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
             stage = [sys.executable, "-m", "tests.guides.stage", str(site.files)]
             subprocess.run(stage, cwd=ROOT, env=site.environment, check=True, timeout=PATIENCE_SECONDS)
             with (data / "web.log").open("wb") as log:
-                argv = [sys.executable, "-m", "esweb.web", f"127.0.0.1:{port}"]
+                argv = [sys.executable, "-m", "esweb.supervisor.web", f"127.0.0.1:{port}"]
                 own = site.environment | {"DJANGO_SETTINGS_MODULE": "esweb.settings"}
                 web = subprocess.Popen(argv, cwd=ROOT, env=own, stdout=log, stderr=log)
             try:

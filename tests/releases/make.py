@@ -20,7 +20,7 @@ from typing import Any
 import httpx
 
 from esweb.embedded import database_url
-from esweb.embedded.process import binary
+from esweb.embedded.child_process import binary
 from tests import migrated
 from tests.chaos.clock import Clock
 from tests.chaos.house import House

@@ -14,7 +14,7 @@ from pathlib import Path
 import psycopg
 
 from esweb.embedded import Postgres, database_url
-from esweb.embedded.process import binary
+from esweb.embedded.child_process import binary
 from tests.waiting import PATIENCE_SECONDS
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -18,9 +18,9 @@ from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 
 from esweb.api import api
-from esweb.sign_in import link_for
 from runs import access
 from runs.access.share_links import Scope, link_text
+from runs.accounts.sign_in_links import link_for
 from runs.models import ApiToken, Attempt, Experiment, RecordFile, Run
 from tests.runs import checkpointing, pages
 from tests.runs.calling import calls

@@ -20,10 +20,10 @@ from django.urls import resolve, reverse
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from esweb import body_limits
 from esweb.api import api
 from esweb.asgi import application
-from esweb.body_limits import STRANGER_BYTES, UPLOAD_BYTES
+from esweb.middleware import body_limits
+from esweb.middleware.body_limits import STRANGER_BYTES, UPLOAD_BYTES
 from runs import access, ingest
 from runs.access import GRANTS
 from runs.ingest import record_body

@@ -21,10 +21,10 @@ from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 from websockets.exceptions import ConnectionClosed
 
-from esweb.sign_in import link_for
 from judging.models import Tournament
 from judging.voting import invite
 from runs.access.share_links import Scope, link_text
+from runs.accounts.sign_in_links import link_for
 from runs.metrics.live import consumer, publish_changed
 from runs.models import Experiment
 from tests.judging.rounds import held

@@ -12,8 +12,8 @@ from django.core.management.base import CommandParser
 from esweb.demo.experiment import PLANS
 from esweb.management.commands import up
 from esweb.supervisor import Part, Tree
-from esweb.supervisor.listening import address_of
-from esweb.supervisor.parts import environment
+from esweb.supervisor.listening_socket import address_of
+from esweb.supervisor.processes import environment
 
 
 class Command(up.Command):

@@ -13,10 +13,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.urls import reverse
 from redis.exceptions import RedisError
 
+from esweb.bootstrap.prepare import first_user
 from esweb.celery import app
-from esweb.demo import experiment, meeting, model
-from esweb.demo.outcome import Outcome, outcomes, table
-from esweb.preparation import first_user
+from esweb.demo import experiment, tournament
+from esweb.demo.results import Outcome, outcomes, table
 from runs.models import Experiment, Run
 
 LOOK_SECONDS = 1.0
@@ -60,8 +60,8 @@ class Command(BaseCommand):
         self.await_worker()
         self.say(f"Making the {plan.model} model, once")
         try:
-            model.make(plan.model)
-        except model.ModelFailed as error:
+            experiment.make(plan.model)
+        except experiment.ModelFailed as error:
             raise CommandError(str(error)) from error
         launched = experiment.launch(plan, person)
         for asked in launched:
@@ -101,13 +101,13 @@ class Command(BaseCommand):
 
     def judge(self, ended: Experiment) -> None:
         """Lets what the runs answered meet in a tournament, which is judged at once, and says where it stands."""
-        held = meeting.hold(ended)
+        held = tournament.hold(ended)
         if held is None:
             self.say("No two runs have answers that could meet.")
         elif held.deleted_at is None:
             pairs = held.comparisons.count()
             self.say(f"{pairs} pairs of answers, judged both ways round by rules of form alone, by no model:")
-            self.say("", meeting.board(held), "")
+            self.say("", tournament.board(held), "")
             self.say(f"The board: {self.site}{reverse('tournament-board', args=[held.pk])}")
 
     def say(self, *lines: str) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.core.management.commands import migrate
 
+from esweb.bootstrap.schema_version import refuse_newer_database
 from esweb.embedded import CannotStart
-from esweb.schema_version import refuse_newer_database
 
 
 class Command(migrate.Command):

@@ -15,11 +15,13 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
-from esweb import local_runs, preparation, sign_in
+from esweb.bootstrap import prepare
+from esweb.bootstrap.collectstatic import Collecting
 from esweb.embedded import CannotStart, Postgres, Valkey, hold
-from esweb.page_files import Collecting
 from esweb.supervisor import Stopped, Tree, collecting_static, parts_of_esweb, static_folder, stop_on_signals
-from esweb.supervisor.listening import Wellness, address_of, listen
+from esweb.supervisor.listening_socket import Wellness, address_of, listen
+from runs.accounts import sign_in_links
+from runs.launching.reconcile import interrupt
 
 MANAGE_PY = Path(settings.BASE_DIR) / "manage.py"
 BUNDLED: dict[str, type[Postgres] | type[Valkey]] = {"DATABASE_URL": Postgres, "REDIS_URL": Valkey}
@@ -61,17 +63,17 @@ class Command(BaseCommand):
     def start(self, tree: Tree, listening: socket.socket) -> None:
         """Prepare, start the parts, and print where the site is and how to sign in once it answers."""
         part = collecting_static(settings.DATA_DIR, MANAGE_PY)
-        preparation.prepare(Collecting(static_folder(settings.DATA_DIR), part))
-        link = sign_in.link_for(preparation.first_user())
-        preparation.release_database()
+        prepare.prepare(Collecting(static_folder(settings.DATA_DIR), part))
+        link = sign_in_links.link_for(prepare.first_user())
+        prepare.release_database()
         for part in parts_of_esweb(settings.DATA_DIR, listening, MANAGE_PY):
             tree.start_part(part)
         self.await_web(tree, listening)
         address = address_of(listening)
         self.tell("esweb", f"ready at {address}/")
-        if preparation.password_file().exists():
+        if prepare.password_file().exists():
             # Consoles are logged and shared on screens, so the password itself is never printed.
-            self.tell("esweb", f"the password of {preparation.ADMIN} lies in {preparation.password_file()}")
+            self.tell("esweb", f"the password of {prepare.ADMIN} lies in {prepare.password_file()}")
         self.tell("esweb", f"or open this once, within the hour: {address}{link}")
 
     def await_web(self, tree: Tree, listening: socket.socket) -> None:
@@ -98,8 +100,8 @@ class Command(BaseCommand):
         if tree.parts:
             self.tell("esweb", "stopping")
             tree.stop_parts()
-            local_runs.interrupt(lambda what: self.tell("esweb", what))
-        preparation.release_database()
+            interrupt.interrupt_and_report(lambda what: self.tell("esweb", what))
+        prepare.release_database()
         tree.stop_servers()
         if tree.parts:
             self.tell("esweb", "stopped")

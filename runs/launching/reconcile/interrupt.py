@@ -1,11 +1,18 @@
-"""Stops what runs on this machine because esweb itself stops."""
+"""Interrupt the runs of this machine when esweb stops: they save a checkpoint, end, and can be resumed."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.db import DatabaseError
 
 from runs.clusters import executor_for
 from runs.launching.reconcile.tick import open_jobs, settle
 from runs.models import Cluster
+from workers.executors.base import Unreachable
 from workers.executors.local import Local
+
+GRACE_SECONDS = 30.0
 
 
 def interrupt_local(grace_seconds: float) -> list[str]:
@@ -22,3 +29,12 @@ def interrupt_local(grace_seconds: float) -> list[str]:
             jobs = open_jobs(cluster)
             settle(jobs, {job.key: executor.find(job.key) for job in jobs}, executor.trust_running)
     return stopped
+
+
+def interrupt_and_report(tell: Callable[[str], None]) -> None:
+    """Interrupt the runs of this machine, wait for them, and report which. Runs that wait stay in line."""
+    try:
+        if stopped := interrupt_local(GRACE_SECONDS):
+            tell(f"stopped on this machine, to be resumed: {', '.join(stopped)}")
+    except (DatabaseError, Unreachable) as error:
+        tell(f"runs on this machine were left alone: {error}")

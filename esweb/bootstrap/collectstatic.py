@@ -8,7 +8,7 @@ from pathlib import Path
 from django.contrib.staticfiles.finders import get_finders
 
 from esweb.embedded import CannotStart
-from esweb.embedded.process import last_line
+from esweb.embedded.child_process import last_line
 from esweb.supervisor import Part
 
 

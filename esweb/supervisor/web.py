@@ -1,4 +1,4 @@
-"""The web server: `python -m esweb.web FD` on a socket that its parent already listens on, `… HOST:PORT` on its own."""
+"""The web server: `python -m esweb.supervisor.web FD` on a socket of its parent, `… HOST:PORT` on its own."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import uvicorn
 from django.conf import settings
 from django.urls import get_resolver
 
+from esweb.bootstrap.schema_version import refuse_newer_database
 from esweb.embedded import CannotStart
-from esweb.schema_version import refuse_newer_database
-from esweb.supervisor.listening import listen
+from esweb.supervisor.listening_socket import listen
 
 
 def serve(listening: socket.socket) -> None:

@@ -22,7 +22,7 @@ from django.utils.http import escape_leading_slashes
 from django.utils.translation import gettext
 from psycopg_pool import PoolTimeout
 
-from esweb.outage_errors import REDIS, sqlstate_of
+from esweb.middleware.outage_errors import REDIS, sqlstate_of
 from runs.http import problem
 
 API, PUSHES = "/api/", "/records"

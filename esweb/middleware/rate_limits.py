@@ -25,8 +25,8 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
-from esweb import addresses
-from esweb.precheck import get_precheck
+from esweb import env
+from esweb.middleware.precheck import get_precheck
 from runs.http import problem
 
 log = logging.getLogger(__name__)
@@ -153,5 +153,5 @@ def _too_many(request: HttpRequest, wait: int) -> HttpResponse:
 
 @cache
 def _valkey() -> redis.Redis:
-    limits = addresses.redis_limits(ANSWER_SECONDS)
+    limits = env.redis_limits(ANSWER_SECONDS)
     return redis.from_url(settings.REDIS_URL, **limits)

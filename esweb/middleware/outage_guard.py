@@ -13,10 +13,10 @@ from collections.abc import Callable
 
 from django.conf import settings
 
-from esweb import health
-from esweb.asgi_types import App, Message, Receive, Scope, Send
-from esweb.outage_errors import DATABASE
-from esweb.outages import answer_in_front
+from esweb.bootstrap import health
+from esweb.middleware.asgi_types import App, Message, Receive, Scope, Send
+from esweb.middleware.outage_errors import DATABASE
+from esweb.middleware.outages import answer_in_front
 
 log = logging.getLogger(__name__)
 

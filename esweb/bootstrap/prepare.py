@@ -14,10 +14,10 @@ from django.core.management import call_command
 from django.db import DatabaseError, connections
 from django.db.backends.postgresql.base import DatabaseWrapper
 
+from esweb.bootstrap.collectstatic import Collecting
+from esweb.bootstrap.schema_version import refuse_newer_database
 from esweb.embedded import CannotStart
-from esweb.embedded.process import told_in_words
-from esweb.page_files import Collecting
-from esweb.schema_version import refuse_newer_database
+from esweb.embedded.child_process import told_in_words
 
 ADMIN = "admin"
 

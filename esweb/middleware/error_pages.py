@@ -15,8 +15,8 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.views import defaults
 
-from esweb.outage_errors import server_of
-from esweb.outages import unavailable
+from esweb.middleware.outage_errors import server_of
+from esweb.middleware.outages import unavailable
 from runs.http import UnknownChoice
 
 View = Callable[..., HttpResponse]

@@ -1,4 +1,4 @@
-"""Ask the web of this machine whether it is well, for health checks: `python -m esweb.ask_health PORT`."""
+"""Ask the web of this machine whether it is well, for health checks: `python -m esweb.bootstrap.healthcheck PORT`."""
 
 from __future__ import annotations
 

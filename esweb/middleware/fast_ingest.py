@@ -11,28 +11,22 @@ import logging
 import re
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from time import monotonic
 
 import psycopg
 from django.conf import settings
 from django.http.request import split_domain_port, validate_host
-from ninja.errors import HttpError
 from psycopg_pool import PoolTimeout
 
-from esweb import limits
-from esweb.asgi_types import App, Message, Receive, Scope, Send
-from esweb.back_pressure import AT_ONCE, WAITING, BackPressure, Full, check_connections
-from esweb.precheck import Precheck, set_precheck
+from esweb.middleware import rate_limits
+from esweb.middleware.asgi_types import App, Message, Receive, Scope, Send
+from esweb.middleware.back_pressure import AT_ONCE, WAITING, BackPressure, Full, check_connections
+from esweb.middleware.precheck import Precheck, set_precheck
 from runs import ingest
-from runs.access.tokens import digest
-from runs.http import Invalid
-from runs.ingest import BadColumns, Columns, PushResult
+from runs.ingest import PushResult
 from runs.ingest.api import COLUMNAR
-from runs.ingest.record_body import inflate, read_columns, read_lines
+from runs.ingest.fast_push import KnownWriters, Push, keep_push
 
 log = logging.getLogger(__name__)
-
 ADDRESS = re.compile(r"/api/v1/attempts/([a-z0-9-]{1,60})/records")
 EPOCH = re.compile(rb"(?:epoch=(\d{1,9}))?")
 SHOWN = re.compile(rb"Bearer (esw_[\w-]{1,100})")
@@ -40,25 +34,7 @@ FORMS = {b"application/jsonl": "application/jsonl", b"application/json": COLUMNA
 SIZE = re.compile(rb"\d{1,20}")
 MAX_BYTES = 1024 * 1024
 """Larger bodies go by way of the disk, and what is saved on each would not be noticed."""
-WRITER_SECONDS, WRITERS = 10.0, 10_000
-"""For so long a token is not looked up again before a body is read, and so many are remembered."""
 OF_ITS_OWN = {b"content-length", b"set-cookie"}
-
-
-@dataclass(frozen=True)
-class Push:
-    """A request that looks like a plain push, before its body."""
-
-    key: str
-    epoch: int
-    authorization: str
-    content_type: str
-    is_gzip: bool
-    is_small: bool
-
-    @property
-    def token(self) -> str:
-        return self.authorization.removeprefix("Bearer ")
 
 
 class QuickPushes:
@@ -123,24 +99,6 @@ class QuickPushes:
         return learning
 
 
-class KnownWriters:
-    """Tokens that were seen to be good a moment ago, with the attempts that they may write. Of the event loop alone."""
-
-    def __init__(self, seconds: float = WRITER_SECONDS, size: int = WRITERS) -> None:
-        self.seconds, self.size = seconds, size
-        self._until: dict[tuple[str, str], float] = {}
-
-    def knows(self, token: str, key: str) -> bool:
-        """Return whether the token was good for the attempt within `seconds`."""
-        return self._until.get((digest(token), key), 0.0) > monotonic()
-
-    def add(self, token: str, key: str) -> None:
-        """Remember that the token is good for the attempt."""
-        if len(self._until) >= self.size:
-            self._until.clear()
-        self._until[digest(token), key] = monotonic() + self.seconds
-
-
 def recognised(scope: Scope) -> Push | None:
     """The push that a request is; None where it is another, or needs more of a look."""
     if scope["type"] != "http" or scope["method"] != "POST" or scope.get("root_path"):
@@ -171,33 +129,14 @@ def _may_write(push: Push) -> bool | Precheck:
 
 def taken(push: Push, body: bytes) -> PushResult | Precheck:
     """Counts a push and keeps its records: what was kept, or how far it came."""
-    if limits.of_push(push.authorization).wait_seconds():
+    if rate_limits.of_push(push.authorization).wait_seconds():
         return Precheck()
     try:
         check_connections()
         with BackPressure.places.taken():
-            return _kept(push, body) or Precheck(is_counted=True)
+            return keep_push(push, body) or Precheck(is_counted=True)
     except Full as full:
         return Precheck(is_counted=True, overload_reason=str(full))
-
-
-def _kept(push: Push, body: bytes) -> PushResult | None:
-    try:
-        columns = _columns(push, inflate(body) if push.is_gzip else body)
-        return None if columns is None else ingest.push_at_once(push.token, push.key, push.epoch, columns)
-    except (BadColumns, Invalid, HttpError):
-        return None
-    except (psycopg.Error, PoolTimeout) as error:
-        log.warning("A push goes the long way, because the database did not take it: %s", error)
-        return None
-
-
-def _columns(push: Push, body: bytes) -> Columns | None:
-    if push.content_type == COLUMNAR:
-        return read_columns(body)
-    # Lines of other kinds are not parsed here only to be parsed again by the route.
-    is_metrics = body.count(b'"metric"') > body.count(b"\n", 0, -1)
-    return ingest.as_columns(read_lines(body)) if is_metrics else None
 
 
 def _is_plain(scope: Scope, headers: dict[bytes, bytes]) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from esweb.embedded import CannotStart, dies_with_us
-from esweb.embedded.process import stop, told_in_words
+from esweb.embedded.child_process import stop, told_in_words
 
 FIRST_WAIT_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 30.0

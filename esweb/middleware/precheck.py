@@ -9,7 +9,7 @@ from typing import Any
 from django.db import Error as DatabaseError
 from django.http import HttpRequest
 
-SCOPE_KEY = "esweb.precheck"
+SCOPE_KEY = "esweb.middleware.precheck"
 
 
 @dataclass(frozen=True)

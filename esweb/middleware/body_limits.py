@@ -27,10 +27,10 @@ from django.urls import Resolver404, ResolverMatch, resolve
 from django.utils.translation import gettext
 
 from esweb.api import api
-from esweb.asgi_types import App, Message, Receive, Scope, Send
-from esweb.outage_errors import server_of
-from esweb.outages import unavailable
-from esweb.precheck import BodyRefusal, get_precheck, scope_precheck, set_precheck
+from esweb.middleware.asgi_types import App, Message, Receive, Scope, Send
+from esweb.middleware.outage_errors import server_of
+from esweb.middleware.outages import unavailable
+from esweb.middleware.precheck import BodyRefusal, get_precheck, scope_precheck, set_precheck
 from judging.exchange import UPLOAD_AT_MOST as JUDGMENTS_AT_MOST
 from judging.judges.gold import BYTES_AT_MOST as GOLD_AT_MOST
 from runs.http import problem, the_attempt

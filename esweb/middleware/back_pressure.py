@@ -16,7 +16,7 @@ from django.db import connections
 from django.db.backends.postgresql.base import DatabaseWrapper
 from django.http import HttpRequest, HttpResponse
 
-from esweb.precheck import get_precheck
+from esweb.middleware.precheck import get_precheck
 from runs.http import problem
 
 API, PUSHES = "/api/v1/", "/records"

@@ -7,7 +7,7 @@ import socket
 import sys
 from pathlib import Path
 
-from esweb.supervisor.part import Part
+from esweb.supervisor.process import Part
 
 WORKER_PROCESSES = 3
 """One of them may be asking judges, for half a minute at a time."""
@@ -21,7 +21,7 @@ def parts_of_esweb(data: Path, listening: socket.socket, manage_py: Path) -> lis
     quiet = ("--loglevel", "WARNING")
     worker = ("--concurrency", str(WORKER_PROCESSES), "--queues", "jobs,ticks", "--without-gossip", "--without-mingle")
     argvs = {
-        "web": (python, "-m", "esweb.web", str(listening.fileno())),
+        "web": (python, "-m", "esweb.supervisor.web", str(listening.fileno())),
         "worker": (*celery, "worker", *worker, *quiet),
         "beat": (*celery, "beat", "--scheduler", "esweb.beat.Scheduler", "--pidfile", "", *quiet),
         "follow": (python, manage, "follow"),

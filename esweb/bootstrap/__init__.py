@@ -1,0 +1,1 @@
+"""The first start: secret key, migrations, static files; and health."""

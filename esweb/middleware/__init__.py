@@ -1,0 +1,1 @@
+"""What every request passes: ASGI applications in front of Django, and Django middleware."""
