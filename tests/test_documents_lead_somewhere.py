@@ -63,9 +63,8 @@ def test_every_command_and_module_that_is_told_to_be_typed_is_there() -> None:
 def test_architecture_names_the_file_of_each_of_these() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     named = dict(re.findall(r"^\| ([^|]+) \| `([\w./-]+)` \|$", text, re.MULTILINE))
-    assert {
-        what: (ROOT / named[what]).read_text(encoding="utf-8").count(holds) > 0 for what, holds in HOLDS.items()
-    } == (dict.fromkeys(HOLDS, True))
+    files = {what: (ROOT / named[what]).read_text(encoding="utf-8") for what in HOLDS}
+    assert [what for what, holds in HOLDS.items() if holds not in files[what]] == []
 
 
 def test_architecture_names_every_package_of_an_app() -> None:
@@ -76,10 +75,8 @@ def test_architecture_names_every_package_of_an_app() -> None:
         assert packages - {"migrations", "management", "templatetags"} <= set(re.findall(r"`(\w+)`", found)), app
 
 
-@pytest.mark.parametrize("document", PAGES, ids=lambda document: str(document.relative_to(ROOT)))
+@pytest.mark.parametrize("document", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=str)
 def test_every_path_of_the_code_that_a_page_names_is_there(document: Path) -> None:
-    if document.name == "CHANGELOG.md":
-        pytest.skip("it names what was there at the time")
     text = document.read_text(encoding="utf-8")
     paths = re.findall(r"`((?:runs|judging|esweb|workers|tests|templates|static|benchmarks)/[\w./-]+)`", text)
     modules = re.findall(r"`((?:runs|judging|esweb|workers|tests)(?:\.[a-z_]+)+)`", text)

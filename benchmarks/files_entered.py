@@ -1,0 +1,213 @@
+"""How many files of our own a request enters: what somebody has to read who wants to follow it.
+
+    python -m benchmarks.files_entered [--list]
+
+A file counts once per operation, whatever is called in it. A profile function (`sys.setprofile`) records the calls
+from where Django has chosen the view until its answer is rendered, so the middleware in front does not count, nor does
+the import of modules, which a request before has done. `--list` prints the files of each operation.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from benchmarks import results, servers
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+    from judging.models import Rubric, Tournament
+    from runs.models import Experiment, Run
+
+PACKAGES = ("esweb", "judging", "runs", "workers")
+GOALS = {"form to executor": 20, "records to rows": 9, "vote POST": 10, "board GET": 20, "run page GET": 28}
+PROMPTS = 4
+
+
+@dataclass
+class Trace:
+    """The files of our own that were entered, by their paths from the root."""
+
+    files: set[str] = field(default_factory=set)
+
+    @contextmanager
+    def recording(self, *, is_request: bool) -> Iterator[None]:
+        """Record calls; of a request only those behind the middleware."""
+        from django.core.handlers.base import BaseHandler
+
+        handler = BaseHandler._get_response.__code__
+        inside = 0 if is_request else 1
+
+        def profile(frame: FrameType, event: str, _: Any) -> None:
+            nonlocal inside
+            if frame.f_code is handler:
+                inside += {"call": 1, "return": -1}.get(event, 0)
+            elif event == "call" and inside and frame.f_code.co_name != "<module>":
+                self._note(frame.f_code.co_filename)
+
+        sys.setprofile(profile)
+        try:
+            yield
+        finally:
+            sys.setprofile(None)
+
+    def _note(self, name: str) -> None:
+        path = Path(name)
+        if path.is_relative_to(servers.ROOT):
+            relative = path.relative_to(servers.ROOT)
+            if relative.parts[0] in PACKAGES:
+                self.files.add(str(relative))
+
+
+def traced(operation: Callable[[], object], trace: Trace | None = None, *, is_request: bool = True) -> Trace:
+    """Do an operation and record the files that it enters."""
+    trace = trace or Trace()
+    with trace.recording(is_request=is_request):
+        operation()
+    return trace
+
+
+def browser(person: Any) -> Client:
+    """Return a client that is signed in."""
+    from django.test import Client
+
+    client = Client(SERVER_NAME="localhost")
+    client.force_login(person)
+    return client
+
+
+def launched(experiment: Experiment) -> Trace:
+    """Launch a run by the form, and submit it as the task does that the form enqueued."""
+    from django.urls import reverse
+
+    from runs import enqueue
+    from runs.launching.config_form import initial_from
+    from runs.launching.tasks import submit_attempt
+    from workers.config import presets
+
+    sent: list[int] = []
+    send, enqueue.send = enqueue.send, lambda name, pk, **_: sent.append(pk)
+    try:
+        values = initial_from(presets()["es-micro"].config).items()
+        form = {"preset": "es-micro", "name": "", **{k: v for k, v in values if v is not None and v is not False}}
+        client, address = browser(experiment.owner), reverse("launch", args=[experiment.pk])
+        trace = Trace()
+        for seed in range(2):
+            trace = traced(_post(client, address, {**form, "seeds": str(seed)}))
+            traced(partial(submit_attempt, sent.pop()), trace, is_request=False)
+    finally:
+        enqueue.send = send
+    return trace
+
+
+def pushed(site: servers.Site) -> Trace:
+    """Push lines of metrics to the route of the API."""
+    from django.test import Client
+
+    writer, trace = site.writer(), Trace()
+    client = Client(SERVER_NAME="localhost")
+    token = {"Authorization": f"Bearer {writer.token}"}
+    for seq in range(2):
+        line = {"seq": seq, "t": 1.7e9 + seq, "kind": "metric", "step": seq, "values": {"reward/mean": 1.0}}
+        body = json.dumps(line) + "\n"
+        trace = traced(_post(client, writer.path, body, content_type="application/jsonl", headers=token))
+    return trace
+
+
+def answered(experiment: Experiment) -> list[Run]:
+    """Return two runs with curves, and with responses to the same prompts."""
+    from runs.ingest import ingest
+    from runs.models import Attempt, Cluster, Run
+    from workers.records import Line, Metric, Response
+
+    runs, cluster = [], Cluster.objects.get(name="local")
+    for k in range(2):
+        config = {"method": "es", "seed": k}
+        run = Run.objects.create(
+            experiment=experiment, name=f"run {k}", method="es", seed=k, config=config, created_by=experiment.owner
+        )
+        attempt = Attempt.objects.create(run=run, n=1, key=f"esweb-{run.uid}-a1", cluster=cluster, state="succeeded")
+        records: list[Any] = [Metric(step, {"reward/mean": float(step), "kl": 0.1}) for step in range(5)]
+        records += [
+            Response(0, "eval", str(n), 0, f"answer {k}", 3, float(k), prompt=f"Question {n}?") for n in range(PROMPTS)
+        ]
+        ingest(attempt, 0, [Line(seq, 1.7e9 + seq, record) for seq, record in enumerate(records)])
+        runs.append(run)
+    return runs
+
+
+def judged(tournament: Tournament, rubric: Rubric) -> Trace:
+    """Choose the left response of two pairs."""
+    from django.urls import reverse
+
+    from judging.models import Turn
+
+    client, trace = browser(tournament.owner), Trace()
+    address = reverse("vote-choices", args=[tournament.pk])
+    client.get(reverse("vote", args=[tournament.pk]))
+    for turn in Turn.objects.filter(comparison__tournament=tournament).order_by("n")[:2]:
+        choice = {"key": f"k{turn.pk}", "turn": turn.pk, "rubric": rubric.pk, "said": "left", "seconds": 1.5}
+        trace = traced(_post(client, address, json.dumps({"choices": [choice]}), content_type="application/json"))
+    return trace
+
+
+def opened(person: Any, address: str) -> Trace:
+    """Open a page, for the second time."""
+    client, trace = browser(person), Trace()
+    for _ in range(2):
+        trace = traced(partial(_checked, client.get, address))
+    return trace
+
+
+def _post(client: Client, address: str, data: Any, **more: Any) -> Callable[[], object]:
+    return partial(_checked, client.post, address, data, **more)
+
+
+def _checked(call: Callable[..., Any], *arguments: Any, **more: Any) -> None:
+    """Make a request. Raise ValueError if it is refused: then fewer files are entered than were meant."""
+    answer = call(*arguments, **more)
+    if answer.status_code not in (200, 302):
+        raise ValueError(f"status {answer.status_code}: {answer.content[:500]!r}")
+
+
+def main(arguments: list[str]) -> int:
+    """Measure, record, and return the exit code."""
+    with servers.site() as site:
+        from django.urls import reverse
+
+        from judging.boards import keep
+        from judging.judges import make_standard
+        from judging.models import Rubric
+        from judging.tournaments import Draft, Entry, make
+
+        experiment = servers.experiment()
+        runs = answered(experiment)
+        make_standard()
+        rubric = Rubric.objects.order_by("pk")[0]
+        draft = Draft("Benchmark", [Entry(run, 0, "eval") for run in runs], [rubric], prompts=PROMPTS)
+        tournament = make(experiment.owner, draft)
+        traces = {
+            "form to executor": launched(experiment),
+            "records to rows": pushed(site),
+            "vote POST": judged(tournament, rubric),
+        }
+        keep(tournament, rubric)
+        traces["board GET"] = opened(experiment.owner, reverse("tournament-board", args=[tournament.pk]))
+        traces["run page GET"] = opened(experiment.owner, runs[0].get_absolute_url())
+    for name, trace in traces.items():
+        if "--list" in arguments:
+            print(f"{name}:", *sorted(trace.files), sep="\n  ")
+        results.at_most(name, len(trace.files), GOALS[name], "files")
+    return results.exit_code()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
