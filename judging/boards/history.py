@@ -29,7 +29,7 @@ def tournament_board_history(request: SignedIn, pk: int) -> HttpResponse:
         "at": at, "tournament": at.tournament, "rubric": at.rubric, "rubrics": at.rubrics, "charts": charts.values(),
         "boards": len(kept), "has_steps": "steps" in charts,
     }  # fmt: skip
-    return TemplateResponse(request, "judging/board_history.html", context)
+    return TemplateResponse(request, "judging/boards/board_history.html", context)
 
 
 @require_safe

@@ -110,11 +110,11 @@ def tournament_board(request: SignedIn, pk: int) -> HttpResponse:
     snapshot = board_of(at.tournament, at.rubric, at.how)
     context = standing(request, at, snapshot)
     if request.htmx:
-        response: HttpResponse = TemplateResponse(request, "judging/board.html#standing", context)
+        response: HttpResponse = TemplateResponse(request, "judging/boards/board.html#standing", context)
         if context["is_new"] and not context["shown"]:
             response["HX-Refresh"] = "true"
         return response
-    return TemplateResponse(request, "judging/board.html", context | _shown(request, at, snapshot))
+    return TemplateResponse(request, "judging/boards/board.html", context | _shown(request, at, snapshot))
 
 
 @require_POST
@@ -127,7 +127,7 @@ def tournament_board_order(request: SignedIn, pk: int) -> HttpResponse:
     if not form.is_valid():
         snapshot = board_of(at.tournament, at.rubric, at.how)
         context = standing(request, at, snapshot) | _shown(request, at, snapshot) | {"form": form}
-        return TemplateResponse(request, "judging/board.html", context, status=400)
+        return TemplateResponse(request, "judging/boards/board.html", context, status=400)
     wanted = BoardAddress(at.tournament, at.rubrics, at.rubric, form.how)
     snapshot = board_of(wanted.tournament, wanted.rubric, wanted.how)
     if snapshot is None or not _is_current(wanted, snapshot):

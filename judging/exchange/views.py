@@ -74,7 +74,7 @@ def judgments_import(request: SignedIn) -> HttpResponse:
         "upload_at_most": UPLOAD_AT_MOST, "uploads_at_most": FILES_AT_MOST,
     }  # fmt: skip
     is_refused = problem or form.errors or (brought and brought.is_empty)
-    return TemplateResponse(request, "judging/import.html", context, status=400 if is_refused else 200)
+    return TemplateResponse(request, "judging/exchange/import.html", context, status=400 if is_refused else 200)
 
 
 @require_safe
@@ -87,7 +87,7 @@ def tournament_files(request: SignedIn, pk: int) -> HttpResponse:
         "boards": [(name, board_of(found, rubric)) for rubric, name in models.rubrics_of(found).items()],
         "without_scores": without_scores(found), "has_calls": found.assignments.exists(),
     }  # fmt: skip
-    return TemplateResponse(request, "judging/files.html", context)
+    return TemplateResponse(request, "judging/exchange/files.html", context)
 
 
 @require_safe

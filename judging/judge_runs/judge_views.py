@@ -47,7 +47,7 @@ def judges(request: SignedIn) -> HttpResponse:
     counted = found.annotate(asked=Count("calls")).order_by("kind", "name", "pk")
     page = page_of(request, counted, JUDGES_A_PAGE)
     context = {"rows": _with_calibrations(page), "page": page, "shelf": shelf, "may_hold": may_hold(request.user)}
-    return TemplateResponse(request, "judging/judges.html", context)
+    return TemplateResponse(request, "judging/judge_runs/judges.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -135,7 +135,7 @@ def _saved(request: SignedIn, form: JudgeForm, found: Judge | None) -> HttpRespo
             messages.success(request, gettext("Saved %(name)s.") % {"name": kept.name})
             return redirect(kept)
     context = {"form": form, "judge": found}
-    return TemplateResponse(request, "judging/judge_edit.html", context, status=400 if form.errors else 200)
+    return TemplateResponse(request, "judging/judge_runs/judge_edit.html", context, status=400 if form.errors else 200)
 
 
 def _page(request: SignedIn, found: Judge, form: OnGold) -> HttpResponse:
@@ -151,7 +151,7 @@ def _page(request: SignedIn, found: Judge, form: OnGold) -> HttpResponse:
         "repeated": repeated(found, Tournament.objects.visible_to(request.user)),
         "at_work": list(zip(at_work, standings(at_work), strict=True)), "work": work,
     }  # fmt: skip
-    return TemplateResponse(request, "judging/judge.html", context, status=400 if form.errors else 200)
+    return TemplateResponse(request, "judging/judge_runs/judge.html", context, status=400 if form.errors else 200)
 
 
 def _calibrations(request: SignedIn, found: Judge) -> Page[Calibration]:

@@ -56,7 +56,7 @@ def tournament_judges(request: SignedIn, pk: int) -> HttpResponse:
 def tournament_judges_standing(request: SignedIn, pk: int) -> HttpResponse:
     """How far they are, alone, for a page that is open meanwhile."""
     found = visible_tournament(request, pk)
-    return TemplateResponse(request, "judging/judges_at_work.html", _at_work(request, found))
+    return TemplateResponse(request, "judging/judge_runs/judges_at_work.html", _at_work(request, found))
 
 
 @require_POST
@@ -122,7 +122,9 @@ def _page(request: SignedIn, found: Tournament, form: OnTournament, estimate: Es
         "form": form, "estimate": estimate, "own": may_look_after(request.user, found),
         "has_judges": form.fields["judge"].queryset.exists(),  # type: ignore[attr-defined]
     }  # fmt: skip
-    return TemplateResponse(request, "judging/tournament_judges.html", context, status=400 if form.errors else 200)
+    return TemplateResponse(
+        request, "judging/judge_runs/tournament_judges.html", context, status=400 if form.errors else 200
+    )
 
 
 def _at_work(request: SignedIn, found: Tournament) -> dict[str, Any]:

@@ -32,7 +32,7 @@ def gold_sets(request: SignedIn) -> HttpResponse:
     listed = GoldSet.objects.visible_to(request.user).select_related("owner")
     page = page_of(request, listed.annotate(size=Count("pairs")).order_by("-pk"), SETS_A_PAGE)
     context = {"form": form, "page": page, "may_hold": may_hold(request.user)}
-    return TemplateResponse(request, "judging/gold.html", context, status=400 if form.errors else 200)
+    return TemplateResponse(request, "judging/judges/gold.html", context, status=400 if form.errors else 200)
 
 
 def _read(request: SignedIn, form: GoldForm) -> bool:

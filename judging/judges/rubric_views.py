@@ -46,7 +46,7 @@ def criteria(request: SignedIn) -> HttpResponse:
     versions = listed.annotate(versions=Count("rubrics"), newest_at=Max("rubrics__created_at"))
     page = page_of(request, versions.order_by("owner__id", "slug"), CRITERIA_A_PAGE)
     context = {"form": form, "page": page, "may_hold": may_hold(request.user)}
-    return TemplateResponse(request, "judging/criteria.html", context, status=400 if form.errors else 200)
+    return TemplateResponse(request, "judging/judges/criteria.html", context, status=400 if form.errors else 200)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -69,7 +69,7 @@ def criterion(request: SignedIn, slug: str) -> HttpResponse:
         "criterion": found, "form": form, "newest": newest, "may_reword": may_reword(request.user, found),
         "rubrics": page_of(request, versions, VERSIONS_A_PAGE),
     }  # fmt: skip
-    return TemplateResponse(request, "judging/criterion.html", context, status=400 if form.errors else 200)
+    return TemplateResponse(request, "judging/judges/criterion.html", context, status=400 if form.errors else 200)
 
 
 @require_safe
@@ -79,7 +79,7 @@ def rubric(request: SignedIn, slug: str, version: int) -> HttpResponse:
     found = get_object_or_404(Rubric.objects.filter(criterion__in=visible), criterion__slug=slug, version=version)
     before = found.criterion.rubrics.filter(version__lt=version).order_by("-version").first()
     context = {"rubric": found, "before": before, "lines": changes(before, found) if before else []}
-    return TemplateResponse(request, "judging/rubric.html", context)
+    return TemplateResponse(request, "judging/judges/rubric.html", context)
 
 
 def changes(before: Rubric, after: Rubric) -> list[Line]:

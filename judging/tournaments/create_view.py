@@ -68,7 +68,7 @@ def tournament_new(request: SignedIn) -> HttpResponse:
             messages.success(request, gettext("Made %(name)s. Vote, or invite people.") % {"name": made.name})
             return redirect(made)
     context = {"form": form, "offers": _by_run(offers), "shown": len(runs), "total": total, "asked": sorted(asked)}
-    return TemplateResponse(request, "judging/new.html", context, status=400 if form.errors else 200)
+    return TemplateResponse(request, "judging/tournaments/new.html", context, status=400 if form.errors else 200)
 
 
 def _check_named(request: SignedIn) -> None:

@@ -47,7 +47,7 @@ def tournaments(request: SignedIn) -> HttpResponse:
     context = {
         "page": page, "entries": entries, "shelf": shelf, "may_hold": may_hold(request.user), "days": DAYS_IN_BIN,
     }  # fmt: skip
-    return TemplateResponse(request, "judging/tournaments.html", context)
+    return TemplateResponse(request, "judging/tournaments/tournaments.html", context)
 
 
 def leaders(tournament: Tournament, led: Mapping[tuple[int, int], Sequence[Said]]) -> list[tuple[str, str]]:

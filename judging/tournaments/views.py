@@ -90,7 +90,7 @@ def tournament(request: SignedIn, pk: int) -> HttpResponse:
 def tournament_standing(request: SignedIn, pk: int) -> HttpResponse:
     """How far it is, alone, for a page that is open while people vote."""
     found = visible_tournament(request, pk)
-    return TemplateResponse(request, "judging/tournament.html#standing", _standing(request, found))
+    return TemplateResponse(request, "judging/tournaments/tournament.html#standing", _standing(request, found))
 
 
 @require_POST
@@ -155,7 +155,7 @@ def _page(
         "may_vote": may_vote(request.user),
         "unblinded": may_unblind(request.user, found),
     }
-    return TemplateResponse(request, "judging/tournament.html", context, status=400 if form.errors else 200)
+    return TemplateResponse(request, "judging/tournaments/tournament.html", context, status=400 if form.errors else 200)
 
 
 def _standing(request: SignedIn, found: Tournament) -> dict[str, Any]:

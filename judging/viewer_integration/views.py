@@ -23,7 +23,7 @@ def judging_news(request: SignedIn) -> HttpResponse:
     if not newest:
         return HttpResponse(status=204)
     context = {"newest": newest, "total": seen.count(), "may_vote": may_vote(request.user)}
-    return TemplateResponse(request, "judging/news.html", context)
+    return TemplateResponse(request, "judging/viewer_integration/news.html", context)
 
 
 @require_safe
@@ -32,4 +32,4 @@ def run_ratings(request: SignedIn, uid: str) -> HttpResponse:
     found = placed(request.user, visible_run(request, uid))
     if not found:
         return HttpResponse(status=204)
-    return TemplateResponse(request, "judging/run_ratings.html", {"placed": found})
+    return TemplateResponse(request, "judging/viewer_integration/run_ratings.html", {"placed": found})

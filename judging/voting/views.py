@@ -69,7 +69,7 @@ def vote_link(request: HttpRequest, text: str) -> HttpResponse:
     """Where an invitation leads: to the voting page of its tournament."""
     invitation = opened(text)
     if invitation is None:
-        return TemplateResponse(request, "judging/link_ended.html", status=404)
+        return TemplateResponse(request, "judging/voting/link_ended.html", status=404)
     # A key that somebody else has put into this browser would let them vote by the invitation too.
     request.session.cycle_key()
     remember(request.session, invitation)
@@ -87,7 +87,7 @@ def vote(request: HttpRequest, voter: Voter) -> HttpResponse:
         "reasons": [(name, gettext(words)) for name, words in REASONS.items()],
         "sees_it": voter.user_id is not None, **_progress(voter),
     }  # fmt: skip
-    return TemplateResponse(request, "judging/vote.html", context)
+    return TemplateResponse(request, "judging/voting/vote.html", context)
 
 
 @require_safe
@@ -98,7 +98,7 @@ def vote_turns(request: HttpRequest, voter: Voter) -> HttpResponse:
     context = {
         "shown": _shown(voter, hand(voter, beside=beside)), "tournament": voter.tournament, "voter": voter,
     }  # fmt: skip
-    return TemplateResponse(request, "judging/turns.html", context)
+    return TemplateResponse(request, "judging/voting/turns.html", context)
 
 
 @require_POST

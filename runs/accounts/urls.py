@@ -21,7 +21,7 @@ urlpatterns = [
     path(
         "settings/password/",
         PasswordChangeView.as_view(
-            template_name="settings/password.html", success_url=reverse_lazy("settings"),
+            template_name="accounts/password.html", success_url=reverse_lazy("settings"),
             extra_context={"tab": "password"},
         ),
         name="settings-password",
@@ -29,7 +29,7 @@ urlpatterns = [
     path(
         "invitation/<uidb64>/<token>/",
         PasswordResetConfirmView.as_view(
-            template_name="settings/invitation.html", success_url=reverse_lazy("login"),
+            template_name="accounts/invitation.html", success_url=reverse_lazy("login"),
             reset_url_token="yours",  # noqa: S106 (a word in the address, once the session knows the link)
         ),
         name="invitation",

@@ -33,7 +33,7 @@ def compare(request: SignedIn) -> HttpResponse:
         "chart_query": query_of(request, choice), "chart_url": reverse("compare-chart"),
         "section_url": reverse("compare-section"),
     }  # fmt: skip
-    return TemplateResponse(request, "runs/compare.html", context)
+    return TemplateResponse(request, "compare/compare.html", context)
 
 
 @require_safe
@@ -48,7 +48,7 @@ def compare_section(request: SignedIn) -> HttpResponse:
     """The charts of one section of keys, for whoever unfolds it."""
     choice = whole_choice_of(request)
     context = section_context(request, choice, settings_of(request, choice.runs))
-    return TemplateResponse(request, "runs/compare/charts.html", {**context, "chart_url": reverse("compare-chart")})
+    return TemplateResponse(request, "compare/charts.html", {**context, "chart_url": reverse("compare-chart")})
 
 
 def chart_answer(request: HttpRequest, runs: Sequence[Run], settings: Settings) -> HttpResponse:

@@ -38,4 +38,4 @@ def palette(request: SignedIn) -> HttpResponse:
         *(Place(gettext("run"), r.name, r.experiment.name, r.get_absolute_url()) for r in runs),
         *(place for places in OFFERS for place in places(request.user, words)),
     ]
-    return TemplateResponse(request, "runs/palette.html", {"places": places, "q": " ".join(words)})
+    return TemplateResponse(request, "experiments/palette.html", {"places": places, "q": " ".join(words)})

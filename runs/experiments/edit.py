@@ -90,7 +90,7 @@ def experiment_edit(request: SignedIn, pk: int) -> HttpResponse:
         messages.success(request, gettext("Kept %(name)s.") % {"name": found.name})
         return redirect(found)
     context = {"experiment": found, "form": form, "days": DAYS_IN_BIN}
-    return TemplateResponse(request, "runs/experiment_edit.html", context, status=400 if form.errors else 200)
+    return TemplateResponse(request, "experiments/experiment_edit.html", context, status=400 if form.errors else 200)
 
 
 @require_POST

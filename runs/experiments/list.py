@@ -60,7 +60,7 @@ def experiments(request: SignedIn) -> HttpResponse:
         "form": form, "q": asked, "shelf": shelf, "page": page, "entries": [(e, states[e.pk]) for e in page],
         "undo": request.session.get(UNDO), "may_make": may_make(request.user),
     }  # fmt: skip
-    return TemplateResponse(request, "runs/experiments.html", context, status=400 if form.errors else 200)
+    return TemplateResponse(request, "experiments/experiments.html", context, status=400 if form.errors else 200)
 
 
 def _listed(request: SignedIn, asked: str, shelf: str) -> QuerySet[Experiment]:

@@ -46,7 +46,7 @@ def experiment(request: SignedIn, pk: int) -> HttpResponse:
         "has_lambda": Series.objects.filter(run__experiment=found, key=LAMBDA).exists(),
         "averaged": sum(len(group.runs) for group in groups),
     }  # fmt: skip
-    return TemplateResponse(request, "runs/experiment.html", context)
+    return TemplateResponse(request, "experiments/experiment.html", context)
 
 
 @require_safe
@@ -54,7 +54,7 @@ def experiment_runs(request: SignedIn, pk: int) -> HttpResponse:
     """The runs table alone, for a page that is open while runs change."""
     found = visible_experiment(request, pk)
     context = _table_context(request, found, runs_table(request, found))
-    return TemplateResponse(request, "runs/experiment.html#runs", context)
+    return TemplateResponse(request, "experiments/experiment.html#runs", context)
 
 
 @require_safe

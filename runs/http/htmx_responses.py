@@ -32,4 +32,4 @@ def chart_response(request: HttpRequest, chart: Chart, name: str) -> HttpRespons
     if form == "csv":
         headers = {"Content-Disposition": f'attachment; filename="{slugify(name)}.csv"'}
         return HttpResponse(chart.table.csv(), content_type="text/csv; charset=utf-8", headers=headers)
-    return TemplateResponse(request, f"runs/chart.html#{form}", {"chart": chart})
+    return TemplateResponse(request, f"includes/chart.html#{form}", {"chart": chart})

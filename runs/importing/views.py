@@ -58,7 +58,7 @@ def import_files(request: SignedIn) -> HttpResponse:
         imported = _imported(request, form.cleaned_data["experiment"], uploads)
         problem = NOTHING_READ if imported.read_nothing else ""
     context = {"form": form, "problem": problem, "imported": imported, "mine": _mine(request), **limits()}
-    return TemplateResponse(request, "runs/import.html", context, status=400 if problem or form.errors else 200)
+    return TemplateResponse(request, "importing/import.html", context, status=400 if problem or form.errors else 200)
 
 
 @require_POST

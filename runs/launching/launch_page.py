@@ -71,7 +71,7 @@ def launch(request: SignedIn, pk: int) -> HttpResponse:
         "changed": changed,
     }
     status = 400 if (form.errors or swept.errors) and request.method == "POST" else 200
-    return TemplateResponse(request, "runs/launch.html", context, status=status)
+    return TemplateResponse(request, "launching/launch.html", context, status=status)
 
 
 @require_POST
@@ -84,7 +84,7 @@ def launch_check(request: SignedIn, pk: int) -> HttpResponse:
     is_sweep = _both_valid(form, swept) and swept.is_asked
     found = _checked_sweep(request, experiment, form, swept) if is_sweep else _checked(request, experiment, form)
     context = {"form": form, "swept": swept, "problems": [*_problems(form), *_problems(swept)], **found}
-    return TemplateResponse(request, "runs/launch_check.html", context)
+    return TemplateResponse(request, "launching/launch_check.html", context)
 
 
 def _both_valid(form: LaunchForm, swept: SweepForm) -> bool:

@@ -71,7 +71,7 @@ def run_responses(request: SignedIn, uid: str) -> HttpResponse:
     if not request.htmx:
         return redirect(f"{run.get_absolute_url()}?{urlencode(chosen)}#responses")
     context = {"run": run, **responses_context(request, run)}
-    response = TemplateResponse(request, "runs/run.html#responses", context)
+    response = TemplateResponse(request, "run_page/run.html#responses", context)
     return replace_url(response, run_address(request, run, PARAMETERS, chosen)) if "asked" in request.GET else response
 
 

@@ -64,7 +64,7 @@ class Stretch:
 def time_machine(request: SignedIn, digest: str) -> HttpResponse:
     """The page; for htmx the answers alone."""
     prompt = _prompt(digest)
-    name = "runs/time_machine.html#moments" if request.htmx else "runs/time_machine.html"
+    name = "responses/timeline.html#moments" if request.htmx else "responses/timeline.html"
     return TemplateResponse(request, name, _context(request, prompt))
 
 

@@ -65,7 +65,7 @@ class Engines:
 def run_engines(request: SignedIn, uid: str) -> HttpResponse:
     """Return the panel of the engines alone; nothing for a run without several engines."""
     run = visible_run(request, uid)
-    return TemplateResponse(request, "runs/engines.html", {"run": run, **engines_context(run)})
+    return TemplateResponse(request, "run_page/engines.html", {"run": run, **engines_context(run)})
 
 
 def engines_context(run: Run) -> dict[str, Any]:

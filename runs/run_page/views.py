@@ -45,28 +45,28 @@ def run(request: SignedIn, uid: str) -> HttpResponse:
         "by_esweb": esweb_command(found), "by_hand": train_command(found),
         "by_api": launch_command(found, request.build_absolute_uri("/api/v1/runs")),
     }  # fmt: skip
-    return TemplateResponse(request, "runs/run.html", context)
+    return TemplateResponse(request, "run_page/run.html", context)
 
 
 @require_safe
 def run_state(request: SignedIn, uid: str) -> HttpResponse:
     """Return the state of the run alone, as a part of its page."""
     found = visible_run(request, uid)
-    return TemplateResponse(request, "runs/run.html#state", {"run": found, **_standing(request, found)})
+    return TemplateResponse(request, "run_page/run.html#state", {"run": found, **_standing(request, found)})
 
 
 @require_safe
 def run_past(request: SignedIn, uid: str) -> HttpResponse:
     """Attempts and their events, alone."""
     found = visible_run(request, uid)
-    return TemplateResponse(request, "runs/run.html#past", {"run": found, **_past_context(found)})
+    return TemplateResponse(request, "run_page/run.html#past", {"run": found, **_past_context(found)})
 
 
 @require_safe
 def run_curves(request: SignedIn, uid: str) -> HttpResponse:
     """All curves, alone: for a page on which a key appeared that it had no chart for."""
     found = visible_run(request, uid)
-    return TemplateResponse(request, "runs/run.html#curves", {"run": found, **_curves_context(request, found)})
+    return TemplateResponse(request, "run_page/run.html#curves", {"run": found, **_curves_context(request, found)})
 
 
 @require_safe

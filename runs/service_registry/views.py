@@ -20,5 +20,5 @@ def services(request: SignedIn) -> HttpResponse:
     found = Service.objects.visible_to(request.user).select_related("owner").order_by("kind", "name", "owner_id")
     page = Paginator(found, ROWS).get_page(request.GET.get("page"))
     context = {"page": page, "now": timezone.now()}
-    part = "runs/services.html#table" if request.htmx else "runs/services.html"
+    part = "service_registry/services.html#table" if request.htmx else "service_registry/services.html"
     return TemplateResponse(request, part, context)

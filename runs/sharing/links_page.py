@@ -63,12 +63,12 @@ def share(request: SignedIn) -> HttpResponse:
         "may_share": may_share(request.user),
     }  # fmt: skip
     if request.method != "POST":
-        return TemplateResponse(request, "runs/share.html", context)
+        return TemplateResponse(request, "sharing/share.html", context)
     try:
         link = _link(request, page)
     except CannotShare as error:
-        return TemplateResponse(request, "runs/share.html", {**context, "problem": str(error)}, status=400)
-    return TemplateResponse(request, "runs/share.html", {**context, "link": link})
+        return TemplateResponse(request, "sharing/share.html", {**context, "problem": str(error)}, status=400)
+    return TemplateResponse(request, "sharing/share.html", {**context, "link": link})
 
 
 def _link(request: SignedIn, page: Page) -> Link:

@@ -48,7 +48,7 @@ class SharedPage(Protocol):
 class SharedComparison:
     """The runs that were compared when the link was made, as far as they are still there for everybody."""
 
-    template = "shared/compare.html"
+    template = "sharing/compare.html"
 
     def __init__(self, share: Share) -> None:
         self.share = share
@@ -78,7 +78,7 @@ class SharedComparison:
 class SharedRun:
     """One run: how it stands, its curves, its config."""
 
-    template = "shared/run.html"
+    template = "sharing/run.html"
     sections: list[str] = []  # noqa: RUF012
 
     def __init__(self, share: Share) -> None:
@@ -114,7 +114,7 @@ def _axes(settings: Settings) -> Axes:
 class SharedExperiment:
     """An experiment: its question, its groups of seeds over each other, and where they ended."""
 
-    template = "shared/experiment.html"
+    template = "sharing/experiment.html"
     names = list(CHARTS)  # noqa: RUF012
     sections: list[str] = []  # noqa: RUF012
 

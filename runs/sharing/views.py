@@ -42,7 +42,7 @@ def for_whoever_has_the_link(view: Callable[[HttpRequest, str, Share], HttpRespo
         except UnknownLink as error:
             raise Http404(str(error)) from None
         except LinkEnded:
-            return _kept_apart(TemplateResponse(request, "shared/ended.html", status=410))
+            return _kept_apart(TemplateResponse(request, "sharing/ended.html", status=410))
         return _kept_apart(view(request, text, share))
 
     return answered
@@ -94,7 +94,7 @@ def shared_section(request: HttpRequest, text: str, share: Share) -> HttpRespons
     if context is None:
         raise UnknownChoice(must_be_one_of("section", page.sections, name))
     context |= {"chart_url": reverse("shared-chart", args=[text]), "shared": True}
-    return TemplateResponse(request, "runs/compare/charts.html", context)
+    return TemplateResponse(request, "compare/charts.html", context)
 
 
 def _etag(request: HttpRequest, newest: dict[str, int]) -> str:

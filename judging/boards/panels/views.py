@@ -40,7 +40,7 @@ def tournament_panels(request: SignedIn, pk: int) -> HttpResponse:
     found = visible_tournament(request, pk)
     rubrics = rubrics_of(found)
     if not rubrics:
-        return TemplateResponse(request, "judging/panels.html", {"tournament": found, "rubrics": []})
+        return TemplateResponse(request, "judging/boards/panels.html", {"tournament": found, "rubrics": []})
     rubric = selected_rubric(request, rubrics)
     now = _told(request, found, _kept(found, rubric))
     if selected(request, "as", ("json",), "") == "json":
@@ -56,7 +56,9 @@ def tournament_panels(request: SignedIn, pk: int) -> HttpResponse:
         context |= _panels(request, found, now.panels)
     context["left_out"] = _left_out(found, rubric)
     is_part = request.htmx and request.htmx.target == "panels"
-    return TemplateResponse(request, "judging/panels.html#panels" if is_part else "judging/panels.html", context)
+    return TemplateResponse(
+        request, "judging/boards/panels.html#panels" if is_part else "judging/boards/panels.html", context
+    )
 
 
 def _kept(found: Tournament, rubric: Rubric) -> Kept | None:

@@ -64,7 +64,7 @@ def _page(request: SignedIn, form: InvitationForm, invited: User | None) -> Http
         "invited": invited,
         "link": request.build_absolute_uri(_link(invited)) if invited else "",
     }
-    return TemplateResponse(request, "settings/people.html", context, status=400 if form.errors else 200)
+    return TemplateResponse(request, "accounts/people.html", context, status=400 if form.errors else 200)
 
 
 def _invited(by: User, form: InvitationForm) -> User:

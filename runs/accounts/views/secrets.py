@@ -38,7 +38,7 @@ def secrets(request: SignedIn) -> HttpResponse:
         "form": form if access.may_make(request.user) else None,
         "page": Paginator(usable.select_related("owner"), ROWS).get_page(request.GET.get("page")),
     }
-    return TemplateResponse(request, "settings/secrets.html", context, status=400 if form.errors else 200)
+    return TemplateResponse(request, "accounts/secrets.html", context, status=400 if form.errors else 200)
 
 
 @require_POST

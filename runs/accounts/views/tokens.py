@@ -37,7 +37,7 @@ def tokens(request: SignedIn) -> HttpResponse:
         .order_by("-pk"),
         "now": timezone.now(),
     }
-    return TemplateResponse(request, "settings/tokens.html", context, status=400 if form.errors else 200)
+    return TemplateResponse(request, "accounts/tokens.html", context, status=400 if form.errors else 200)
 
 
 @require_POST

@@ -30,14 +30,14 @@ def home(request: SignedIn) -> HttpResponse:
     """The whole page; for somebody who sees no experiment yet, what to do first."""
     context = {"may_make": may_make(request.user), "form": ExperimentForm()}
     if Experiment.objects.visible_to(request.user).exists():
-        return TemplateResponse(request, "runs/home.html", context | _standing(request))
-    return TemplateResponse(request, "runs/home_first.html", context)
+        return TemplateResponse(request, "experiments/home.html", context | _standing(request))
+    return TemplateResponse(request, "experiments/home_first.html", context)
 
 
 @require_safe
 def home_standing(request: SignedIn) -> HttpResponse:
     """How everything stands, alone, for a page that is open while runs change."""
-    return TemplateResponse(request, "runs/home.html#standing", _standing(request))
+    return TemplateResponse(request, "experiments/home.html#standing", _standing(request))
 
 
 def _standing(request: SignedIn) -> dict[str, Any]:

@@ -68,7 +68,7 @@ def experiment_lambda(request: SignedIn, pk: int) -> HttpResponse:
         "watch": watch, "is_open": any(run.is_open for run in runs), "charts": charts[:-1], "phase": charts[-1:],
         "outcomes": [_outcome(mark, curves, settings.smoothing) for mark in told], "unit": spoken(X_WORDS[settings.x]),
     }  # fmt: skip
-    return TemplateResponse(request, "runs/lambda.html", context)
+    return TemplateResponse(request, "experiments/lambda.html", context)
 
 
 @require_safe

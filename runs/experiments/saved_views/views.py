@@ -63,7 +63,7 @@ def saved_views(request: SignedIn) -> HttpResponse:
     mine = [view for view in views if view.owner_id == request.user.pk]
     shared = [view for view in views if view.owner_id != request.user.pk]
     context = {"mine": mine, "shared": shared, "may_share": may_make(request.user)}
-    return TemplateResponse(request, "runs/saved_views.html", context)
+    return TemplateResponse(request, "experiments/saved_views.html", context)
 
 
 @require_safe

@@ -46,7 +46,7 @@ def bin(request: SignedIn) -> HttpResponse:
         "experiments": experiments[:EXPERIMENTS_SHOWN], "thrown": len(experiments), "page": page,
         "days": trash.DAYS_IN_BIN, "runs": [Thrown(run) for run in page],
     }  # fmt: skip
-    return TemplateResponse(request, "runs/bin.html", context)
+    return TemplateResponse(request, "experiments/trash.html", context)
 
 
 @require_POST

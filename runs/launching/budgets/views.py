@@ -89,7 +89,7 @@ PAGES = {"experiment": "experiment", "sweep": "sweep"}
 @require_safe
 def costs(request: SignedIn) -> HttpResponse:
     """The hours of all runs that this person may see."""
-    return TemplateResponse(request, "runs/costs.html", _context(request, LimitForm()))
+    return TemplateResponse(request, "launching/costs.html", _context(request, LimitForm()))
 
 
 @require_POST
@@ -98,7 +98,7 @@ def limit_set(request: SignedIn) -> HttpResponse:
     _check(request)
     form = LimitForm(request.POST)
     if not form.is_valid():
-        return TemplateResponse(request, "runs/costs.html", _context(request, form), status=400)
+        return TemplateResponse(request, "launching/costs.html", _context(request, form), status=400)
     limit = set_limit(**form.asked)
     note(request.user, limit, f"Set: {limit}")
     messages.success(request, gettext("The limit holds from now on."))

@@ -33,13 +33,13 @@ WHOSE = {"all": _("Everybody's"), "mine": _("Mine")}
 @require_safe
 def queue(request: SignedIn) -> HttpResponse:
     """The whole page."""
-    return TemplateResponse(request, "runs/queue.html", _context(request))
+    return TemplateResponse(request, "launching/queue.html", _context(request))
 
 
 @require_safe
 def queue_standing(request: SignedIn) -> HttpResponse:
     """The two tables alone, for a page that is open while things change."""
-    return TemplateResponse(request, "runs/queue.html#standing", _context(request))
+    return TemplateResponse(request, "launching/queue.html#standing", _context(request))
 
 
 @require_POST

@@ -60,7 +60,7 @@ def run_checkpoints(request: SignedIn, uid: str) -> HttpResponse:
             messages.error(request, why)
         return redirect(f"{run.get_absolute_url()}{'' if why else '#checkpoints'}")
     context = {"run": run, "refused": why, **checkpoints_context(request, run)}
-    return TemplateResponse(request, "runs/run.html#checkpoints", context)
+    return TemplateResponse(request, "run_page/run.html#checkpoints", context)
 
 
 @require_GET

@@ -35,13 +35,13 @@ def sweep(request: SignedIn, pk: int) -> HttpResponse:
     """The whole page."""
     found = visible_sweep(request, pk)
     more = MoreForm(found)
-    return TemplateResponse(request, "runs/sweep.html", {**_standing(request, found), "more": more})
+    return TemplateResponse(request, "launching/sweep.html", {**_standing(request, found), "more": more})
 
 
 @require_safe
 def sweep_standing(request: SignedIn, pk: int) -> HttpResponse:
     """How it stands, alone, for a page that is open while its runs change."""
-    return TemplateResponse(request, "runs/sweep.html#standing", _standing(request, visible_sweep(request, pk)))
+    return TemplateResponse(request, "launching/sweep.html#standing", _standing(request, visible_sweep(request, pk)))
 
 
 @require_POST
@@ -70,7 +70,7 @@ def sweep_extend(request: SignedIn, pk: int) -> HttpResponse:
         else:
             messages.success(request, _added(len(made)))
             return redirect(found)
-    return TemplateResponse(request, "runs/sweep.html", {**_standing(request, found), "more": more}, status=400)
+    return TemplateResponse(request, "launching/sweep.html", {**_standing(request, found), "more": more}, status=400)
 
 
 def visible_sweep(request: SignedIn, pk: int) -> Sweep:

@@ -45,7 +45,7 @@ class Shown:
 def run_collapse(request: SignedIn, uid: str) -> HttpResponse:
     """The page; for htmx the panel alone."""
     run = visible_run(request, uid)
-    name = "runs/collapse.html#panel" if request.htmx else "runs/collapse.html"
+    name = "responses/collapse.html#panel" if request.htmx else "responses/collapse.html"
     return TemplateResponse(request, name, {"run": run, **_context(request, run)})
 
 

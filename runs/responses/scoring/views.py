@@ -34,8 +34,8 @@ def run_scores(request: SignedIn, uid: str) -> HttpResponse:
         return _ask(request, run)
     context = {"run": run, **_told(request, run)}
     if request.htmx:
-        return TemplateResponse(request, "runs/scores.html#told", context)
-    return TemplateResponse(request, "runs/scores.html", context | _offered(request, run))
+        return TemplateResponse(request, "responses/scores.html#told", context)
+    return TemplateResponse(request, "responses/scores.html", context | _offered(request, run))
 
 
 @require_POST

@@ -51,7 +51,7 @@ def viewer(request: SignedIn) -> HttpResponse:
     notices = [*columns.missing, *problems, *asked.notices, *context.get("troubles", [])]
     context |= {"most": COLUMNS_AT_MOST, "problems": notices}
     # The form still comes, so that people can mend what they asked for.
-    return TemplateResponse(request, "runs/viewer.html", context, status=404 if is_refused else 200)
+    return TemplateResponse(request, "responses/viewer.html", context, status=404 if is_refused else 200)
 
 
 @require_safe
@@ -69,7 +69,7 @@ def viewer_scatter(request: SignedIn) -> HttpResponse:
     if form:
         return chart_response(request, chart, chart.name)
     context = {"chart": chart, "ask_address": having(query, lasso="")}
-    return TemplateResponse(request, "runs/viewer.html#scatter", context)
+    return TemplateResponse(request, "responses/viewer.html#scatter", context)
 
 
 def check_all(columns: Columns, asked: ResponseQuery) -> None:
@@ -217,7 +217,7 @@ def viewer_response(request: SignedIn, uid: str, step: int, digest: str) -> Http
         "is_covered": found.cost is not None and is_covered(request), "parts": sorted(found.parts.items()),
         "others": answers_of(run, step, digest).exclude(pk=found.pk).order_by("sample"),
     }  # fmt: skip
-    return TemplateResponse(request, "runs/viewer_response.html", context)
+    return TemplateResponse(request, "responses/viewer_response.html", context)
 
 
 def answers_of(run: Run, step: int, digest: str) -> QuerySet[Response]:

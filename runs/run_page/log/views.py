@@ -70,7 +70,7 @@ def run_log(request: SignedIn, uid: str) -> HttpResponse:
     if not request.htmx:
         return redirect(f"{run.get_absolute_url()}?{urlencode(chosen)}#log")
     context = {"run": run, **log_context(request, run)}
-    response = TemplateResponse(request, "runs/log.html#lines", context)
+    response = TemplateResponse(request, "run_page/log.html#lines", context)
     if "grown" in request.GET:
         return response
     address = run_address(request, run, PARAMETERS, _canonical(chosen, context["log"]))
