@@ -18,11 +18,11 @@ from pytest_django.fixtures import Settings
 
 from esweb.middleware import rate_limits
 from runs.models import Cluster, Experiment
-from tests import migrated
-from tests.emptying import emptied_quickly
-from tests.giving_back import gives_connections_back
+from tests import migrated_database
+from tests.connection_leaks import gives_connections_back
+from tests.database_cleanup import emptied_quickly
 from tests.shared_rows import shared_rows
-from tests.sparing import sparing
+from tests.web_speedups import sparing
 
 __all__ = ["emptied_quickly", "gives_connections_back", "shared_rows", "sparing"]
 
@@ -53,7 +53,7 @@ def django_db_modify_db_settings() -> None:
     Django would put `test_` before the name of the database in use. Where that is the tests' already, since a process
     sets up its session for a second time after the last test in a browser, it would make and migrate another one.
     """
-    connection.settings_dict["TEST"]["NAME"] = migrated.NAME
+    connection.settings_dict["TEST"]["NAME"] = migrated_database.NAME
 
 
 def person(name: str) -> User:

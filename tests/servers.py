@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from esweb.embedded import Postgres, Valkey
-from tests import migrated
+from tests import migrated_database
 from workers.config.cache import cache_folder
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,7 +30,7 @@ os.environ["ESWEB_DATA"] = str(DATA)
 # All tests call from one address, more in a second than people in an hour. Tests of the limits set their own.
 for limit in ("CALLS", "PUSHES", "STRANGERS", "SIGN_INS"):
     os.environ.setdefault(f"ESWEB_{limit}_PER_MINUTE", "1000000")
-# Built once per machine: the models, named by the hash of their recipe, and what tests/migrated.py and Ray need.
+# Built once per machine: the models, named by the hash of their recipe, and what `migrated_database` and Ray need.
 os.environ.setdefault("ESWEB_CACHE", str(cache_folder()))
 
 
@@ -39,7 +39,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         return
     for server in SERVERS:
         if isinstance(server, Postgres):
-            migrated.put_into(DATA, Path(os.environ["ESWEB_CACHE"]))
+            migrated_database.put_into(DATA, Path(os.environ["ESWEB_CACHE"]))
             # Django then applies what the copy lacks, which is nothing.
             session.config.option.reuse_db = True
         server.start()

@@ -10,7 +10,7 @@ from typing import Literal
 
 from playwright.sync_api import Page
 
-from tests.browser.settling import over_the_edge
+from tests.browser.page_idle import over_the_edge
 
 AXE = (Path(__file__).parent / "vendor" / "axe-4.14.1.min.js").read_text(encoding="utf-8")
 COLOUR_RULES = ("color-contrast", "link-in-text-block")

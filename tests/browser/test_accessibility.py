@@ -12,14 +12,14 @@ from runs.run_page.log import files
 from runs.service_registry import commands
 from runs.service_registry.commands import Said
 from tests.browser.axe import HEIGHT, WIDE, check_views, choose_theme
-from tests.browser.charts import look_at
-from tests.browser.settling import at_rest
-from tests.runs.checkpointing import fill, save
+from tests.browser.chart_readout import look_at
+from tests.browser.page_idle import at_rest
+from tests.runs.attempt_records import make_attempt
+from tests.runs.checkpoint_files import fill, save
+from tests.runs.environments import told
+from tests.runs.full_runs import a_bit_of_everything, evaluation, make_run, record
+from tests.runs.launching.test_sweep_page import make_sweep
 from tests.runs.model_files import QWEN2_7B, write_model_config
-from tests.runs.nodes import told
-from tests.runs.pages import a_bit_of_everything, evaluation, make_run, record
-from tests.runs.recording import make_attempt
-from tests.runs.test_pages_sweep import make_sweep
 from workers.executors.states import State
 from workers.records import Metric
 

@@ -8,10 +8,10 @@ from playwright.sync_api import expect
 
 from runs.responses.collapse import tasks
 from tests.browser.axe import check_views
-from tests.browser.charts import look_at, point_at
-from tests.runs.pages import make_run, record
-from tests.runs.recording import answer
-from tests.workers.analysis.answering import TEMPLATE, honest
+from tests.browser.chart_readout import look_at, point_at
+from tests.runs.attempt_records import answer
+from tests.runs.full_runs import make_run, record
+from tests.workers.analysis.sample_responses import TEMPLATE, honest
 from workers.records import Metric
 
 COUNT = 12

@@ -5,9 +5,9 @@ from playwright.sync_api import expect
 
 from runs import launching
 from runs.models import Attempt, Rebuild
-from tests.browser.settling import at_rest
-from tests.runs.checkpointing import fill, save
-from tests.runs.pages import make_run, record
+from tests.browser.page_idle import at_rest
+from tests.runs.checkpoint_files import fill, save
+from tests.runs.full_runs import make_run, record
 from workers.executors.states import State
 from workers.records import Member, Population
 

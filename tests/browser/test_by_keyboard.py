@@ -4,10 +4,10 @@ import pytest
 from playwright.sync_api import expect
 
 from runs.models import Run
-from tests.browser.charts import look_at, wait_for_x
-from tests.browser.settling import arrived
-from tests.runs.pages import evaluation, make_run, record
-from tests.runs.recording import make_attempt
+from tests.browser.chart_readout import look_at, wait_for_x
+from tests.browser.page_idle import arrived
+from tests.runs.attempt_records import make_attempt
+from tests.runs.full_runs import evaluation, make_run, record
 
 TABS_AT_MOST = 120
 STOP = """wanted => {

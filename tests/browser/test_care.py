@@ -4,9 +4,9 @@ import pytest
 from playwright.sync_api import expect
 
 from runs.models import Experiment
-from tests.browser.settling import at_rest
-from tests.runs.pages import a_bit_of_everything, make_run, record
-from tests.runs.recording import answer
+from tests.browser.page_idle import at_rest
+from tests.runs.attempt_records import answer
+from tests.runs.full_runs import a_bit_of_everything, make_run, record
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.axe import check_views
-from tests.browser.charts import hovers, look_at, point_at, wait_for_x
-from tests.browser.settling import arrived
-from tests.runs.pages import evaluation, make_run, record
+from tests.browser.chart_readout import hovers, look_at, point_at, wait_for_x
+from tests.browser.page_idle import arrived
+from tests.runs.full_runs import evaluation, make_run, record
 from workers.records import Metric
 
 RANGES = """() => [...document.querySelectorAll("chart-sync .plot")]

@@ -21,10 +21,10 @@ from runs.models import ApiToken, Experiment, Run, SavedView, Sweep
 from runs.service_registry import commands
 from runs.service_registry.commands import Said
 from tests import soaking
-from tests.browser.settling import over_the_edge
+from tests.browser.page_idle import over_the_edge
 from tests.conftest import person
-from tests.runs.crowd import LONG_NAME, TAGS, crowd
-from tests.runs.pages import a_bit_of_everything, record
+from tests.runs.full_runs import a_bit_of_everything, record
+from tests.runs.many_runs import LONG_NAME, TAGS, crowd
 
 WIDTHS = (1440, 390)
 FEW, MANY, CROWD = 4, 60, 10_000 if soaking.SECONDS else 1000

@@ -3,7 +3,7 @@
 from playwright.sync_api import expect
 
 from runs import launching
-from tests.runs.pages import evaluation, make_run, record
+from tests.runs.full_runs import evaluation, make_run, record
 from workers.executors.states import State
 
 

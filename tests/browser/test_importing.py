@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from runs.models import Run
 from tests.browser.axe import check_views
-from tests.runs.importing.logs import iteration
+from tests.runs.importing.sample_logs import iteration
 
 DROP = """(drop, [names, texts]) => {
   const data = new DataTransfer();

@@ -16,7 +16,7 @@ from judging.boards import votes_in
 from judging.models import Tournament
 from judging.stats.ratings import board
 from tests.browser.axe import find_faults
-from tests.browser.settling import over_the_edge
+from tests.browser.page_idle import over_the_edge
 
 DROP = """(drop, text) => {
   const data = new DataTransfer();

@@ -10,10 +10,10 @@ from judging.boards import keep
 from judging.boards.tasks import keep_boards
 from runs.models import Experiment
 from tests.browser.axe import find_faults
-from tests.browser.settling import over_the_edge
-from tests.judging.casting import cast, once
-from tests.judging.inventing import invented
-from tests.judging.rounds import held, rubric
+from tests.browser.page_idle import over_the_edge
+from tests.judging.bulk_verdicts import cast, once
+from tests.judging.synthetic_votes import invented
+from tests.judging.tournament_factory import held, rubric
 
 
 def test_a_board_is_read_made_otherwise_and_comes_by_itself(

@@ -2,10 +2,10 @@ import pytest
 from playwright.sync_api import expect
 
 from runs.metrics import live
-from tests.browser.charts import look_at, wait_for_x, x_of
-from tests.browser.settling import at_rest
-from tests.runs.pages import a_bit_of_everything, evaluation, make_run, record, two_engines
-from tests.runs.recording import answer
+from tests.browser.chart_readout import look_at, wait_for_x, x_of
+from tests.browser.page_idle import at_rest
+from tests.runs.attempt_records import answer
+from tests.runs.full_runs import a_bit_of_everything, evaluation, make_run, record, two_engines
 from tests.waiting import wait_until
 from workers.records import Member, Metric, Population
 

@@ -12,7 +12,7 @@ import pytest
 
 from runs import metrics
 from tests import soaking
-from tests.runs.pages import make_run, record
+from tests.runs.full_runs import make_run, record
 from workers.records import Metric
 
 ROUNDS, ROUNDS_BETWEEN_CUTS, SETTLING_SECONDS = 3, 3, 20.0

@@ -1,8 +1,8 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.settling import at_rest
-from tests.runs.pages import make_run
+from tests.browser.page_idle import at_rest
+from tests.runs.full_runs import make_run
 
 
 @pytest.fixture

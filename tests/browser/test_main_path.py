@@ -2,7 +2,7 @@ from django.contrib.auth.models import User
 from playwright.sync_api import expect
 
 from runs.models import Experiment, Run
-from tests.browser.settling import arrived
+from tests.browser.page_idle import arrived
 from workers.config import preset
 
 

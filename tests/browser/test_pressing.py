@@ -4,7 +4,7 @@ from functools import partial
 
 from playwright.sync_api import expect
 
-from tests.runs.pages import a_bit_of_everything, make_run, record
+from tests.runs.full_runs import a_bit_of_everything, make_run, record
 
 
 def test_a_press_is_a_click_though_its_part_comes_anew_meanwhile(signed_in, address, experiment, runs_dir):

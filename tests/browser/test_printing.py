@@ -3,7 +3,7 @@
 from playwright.sync_api import Page, expect
 
 from runs.models import Experiment
-from tests.runs.crowd import crowd
+from tests.runs.many_runs import crowd
 
 
 def test_a_dark_page_is_printed_light_and_dark_again_afterwards(

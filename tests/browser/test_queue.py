@@ -7,9 +7,9 @@ from playwright.sync_api import expect
 from runs import launching
 from runs.launching import reconcile
 from runs.models import Cluster, Experiment
-from tests.browser.settling import ASKS_NOTHING, at_rest
-from tests.runs.clusters import Small, attempt_of, quicken, run_of
+from tests.browser.page_idle import ASKS_NOTHING, at_rest
 from tests.runs.launching.conftest import small  # noqa: F401
+from tests.runs.local_cluster import Small, attempt_of, quicken, run_of
 from tests.waiting import wait_until
 from tests.workers.attempts import CHECKPOINTS
 

@@ -6,9 +6,9 @@ import pytest
 from playwright.sync_api import expect
 
 from runs.metrics import live
-from tests.browser.charts import look_at
-from tests.browser.settling import ASKS_NOTHING, at_rest
-from tests.runs.pages import a_bit_of_everything, evaluation, make_run, record
+from tests.browser.chart_readout import look_at
+from tests.browser.page_idle import ASKS_NOTHING, at_rest
+from tests.runs.full_runs import a_bit_of_everything, evaluation, make_run, record
 
 SHARE = "90\N{NARROW NO-BREAK SPACE}%"
 STANDING = (

@@ -3,9 +3,9 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.charts import look_at, wait_for_x
-from tests.browser.settling import at_rest
-from tests.runs.pages import a_bit_of_everything, make_run, record
+from tests.browser.chart_readout import look_at, wait_for_x
+from tests.browser.page_idle import at_rest
+from tests.runs.full_runs import a_bit_of_everything, make_run, record
 from workers.records import Metric
 
 

@@ -3,10 +3,10 @@ from playwright.sync_api import expect
 
 from runs.access.share_links import Scope, link_text
 from tests.browser.axe import check_views
-from tests.browser.charts import look_at
+from tests.browser.chart_readout import look_at
 from tests.browser.conftest import PATIENCE_MS
-from tests.browser.settling import arrived
-from tests.runs.pages import evaluation, make_run, record
+from tests.browser.page_idle import arrived
+from tests.runs.full_runs import evaluation, make_run, record
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from playwright.sync_api import expect
 
 from runs.launching import reconcile
 from runs.models import Cluster, Experiment, Run, Sweep
-from tests.runs.clusters import Small
 from tests.runs.launching.conftest import small  # noqa: F401
+from tests.runs.local_cluster import Small
 from tests.waiting import wait_until
 
 

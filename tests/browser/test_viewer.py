@@ -10,10 +10,10 @@ from playwright.sync_api import Page, expect
 
 from runs.models import Experiment, Run
 from tests.browser.axe import find_faults
-from tests.browser.settling import over_the_edge
-from tests.judging.shown.judged import judge_named, meeting
-from tests.runs.viewing import address as viewer_address
-from tests.runs.viewing import model, said
+from tests.browser.page_idle import over_the_edge
+from tests.judging.viewer_integration.judged_responses import judge_named, meeting
+from tests.runs.viewer_responses import address as viewer_address
+from tests.runs.viewer_responses import model, said
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from playwright.sync_api import Page, expect
 
 from runs.models import Experiment
 from tests.browser.axe import find_faults
-from tests.runs.viewing import address as viewer_address
-from tests.runs.viewing import model, said
+from tests.runs.viewer_responses import address as viewer_address
+from tests.runs.viewer_responses import model, said
 
 
 def test_long_answers_scroll_together_or_stand_whole_and_the_browser_remembers(

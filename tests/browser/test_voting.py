@@ -18,8 +18,8 @@ from judging.voting import invite
 from runs.models import Experiment
 from tests.browser.axe import find_faults
 from tests.browser.conftest import PATIENCE_MS
-from tests.browser.settling import over_the_edge
-from tests.judging.rounds import answered_run, rubric
+from tests.browser.page_idle import over_the_edge
+from tests.judging.tournament_factory import answered_run, rubric
 
 PAIRS = 18
 PHONE = {"width": 390, "height": 844}

@@ -7,10 +7,10 @@ from playwright.sync_api import Page, expect
 
 from runs.models import Experiment
 from tests.browser.axe import find_faults
-from tests.browser.settling import over_the_edge
-from tests.judging.casting import cast, once, ruled
-from tests.judging.inventing import invented
-from tests.judging.rounds import held, rubric
+from tests.browser.page_idle import over_the_edge
+from tests.judging.bulk_verdicts import cast, once, ruled
+from tests.judging.synthetic_votes import invented
+from tests.judging.tournament_factory import held, rubric
 
 
 def test_it_reads_on_a_phone_and_leads_to_the_answers(

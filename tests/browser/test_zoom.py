@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from runs.ingest import ingest
-from tests.browser.charts import look_at
-from tests.runs.pages import evaluation, make_run, record
-from tests.runs.recording import lines
+from tests.browser.chart_readout import look_at
+from tests.runs.attempt_records import lines
+from tests.runs.full_runs import evaluation, make_run, record
 from workers.records import Metric
 
 N = 60_000

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.chaos import Chaos
 from tests.chaos.clock import COMPILER, Clock
-from tests.chaos.house import House
 from tests.chaos.injection import disk_folders
-from tests.lived_in import lived_in
+from tests.chaos.scenario import Chaos
+from tests.chaos.site_process import House
 from tests.small_disks import small_disk, why_not
+from tests.started_site import lived_in
 
 DISK_MB = 1024
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import redis
 
 from esweb.embedded import redis_url
-from tests.chaos.house import House
 from tests.chaos.plan import DATABASE_DISK, RUNS_DISK, VALKEY_MEMORY
-from tests.chaos.residents import Resident
+from tests.chaos.processes import Resident
+from tests.chaos.site_process import House
 from tests.small_disks import SmallDisk
 from tests.waiting import wait_until
 

@@ -15,10 +15,10 @@ import pytest
 
 from esweb.embedded import database_url
 from tests import soaking
-from tests.chaos.chaos import Chaos
+from tests.chaos.invariants import untruths
 from tests.chaos.plan import KILL, faults
 from tests.chaos.recount import differences, of_file
-from tests.chaos.truth import untruths
+from tests.chaos.scenario import Chaos
 from tests.waiting import wait_until
 from workers.executors.states import State
 

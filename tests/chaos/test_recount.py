@@ -12,7 +12,7 @@ from django.db import connection
 from runs.ingest import compact
 from runs.models import Attempt, Batch, Chunk, Experiment, Response
 from tests.chaos.recount import differences, of_file
-from tests.runs.recording import make_attempt, make_run
+from tests.runs.attempt_records import make_attempt, make_run
 from workers.records import Checkpoint, Engine, Engines, Member, Metric, Population, RecordWriter, records_path
 from workers.records import Response as Answer
 

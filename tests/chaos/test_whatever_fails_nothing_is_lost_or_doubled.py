@@ -9,10 +9,10 @@ from __future__ import annotations
 import pytest
 
 from tests import soaking
-from tests.chaos.books import Books
-from tests.chaos.chaos import Chaos
+from tests.chaos.database_view import Books
+from tests.chaos.invariants import untruths
 from tests.chaos.plan import every_kind, faults
-from tests.chaos.truth import untruths
+from tests.chaos.scenario import Chaos
 
 pytestmark = pytest.mark.slow
 SEED, FAULTS = soaking.seed(57126), 5

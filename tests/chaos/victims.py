@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from tests.chaos.house import House
-from tests.chaos.moments import Moments
+from tests.chaos.attempt_progress import Moments
 from tests.chaos.plan import ALL_OF_IT, FREEZE, Fault
-from tests.chaos.residents import Resident, named
+from tests.chaos.processes import Resident, named
+from tests.chaos.site_process import House
 from tests.waiting import wait_until
 
 JOBS = frozenset({"agent", "training"})

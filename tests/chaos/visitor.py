@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import httpx
 
-from tests.chaos.house import House
+from tests.chaos.site_process import House
 from tests.waiting import PATIENCE_SECONDS
 
 PAUSE_SECONDS = 0.2

@@ -12,7 +12,7 @@ from pytest_django.live_server_helper import LiveServer
 from esweb.cli.__main__ import main
 from runs import access
 from runs.models import Cluster, Experiment, Run
-from tests.runs.pages import a_bit_of_everything, make_run, record
+from tests.runs.full_runs import a_bit_of_everything, make_run, record
 
 Say = Callable[..., tuple[int, str, str]]
 

@@ -18,8 +18,8 @@ from pytest_django.live_server_helper import LiveServer
 from esweb.cli.account import account, account_file
 from runs.models import Cluster, Experiment, Run
 from tests.cli.conftest import Say
-from tests.runs.pages import end, make_run, record
-from tests.runs.recording import answer
+from tests.runs.attempt_records import answer
+from tests.runs.full_runs import end, make_run, record
 from workers.records import Metric
 
 

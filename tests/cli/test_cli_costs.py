@@ -11,7 +11,7 @@ from django.utils import timezone
 from runs import access
 from runs.models import Cluster, Experiment, Limit
 from tests.cli.conftest import Say
-from tests.runs.costs.test_hours import ran
+from tests.runs.launching.budgets.test_hours import ran
 
 
 def test_costs_are_told_by_what_is_asked_for(say: Say, local: Cluster, experiment: Experiment) -> None:

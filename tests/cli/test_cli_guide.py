@@ -19,7 +19,7 @@ from esweb.cli.arguments import HELPS
 from runs.models import Attempt, Cluster, Experiment, Run, Sweep
 from runs.run_page.reproduce_commands import esweb_command
 from tests.cli.conftest import Say
-from tests.runs.pages import a_bit_of_everything, make_run, record
+from tests.runs.full_runs import a_bit_of_everything, make_run, record
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "guides" / "command-line.md").read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ import json
 
 from runs.models import Attempt, Cluster, Experiment
 from tests.cli.conftest import Say
-from tests.runs.test_pages_queue import waiting
+from tests.runs.launching.test_queue_page import waiting
 
 
 def test_the_queue_is_told_and_runs_are_held_released_and_moved(

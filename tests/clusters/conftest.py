@@ -14,10 +14,10 @@ from pytest_django.fixtures import Settings
 
 from runs import clusters
 from tests.clusters import ray as our_ray
-from tests.clusters.far import Far, cluster_of
-from tests.clusters.on_ray import OnRay
-from tests.clusters.on_ray import cluster_of as cluster_on_ray
+from tests.clusters.far_slurm import Far, cluster_of
 from tests.clusters.ray import RayHead
+from tests.clusters.ray_cluster import OnRay
+from tests.clusters.ray_cluster import cluster_of as cluster_on_ray
 from tests.clusters.slurm import SlurmCluster, missing
 from tests.clusters.sshd import Sshd
 from tests.clusters.sshd import missing as sshd_missing

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from tests.clusters.slurm.daemons import Daemons
-from tests.ports import unused_port
+from tests.free_ports import unused_port
 from tests.tools import not_installed
 from tests.waiting import wait_until
 from workers.executors.base import NotBegun

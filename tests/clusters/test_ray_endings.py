@@ -10,10 +10,10 @@ import pytest
 
 from runs import launching
 from runs.models import Experiment
-from tests.clusters.far import await_end, run_far
-from tests.clusters.on_ray import OnRay
+from tests.clusters.far_slurm import await_end, run_far
 from tests.clusters.ray import RayHead
-from tests.runs.clusters import attempt_of, tick_until
+from tests.clusters.ray_cluster import OnRay
+from tests.runs.local_cluster import attempt_of, tick_until
 from workers.executors.states import State
 
 SHOWS_ENV = "import os; open('env', 'w').write(repr(dict(os.environ)))"

@@ -8,8 +8,8 @@ import pytest
 
 from runs.clusters.connection_test import steps
 from runs.models import Cluster
-from tests.clusters.on_ray import cluster_of
 from tests.clusters.ray import RayHead
+from tests.clusters.ray_cluster import cluster_of
 from tests.clusters.test_slurm_is_tried import broken, tried
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from runs.models import Experiment
-from tests.clusters.on_ray import cluster_of
 from tests.clusters.ray import RayHead
-from tests.clusters.serving import serves_until_it_is_cancelled
+from tests.clusters.ray_cluster import cluster_of
+from tests.clusters.served_scorer import serves_until_it_is_cancelled
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

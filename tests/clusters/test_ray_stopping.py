@@ -10,10 +10,10 @@ from django.test import Client
 
 from runs import launching
 from runs.models import Cluster, Experiment, Origin
-from tests.clusters.far import BUSY, be_patient, run_far, started
-from tests.clusters.on_ray import OnRay, cluster_of, word_of
+from tests.clusters.far_slurm import BUSY, be_patient, run_far, started
 from tests.clusters.ray import RayHead
-from tests.runs.clusters import attempt_of, tick_until, tick_until_true
+from tests.clusters.ray_cluster import OnRay, cluster_of, word_of
+from tests.runs.local_cluster import attempt_of, tick_until, tick_until_true
 from tests.waiting import PATIENCE_SECONDS, wait_until
 from tests.workers.attempts import IGNORES_TERM, read
 from workers.attempt import CLOSED_EPOCH, Process, lease, owner

@@ -10,10 +10,10 @@ import pytest
 
 from runs import launching
 from runs.models import Experiment
-from tests.clusters.far import BUSY, await_end, run_far, started, tick_far
-from tests.clusters.on_ray import OnRay, word_of
+from tests.clusters.far_slurm import BUSY, await_end, run_far, started, tick_far
 from tests.clusters.ray import RayHead
-from tests.runs.clusters import attempt_of, tick_until
+from tests.clusters.ray_cluster import OnRay, word_of
+from tests.runs.local_cluster import attempt_of, tick_until
 from tests.waiting import wait_until
 from tests.workers.attempts import python
 from workers.executors.base import Spec

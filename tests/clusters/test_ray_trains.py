@@ -10,10 +10,10 @@ from django.test import Client
 
 from runs import launching
 from runs.models import Cluster, Experiment
-from tests.clusters.on_ray import cluster_of
 from tests.clusters.ray import RayHead
+from tests.clusters.ray_cluster import cluster_of
 from tests.clusters.training import called_for, filled_in, result, swept, train
-from tests.runs.clusters import attempt_of
+from tests.runs.local_cluster import attempt_of
 
 
 @pytest.fixture

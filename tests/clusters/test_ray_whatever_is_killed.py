@@ -13,9 +13,9 @@ import pytest
 
 from runs.models import Attempt, Experiment, Run
 from tests import soaking
-from tests.clusters.far import run_far
-from tests.clusters.on_ray import OnRay, cluster_of
+from tests.clusters.far_slurm import run_far
 from tests.clusters.ray import RayHead
+from tests.clusters.ray_cluster import OnRay, cluster_of
 from tests.clusters.test_slurm_whatever_is_killed import (
     RESTARTS,
     TRAINS,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.clusters.far import BUSY, Far
+from tests.clusters.far_slurm import BUSY, Far
 from tests.clusters.slurm import SlurmCluster
 from tests.waiting import wait_until
 from tests.workers.attempts import python

@@ -6,8 +6,8 @@ import pytest
 
 from runs import launching
 from runs.models import Experiment
-from tests.clusters.far import Far, await_end, run_far
-from tests.runs.clusters import attempt_of
+from tests.clusters.far_slurm import Far, await_end, run_far
+from tests.runs.local_cluster import attempt_of
 from workers.executors.states import State
 
 KILLS_ITSELF = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"

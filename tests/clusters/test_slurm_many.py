@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from runs.launching import reconcile
 from runs.models import Attempt, Cluster, Experiment, Origin, Run, key_of
-from tests.clusters.far import Far, asked
+from tests.clusters.far_slurm import Far, asked
 from tests.clusters.slurm import SlurmCluster
 from tests.waiting import wait_until
 from workers.config import RunConfig, preset

@@ -8,7 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from runs.models import Experiment
-from tests.clusters.far import BUSY, Far, run_far, started
+from tests.clusters.far_slurm import BUSY, Far, run_far, started
 from tests.clusters.slurm import SlurmCluster
 from tests.waiting import wait_until
 

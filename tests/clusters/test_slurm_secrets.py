@@ -12,9 +12,9 @@ import pytest
 
 from runs import launching
 from runs.models import Cluster, Experiment
-from tests.clusters.far import OVER_SSH, Far, await_end, run_far, there
+from tests.clusters.far_slurm import OVER_SSH, Far, await_end, run_far, there
 from tests.clusters.slurm import SlurmCluster
-from tests.runs.clusters import attempt_of, tick_until
+from tests.runs.local_cluster import attempt_of, tick_until
 from tests.waiting import wait_until
 from tests.workers.attempts import python
 from workers.executors.base import Rejected, Spec

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from runs.models import Experiment
-from tests.clusters.far import cluster_of
-from tests.clusters.serving import serves_until_it_is_cancelled
+from tests.clusters.far_slurm import cluster_of
+from tests.clusters.served_scorer import serves_until_it_is_cancelled
 from tests.clusters.slurm import SlurmCluster
 
 pytestmark = pytest.mark.django_db(transaction=True)

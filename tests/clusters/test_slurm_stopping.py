@@ -14,9 +14,9 @@ from runs import launching
 from runs.ingest.follower import Follower
 from runs.launching.submit import spec_of
 from runs.models import Experiment, Origin, Run
-from tests.clusters.far import BUSY, OVER_SSH, Far, await_end, be_patient, run_far, started, there, tick_far
+from tests.clusters.far_slurm import BUSY, OVER_SSH, Far, await_end, be_patient, run_far, started, there, tick_far
 from tests.clusters.slurm import SlurmCluster
-from tests.runs.clusters import attempt_of, tick_until, tick_until_true
+from tests.runs.local_cluster import attempt_of, tick_until, tick_until_true
 from tests.waiting import PATIENCE_SECONDS, wait_until
 from tests.workers.attempts import CHECKPOINTS, IGNORES_TERM, read
 from workers.attempt import CLOSED_EPOCH, Process, lease, owner

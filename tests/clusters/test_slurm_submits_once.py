@@ -11,9 +11,20 @@ import pytest
 
 from runs import launching
 from runs.models import Cluster, Experiment
-from tests.clusters.far import BUSY, Far, asked, await_end, be_patient, impatient, run_far, started, there, tick_far
+from tests.clusters.far_slurm import (
+    BUSY,
+    Far,
+    asked,
+    await_end,
+    be_patient,
+    impatient,
+    run_far,
+    started,
+    there,
+    tick_far,
+)
 from tests.clusters.slurm import SlurmCluster
-from tests.runs.clusters import attempt_of, tick_until
+from tests.runs.local_cluster import attempt_of, tick_until
 from tests.waiting import PATIENCE_SECONDS, wait_until
 from tests.workers.attempts import python
 from workers.executors.base import Rejected, Spec

@@ -9,10 +9,10 @@ import pytest
 from runs import launching
 from runs.launching import reconcile
 from runs.models import Attempt, Cluster, Experiment
-from tests.clusters.far import Far, asked, await_end, sweep_far, there, tick_far
+from tests.clusters.far_slurm import Far, asked, await_end, sweep_far, there, tick_far
 from tests.clusters.slurm import SlurmCluster
 from tests.clusters.test_slurm_submits_once import COUNTS, Killed, die, jobs_of, once
-from tests.runs.clusters import attempt_of, tick_until
+from tests.runs.local_cluster import attempt_of, tick_until
 from tests.waiting import wait_until
 from tests.workers.attempts import CHECKPOINTS
 from workers.executors.base import Unreachable

@@ -12,12 +12,12 @@ from django.urls import reverse
 
 from runs import launching
 from runs.models import Cluster, Experiment, Run
-from tests.clusters.far import cluster_of, there
+from tests.clusters.far_slurm import cluster_of, there
 from tests.clusters.slurm import SlurmCluster
 from tests.clusters.sshd import Sshd
 from tests.clusters.training import called_for, curve, filled_in, result, swept, train
-from tests.runs.checkpointing import unpacked
-from tests.runs.clusters import attempt_of
+from tests.runs.checkpoint_files import unpacked
+from tests.runs.local_cluster import attempt_of
 
 
 @pytest.fixture

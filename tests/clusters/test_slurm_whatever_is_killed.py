@@ -19,10 +19,10 @@ import pytest
 from runs.launching import reconcile
 from runs.models import Attempt, Cluster, Experiment, Run
 from tests import soaking
-from tests.clusters.far import Far, run_far, sweep_far, there
+from tests.clusters.far_slurm import Far, run_far, sweep_far, there
 from tests.clusters.slurm import SlurmCluster
 from tests.clusters.slurm.config import NODES
-from tests.runs.clusters import attempt_of
+from tests.runs.local_cluster import attempt_of
 from tests.waiting import wait_until
 from tests.workers.attempts import read
 from workers.attempt import Process, owner

@@ -15,9 +15,9 @@ from runs.launching import reconcile
 from runs.launching.config_form import initial_from
 from runs.metrics import read
 from runs.models import Attempt, Checkpoint, Cluster, Experiment, Run
-from tests.clusters.far import there
-from tests.runs.calling import calls
-from tests.runs.clusters import attempt_of
+from tests.clusters.far_slurm import there
+from tests.runs.api_client import calls
+from tests.runs.local_cluster import attempt_of
 from tests.waiting import wait_until
 from workers.config import preset
 from workers.executors.states import State

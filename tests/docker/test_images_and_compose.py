@@ -17,7 +17,7 @@ from django.core.management import get_commands
 from esweb.bootstrap.healthcheck import ask
 from esweb.supervisor import parts_of_esweb
 from tests.docker.files import COMPOSE, DOCKERFILE, ROOT, command_of, compose, lineage, newest, stages, variables
-from tests.ports import unused_port
+from tests.free_ports import unused_port
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 OURS = ("web", "beat", "follow", "migrate", "worker")

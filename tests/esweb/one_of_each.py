@@ -16,11 +16,11 @@ from runs.access.share_links import Scope, link_text
 from runs.models import Experiment, Prompt, Run, SavedView, Sweep
 from runs.responses.collapse import tasks
 from tests.esweb.test_every_address_is_closed import routes
-from tests.judging.casting import cast, once
-from tests.judging.inventing import invented
-from tests.judging.meeting import Meeting, meeting
-from tests.judging.rounds import held, rubric
-from tests.runs import checkpointing, pages
+from tests.judging.bulk_verdicts import cast, once
+from tests.judging.sample_tournament import Meeting, meeting
+from tests.judging.synthetic_votes import invented
+from tests.judging.tournament_factory import held, rubric
+from tests.runs import checkpoint_files, full_runs
 from workers.records import Metric
 
 STEP = 5
@@ -75,10 +75,10 @@ def make_one_of_each() -> OneOfEach:
 
 
 def _ended_run(experiment: Experiment) -> Run:
-    run = pages.make_run(experiment, "es-micro", state="succeeded")
+    run = full_runs.make_run(experiment, "es-micro", state="succeeded")
     measured = [Metric(step, {"lambda": 1.0, "cost/mean": -1.0, "J_C": -1.0}) for step in (0, STEP)]
-    pages.record(run, [*pages.a_bit_of_everything((0, STEP)), *measured])
-    checkpointing.save(run, STEP)
+    full_runs.record(run, [*full_runs.a_bit_of_everything((0, STEP)), *measured])
+    checkpoint_files.save(run, STEP)
     attempt = run.attempts.get()
     (attempt.directory / "log.txt").write_text("step 5")
     tasks.measure_collapse()

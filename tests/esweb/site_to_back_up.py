@@ -31,11 +31,11 @@ from judging.models import Assignment, Judge, Tournament  # noqa: E402
 from runs import access, models  # noqa: E402
 from runs.launching import reconcile  # noqa: E402
 from runs.models import Attempt, Cluster, Run  # noqa: E402
-from tests.judging.casting import cast, once  # noqa: E402
-from tests.judging.inventing import invented  # noqa: E402
-from tests.judging.rounds import held, rubric  # noqa: E402
-from tests.runs import pages  # noqa: E402
-from tests.security import stage  # noqa: E402
+from tests.judging.bulk_verdicts import cast, once  # noqa: E402
+from tests.judging.synthetic_votes import invented  # noqa: E402
+from tests.judging.tournament_factory import held, rubric  # noqa: E402
+from tests.runs import full_runs  # noqa: E402
+from tests.security import sample_rows  # noqa: E402
 from workers.attempt import Process, claim_path, write_json  # noqa: E402
 
 NOT_COMPARED = {"last_used_at": "asking for an answer sets it"}
@@ -47,7 +47,7 @@ KINDS: dict[str, Any] = {
 
 def make(pid: int) -> None:
     """Make a site, and a run whose attempt is the process `pid`. Print what a test needs of it."""
-    made = stage.set_up()
+    made = sample_rows.set_up()
     access.give_role(made.caller, "admin")
     models.Sweep.objects.create(
         experiment_id=made.experiments[0], created_by=made.caller, name="Seeds", base={}, at_once=1
@@ -58,7 +58,7 @@ def make(pid: int) -> None:
     tournament = held(made.caller, models.Experiment.objects.get(pk=made.experiments[0]), name="Judged")
     cast(tournament, rubric("helpfulness"), once(invented(60, contestants=3, prompts=4)))
     boards.keep(tournament, rubric("helpfulness"))
-    run = pages.make_run(models.Experiment.objects.get(pk=made.experiments[0]), "es-micro", seed=3)
+    run = full_runs.make_run(models.Experiment.objects.get(pk=made.experiments[0]), "es-micro", seed=3)
     attempt = run.newest_attempt()
     assert attempt is not None
     process = Process.at(pid)
@@ -92,7 +92,7 @@ def _addresses(path: str) -> Iterator[str]:
         "uid": list(Run.objects.order_by("pk").values_list("uid", flat=True)),
         "key": list(Attempt.objects.order_by("pk").values_list("key", flat=True)),
         "name": list(Cluster.objects.values_list("name", flat=True)),
-        "step": [stage.STEP],
+        "step": [sample_rows.STEP],
     }
     if "pk" in names:
         values["pk"] = list(KINDS[path.split("/")[3]].objects.order_by("pk").values_list("pk", flat=True))

@@ -13,8 +13,8 @@ import pytest
 
 from esweb.bootstrap.schema_version import unknown_migrations
 from esweb.embedded import Postgres, database_url
-from tests import migrated
-from tests.ports import unused_port
+from tests import migrated_database
+from tests.free_ports import unused_port
 from tests.waiting import PATIENCE_SECONDS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,7 +28,7 @@ REFUSAL = (
 def newer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A data folder in which everything is migrated, and one migration of the future too."""
     data = tmp_path_factory.mktemp("newer")
-    migrated.put_into(data, Path(os.environ["ESWEB_CACHE"]))
+    migrated_database.put_into(data, Path(os.environ["ESWEB_CACHE"]))
     server = Postgres(data, durable=False)
     server.start(PATIENCE_SECONDS)
     with psycopg.connect(database_url(data), autocommit=True) as connection:

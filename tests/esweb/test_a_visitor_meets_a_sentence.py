@@ -26,7 +26,7 @@ from psycopg_pool import PoolTimeout
 
 from esweb.embedded import Postgres, Valkey, database_url, postgres, redis_url
 from esweb.middleware.outages import unavailable
-from tests import migrated
+from tests import migrated_database
 from tests.esweb.web_process import ROOT, WebProcess, frozen
 from tests.waiting import PATIENCE_SECONDS, wait_until
 from workers.config.cache import cache_folder
@@ -113,7 +113,7 @@ def server_that_recovers() -> Iterator[None]:
 def site(tmp_path_factory: pytest.TempPathFactory, server_that_recovers: None) -> Iterator[Site]:
     """A site that is well, with one person."""
     data = tmp_path_factory.mktemp("site")
-    migrated.put_into(data, cache_folder())
+    migrated_database.put_into(data, cache_folder())
     process = WebProcess(data, "127.0.0.1")
     try:
         argv = [sys.executable, "-c", SEED]

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from esweb.embedded import Postgres, database_url
-from tests import migrated
+from tests import migrated_database
 from tests.waiting import PATIENCE_SECONDS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,7 +43,7 @@ def rows(data: Path) -> list[tuple[object, ...]]:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A migrated site that is stopped."""
     data = tmp_path_factory.mktemp("site")
-    migrated.put_into(data, Path(os.environ["ESWEB_CACHE"]))
+    migrated_database.put_into(data, Path(os.environ["ESWEB_CACHE"]))
     return data
 
 

@@ -14,7 +14,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from esweb.middleware import rate_limits
-from tests.runs.calling import calls
+from tests.runs.api_client import calls
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("time_stands_still")]
 

@@ -15,7 +15,7 @@ from judging.tournaments import Draft, Entry, make
 from judging.tournaments.commands import delete
 from runs.models import Attempt, Experiment, Response, Run
 from runs.responses.viewer import columns_of
-from tests.judging.rounds import answered_run, rubric
+from tests.judging.tournament_factory import answered_run, rubric
 
 
 def trained(experiment: Experiment, name: str, before: list[str], after: list[str]) -> Run:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.esweb.test_up_runs_everything import ROOT, without_servers
-from tests.lived_in import lived_in
+from tests.started_site import lived_in
 from tests.waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.slow

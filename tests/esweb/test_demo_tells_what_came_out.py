@@ -14,7 +14,7 @@ from esweb.demo.results import Outcome, outcomes, table
 from esweb.management.commands import demo, demo_experiment
 from runs.ingest import ingest
 from runs.models import Attempt, Experiment, Run
-from tests.runs.recording import lines, make_attempt, make_run
+from tests.runs.attempt_records import lines, make_attempt, make_run
 from workers.config import RunConfig
 from workers.records import Metric
 

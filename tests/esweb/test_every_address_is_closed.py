@@ -11,8 +11,8 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from django.urls.converters import IntConverter
 
 from runs.models import Experiment, Run
-from tests.runs.pages import a_bit_of_everything, make_run, record
-from tests.security.stage import SECRET
+from tests.runs.full_runs import a_bit_of_everything, make_run, record
+from tests.security.sample_rows import SECRET
 
 OPEN = {"login", "health", "sign-in", "invitation", "script-words"}
 CLOSED = {401, 403, 404, 405}

@@ -14,11 +14,11 @@ import psycopg
 import pytest
 
 from esweb.embedded import database_url
-from tests.chaos.books import Books
-from tests.chaos.house import House
+from tests.chaos.database_view import Books
 from tests.chaos.recount import differences
-from tests.lived_in import lived_in
+from tests.chaos.site_process import House
 from tests.small_disks import SmallDisk, needs_small_disk, small_disk
+from tests.started_site import lived_in
 from tests.waiting import PATIENCE_SECONDS, wait_until
 from workers.attempt import DISK_FULL, read_json
 from workers.records import records_path

@@ -13,7 +13,7 @@ from django.utils.translation import trans_real
 from pytest_django.fixtures import Settings
 
 from esweb.languages import languages
-from tests.runs.calling import calls, paths
+from tests.runs.api_client import calls, paths
 
 HEAD = "Content-Type: text/plain; charset=UTF-8\nPlural-Forms: nplurals=2; plural=(n != 1);\n"
 BOUND = "An ingest token is bound to one run, and no other is: name the run, or take another scope"

@@ -25,8 +25,8 @@ from esweb.middleware.fast_ingest import MAX_BYTES, QuickPushes
 from runs import access
 from runs.ingest.api import COLUMNS
 from runs.models import ApiToken, Attempt, Experiment, RecordFile, Run, Series
-from tests.esweb.knocking import Answer, Knock, knock
-from tests.runs.recording import lines, make_attempt, make_run, metrics
+from tests.esweb.asgi_requests import Answer, Knock, knock
+from tests.runs.attempt_records import lines, make_attempt, make_run, metrics
 from tests.waiting import PATIENCE_SECONDS, wait_until
 from workers.records import Status, pack
 

@@ -15,8 +15,8 @@ from django.test import Client
 from esweb.middleware.back_pressure import BackPressure, Full, Places, check_connections
 from runs import ingest
 from runs.models import Attempt, Experiment, RecordFile
-from tests.runs.calling import calls
-from tests.runs.recording import make_attempt, make_run, metrics
+from tests.runs.api_client import calls
+from tests.runs.attempt_records import make_attempt, make_run, metrics
 from tests.waiting import PATIENCE_SECONDS, wait_until
 from workers.records import pack
 

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 
 from esweb.middleware.sync_handler import SyncHandler
 from runs import access
-from tests.esweb.knocking import Knock, knock
+from tests.esweb.asgi_requests import Knock, knock
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

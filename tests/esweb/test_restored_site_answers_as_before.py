@@ -19,7 +19,7 @@ from django.conf import settings
 
 from esweb.backup.restore import REASON
 from esweb.embedded import Postgres, database_url, hold
-from tests import migrated
+from tests import migrated_database
 from tests.chaos.recount import differences, of_file
 from tests.waiting import PATIENCE_SECONDS, wait_until
 from workers.records import Metric, RecordWriter, records_path
@@ -60,7 +60,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     """Back up one site while a run of it writes, restore it, and bring both to the moment of the backup."""
     folder = tmp_path_factory.mktemp("sites")
     data, archive = folder / "original", folder / "site.tar"
-    migrated.put_into(data, Path(os.environ["ESWEB_CACHE"]))
+    migrated_database.put_into(data, Path(os.environ["ESWEB_CACHE"]))
     server = Postgres(data, durable=False)
     server.start(PATIENCE_SECONDS)
     common = {**os.environ, "REDIS_URL": settings.REDIS_URL}

@@ -22,7 +22,7 @@ from pytest_django.fixtures import Settings
 
 from esweb.api import api
 from tests.esweb.one_of_each import OneOfEach, make_one_of_each
-from tests.runs import checkpointing
+from tests.runs import checkpoint_files
 from tests.security.conftest import connected, runs_dir_of_module
 
 __all__ = ["connected", "runs_dir_of_module"]
@@ -162,7 +162,7 @@ class Recorder:
             answer = self.client.get(answer["Location"], headers=headers)
             self.read.intersection_update(names)
         if answer.streaming:
-            checkpointing.close(answer)
+            checkpoint_files.close(answer)
         return answer.status_code
 
 

@@ -19,7 +19,7 @@ from django.core.management import CommandError, call_command
 from pytest_django.fixtures import Settings
 
 from esweb.embedded import Postgres, database_url
-from tests.lived_in import lived_in
+from tests.started_site import lived_in
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]

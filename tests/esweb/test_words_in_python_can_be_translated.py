@@ -19,7 +19,7 @@ from runs.access import give_role
 from runs.access.share_links import Scope, link_text
 from runs.metrics import X_AXES
 from runs.models import Experiment, Run
-from tests.runs.pages import a_bit_of_everything, end, make_run, record
+from tests.runs.full_runs import a_bit_of_everything, end, make_run, record
 from workers.config import RunConfig, knobs
 
 READ = ("aria-label", "title", "placeholder", "alt", "hx-confirm")

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 
 from esweb.embedded import Postgres, Valkey, database_url, redis_url
-from tests.ports import unused_port
+from tests.free_ports import unused_port
 from tests.waiting import PATIENCE_SECONDS
 
 ROOT = Path(__file__).resolve().parents[2]

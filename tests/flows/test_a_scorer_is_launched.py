@@ -9,7 +9,7 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from runs.models import Cluster, Experiment
-from tests.clusters.serving import serves_until_it_is_cancelled
+from tests.clusters.served_scorer import serves_until_it_is_cancelled
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -15,7 +15,7 @@ from django.urls import reverse
 from runs.launching.config_form import LaunchForm, field_name, initial_from
 from runs.models import Experiment, Run
 from tests.flows.bad_inputs import CONFIGS, NODES, BadConfig, BadNode, answer, laid_out, mounted, tried
-from tests.runs.calling import calls, paths
+from tests.runs.api_client import calls, paths
 from workers.config import preset
 from workers.train import main
 

@@ -15,7 +15,7 @@ from django.contrib.auth.models import User
 
 from runs import access
 from runs.models import Service
-from tests.ports import unused_port
+from tests.free_ports import unused_port
 from tests.waiting import PATIENCE_SECONDS, wait_until
 from tests.workers.attempts import ENV
 

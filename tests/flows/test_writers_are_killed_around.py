@@ -23,10 +23,10 @@ from celery import Celery
 from esweb.embedded import redis_url
 from esweb.env import celery_broker
 from tests import soaking
-from tests.chaos.house import ROOT, House
+from tests.chaos.site_process import ROOT, House
 from tests.flows.pushed_points import POINTS
 from tests.flows.writers import File, Story, start
-from tests.lived_in import lived_in
+from tests.started_site import lived_in
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 pytestmark = pytest.mark.slow
@@ -105,9 +105,9 @@ def _broken(writing: Sequence[Future[None]]) -> bool:
 
 
 def staged(house: House, *words: str) -> Any:
-    """What `tests.flows.stage` prints, run on the house's data."""
+    """What `tests.flows.writer_site` prints, run on the house's data."""
     env = house.env | {"ESWEB_DATA": str(house.data), "DJANGO_SETTINGS_MODULE": "esweb.settings"}
-    argv = [sys.executable, "-m", "tests.flows.stage", *words]
+    argv = [sys.executable, "-m", "tests.flows.writer_site", *words]
     done = subprocess.run(argv, env=env, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout)
 

@@ -21,8 +21,8 @@ from runs import access  # noqa: E402
 from runs.access.scorer_secrets import save_secret  # noqa: E402
 from runs.models import Cluster, Experiment, Run  # noqa: E402
 from runs.service_registry import commands  # noqa: E402
-from tests.judging.rounds import held  # noqa: E402
-from tests.runs import checkpointing, pages  # noqa: E402
+from tests.judging.tournament_factory import held  # noqa: E402
+from tests.runs import checkpoint_files, full_runs  # noqa: E402
 
 UID = "k3m9x2p7qa"
 """The run that guides speak of."""
@@ -46,12 +46,12 @@ def make(files: Path) -> None:
 
 
 def _make_run(experiment: Experiment) -> None:
-    made = pages.make_run(experiment, "es-micro", state="interrupted")
+    made = full_runs.make_run(experiment, "es-micro", state="interrupted")
     made.attempts.update(key=f"esweb-{UID}-a1")
     Run.objects.filter(pk=made.pk).update(uid=UID)
     run = Run.objects.get(uid=UID)
-    pages.record(run, pages.a_bit_of_everything())
-    checkpointing.save(run, 13)
+    full_runs.record(run, full_runs.a_bit_of_everything())
+    checkpoint_files.save(run, 13)
 
 
 def _write_files(files: Path, token: str) -> None:

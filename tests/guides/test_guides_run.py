@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 
 from esweb.embedded import Postgres, Valkey, hold
-from tests import migrated
+from tests import migrated_database
+from tests.free_ports import unused_port
 from tests.guides.blocks import ROOT, Block, list_pages, read_blocks
-from tests.ports import unused_port
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 PRINTED_ADDRESS = "http://127.0.0.1:8000"
@@ -52,7 +52,7 @@ class Site:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     data = tmp_path_factory.mktemp("site")
     site = Site(f"http://127.0.0.1:{(port := unused_port())}", data, tmp_path_factory.mktemp("files"))
-    migrated.put_into(data, Path(os.environ["ESWEB_CACHE"]))
+    migrated_database.put_into(data, Path(os.environ["ESWEB_CACHE"]))
     # A page that refuses a call ends the guide.
     (data / ".curlrc").write_text("fail-with-body\nsilent\n")
     # As `up` does: commands then know that the site runs.

@@ -14,10 +14,10 @@ from judging.models import Tournament  # noqa: E402
 from runs.models import Cluster, Experiment, Run, Scoring  # noqa: E402
 from runs.service_registry import commands  # noqa: E402
 from tests.conftest import person  # noqa: E402
-from tests.judging.meeting import count_from_one, meeting  # noqa: E402
-from tests.judging.rounds import gold  # noqa: E402
-from tests.runs import pages  # noqa: E402
-from tests.runs.test_api_examples import fill  # noqa: E402
+from tests.judging.sample_tournament import count_from_one, meeting  # noqa: E402
+from tests.judging.tournament_factory import gold  # noqa: E402
+from tests.runs import full_runs  # noqa: E402
+from tests.runs.http.test_api_examples import fill  # noqa: E402
 
 
 def main() -> None:
@@ -34,8 +34,10 @@ def main() -> None:
     boards.keep(tournament, tournament.rubrics.order_by("pk")[0])
     commands.register(ada, commands.Said("scorer", "beaver", "4f1c9a52e0b7", "http://127.0.0.1:9"))
     Scoring.objects.create(id=1, run=run, scorer="beaver", asked_by=ada, state="failed")
-    failed = pages.make_run(Experiment.objects.create(name="Words that ended", owner=ada), "grpo-micro", state="failed")
-    pages.record(failed, pages.a_bit_of_everything((0, 5)))
+    failed = full_runs.make_run(
+        Experiment.objects.create(name="Words that ended", owner=ada), "grpo-micro", state="failed"
+    )
+    full_runs.record(failed, full_runs.a_bit_of_everything((0, 5)))
 
 
 if __name__ == "__main__":

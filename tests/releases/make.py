@@ -21,9 +21,9 @@ import httpx
 
 from esweb.embedded import database_url
 from esweb.embedded.child_process import binary
-from tests import migrated
+from tests import migrated_database
 from tests.chaos.clock import Clock
-from tests.chaos.house import House
+from tests.chaos.site_process import House
 from tests.releases.comparing import differing, without
 from tests.releases.sites import ANSWERS, DUMP, FILES, RELEASES, ROOT, python, restored, serving
 from tests.waiting import PATIENCE_SECONDS, wait_until
@@ -46,7 +46,7 @@ def main(release: Path) -> None:
     release.mkdir()
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "site"
-        migrated.put_into(data, cache_folder())
+        migrated_database.put_into(data, cache_folder())
         with serving(data) as environment:
             python("-m", "tests.releases.filling", env=environment)
         train(House(data, {}))

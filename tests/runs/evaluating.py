@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from runs.models import Experiment, Run
-from tests.runs.pages import end, make_run, record
-from tests.runs.recording import answer, make_attempt
+from tests.runs.attempt_records import answer, make_attempt
+from tests.runs.full_runs import end, make_run, record
 from workers.config import RunConfig
 from workers.records import Record, Response
 

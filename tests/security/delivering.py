@@ -9,7 +9,7 @@ from typing import Any
 
 from asgiref.sync import async_to_sync
 
-from tests.esweb.knocking import Knock
+from tests.esweb.asgi_requests import Knock
 from tests.waiting import PATIENCE_SECONDS
 
 PIECE = b"x" * (64 * 1024)

@@ -13,7 +13,7 @@ from pytest_django import DjangoDbBlocker
 
 from runs.access import give_role
 from tests.esweb.test_every_address_is_closed import METHODS, routes
-from tests.security.writes import WRITES, Things, everything, things_of
+from tests.security.write_endpoints import WRITES, Things, everything, things_of
 
 ROUTES = sorted(routes())
 OWN = {

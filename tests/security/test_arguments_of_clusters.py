@@ -18,7 +18,7 @@ from runs import launching
 from runs.clusters.settings import complaints
 from runs.launching.submit import prepare, spec_of
 from runs.models import Attempt, Cluster
-from tests.runs.calling import calls
+from tests.runs.api_client import calls
 from workers.executors.openssh.address import Address, BadAddress
 from workers.executors.ray.request import request
 from workers.executors.ray.site import Site as RaySite

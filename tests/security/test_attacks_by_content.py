@@ -26,9 +26,9 @@ from runs import launching
 from runs.access.share_links import Scope, link_text
 from runs.launching.submit import spec_of
 from runs.models import Experiment, Run, SavedView
-from tests.runs import checkpointing, pages
-from tests.runs.calling import calls, paths
-from tests.runs.recording import answer
+from tests.runs import checkpoint_files, full_runs
+from tests.runs.api_client import calls, paths
+from tests.runs.attempt_records import answer
 from tests.waiting import PATIENCE_SECONDS
 from workers.config import preset
 from workers.records import Alert, Metric, Status
@@ -43,18 +43,18 @@ needs_rows = pytest.mark.usefixtures("db", "local", "runs_dir")
 @pytest.fixture
 def hostile(experiment: Experiment, ada: User) -> Run:
     """A run whose every text is HTML."""
-    run = pages.make_run(experiment, "es-micro")
+    run = full_runs.make_run(experiment, "es-micro")
     note = f"{HTML}\n\n[here](javascript:alert(3)) ![x](https://evil.example/x.png) <b onclick=alert(4)>"
     config = {**run.config, "task": {"name": "conciseness", "options": {"system_prompt": HTML}}}
     Run.objects.filter(pk=run.pk).update(name=HTML, note=note, tags=[HTML[:40]], config=config)
     Experiment.objects.update(name=HTML, question=HTML, note=note, tags=[HTML[:40]])
     SavedView.objects.create(name=HTML, owner=ada, page="experiment", experiment=experiment, is_shared=True)
     said = answer(5, HTML, prompt=HTML, prompt_id=HTML, target=HTML)
-    pages.record(
+    full_runs.record(
         run,
         [
             Status("training", HTML),
-            pages.evaluation(5, -1.0),
+            full_runs.evaluation(5, -1.0),
             Metric(5, {"a/<b>x": 1.0}),
             said,
             Alert("error", HTML, 5),
@@ -99,7 +99,7 @@ def test_files_of_a_run_are_no_pages(ada_client: Client, hostile: Run) -> None:
         file = ada_client.get(address)
         assert file.status_code == 200 and file["X-Content-Type-Options"] == "nosniff"
         assert file["Content-Type"].startswith("text/") and "html" not in file["Content-Type"]
-        checkpointing.close(file)
+        checkpoint_files.close(file)
 
 
 INJECTIONS = [
@@ -115,7 +115,7 @@ def test_names_of_columns_are_no_sql(ada: User, ada_client: Client, experiment: 
     """Column names in filters: W&B 0.79 began to escape them. Ours also may not reach over a relation."""
     User.objects.filter(pk=ada.pk).update(password="!zq7password")
     ada_client.force_login(User.objects.get(pk=ada.pk))
-    pages.make_run(experiment)
+    full_runs.make_run(experiment)
     for ask in ({"q": f'"{name}":1'}, {"q": f"{name}>0"}, {"sort": name}, {"sort": f"-{name}"}, {"col": name}):
         page = ada_client.get(experiment.get_absolute_url(), ask)
         assert page.status_code in (200, 400) and "zq7password" not in page.content.decode()
@@ -158,8 +158,8 @@ def test_a_pattern_that_would_search_for_ever_is_given_up(
     ada_client: Client, experiment: Experiment, pattern: str
 ) -> None:
     """Regular expressions that take exponential time, in a search that is open to everybody with a link."""
-    run = pages.make_run(experiment)
-    pages.record(run, [Metric(0, {"a" * 240: 1.0, "b/" + "ab" * 120: 1.0})])
+    run = full_runs.make_run(experiment)
+    full_runs.record(run, [Metric(0, {"a" * 240: 1.0, "b/" + "ab" * 120: 1.0})])
     with ends("the search for the pattern"):
         assert ada_client.get("/compare/", {"run": run.uid, "key": pattern}).status_code == 200
 
@@ -180,7 +180,7 @@ def test_a_query_that_is_hard_to_read_is_read(ada_client: Client, experiment: Ex
 @pytest.mark.parametrize("size", [1 << 28])
 def test_a_small_body_that_inflates_is_cut_off(ada: User, experiment: Experiment, size: int) -> None:
     """Decompression bombs: a gzip of a gigabyte is a megabyte."""
-    run = pages.make_run(experiment)
+    run = full_runs.make_run(experiment)
     piece = gzip.compress(b"\n" * (size // 16), compresslevel=9)
     for bomb in (piece * 16, gzip.compress(gzip.compress(b"x" * (size // 16)))):
         pushed = calls(ada, "ingest", run=run).post(
@@ -256,7 +256,7 @@ def test_jobs_and_sessions_travel_as_json() -> None:
 @needs_rows
 def test_a_hostile_push_is_told_what_is_wrong_and_not_all_of_itself(ada: User, experiment: Experiment) -> None:
     """Answers that repeat what was sent, as large as it was."""
-    run = pages.make_run(experiment)
+    run = full_runs.make_run(experiment)
     line = json.dumps({"seq": 0, "t": 0, "kind": HTML * 10_000})
     refused = calls(ada, "ingest", run=run).post(
         f"/api/v1/attempts/esweb-{run.uid}-a1/records", line, content_type="application/jsonl"

@@ -16,8 +16,8 @@ from django.test import Client
 from django.urls import reverse
 
 from runs.models import Checkpoint, Experiment, Run
-from tests.runs import checkpointing, pages
-from tests.runs.calling import calls
+from tests.runs import checkpoint_files, full_runs
+from tests.runs.api_client import calls
 from workers.config import ConfigError, RunConfig, preset
 
 pytestmark = pytest.mark.usefixtures("db", "local", "runs_dir")
@@ -33,8 +33,8 @@ WAYS_OUT = [
 @pytest.fixture
 def run(experiment: Experiment, runs_dir: Path) -> Run:
     """A run with a checkpoint, beside a file that nobody may read."""
-    run = pages.make_run(experiment, "es-micro")
-    checkpointing.save(run, 5)
+    run = full_runs.make_run(experiment, "es-micro")
+    checkpoint_files.save(run, 5)
     (runs_dir / "outside.txt").write_text(SECRET)
     (runs_dir.parent / "outside.txt").write_text(SECRET)
     return run
@@ -91,7 +91,7 @@ def test_links_in_a_runs_folder_are_not_followed(ada_client: Client, run: Run, r
     (attempt.directory / "checkpoints" / "step-000009").symlink_to(runs_dir)
     download = ada_client.get(reverse("run-checkpoint", args=[run.uid, 5]))
     assert isinstance(download, StreamingHttpResponse)
-    assert SECRET.encode() not in b"".join(checkpointing.unpacked(download).values())
+    assert SECRET.encode() not in b"".join(checkpoint_files.unpacked(download).values())
     assert ada_client.get(reverse("run-checkpoint", args=[run.uid, 9])).status_code == 404
     assert ada_client.get(reverse("run-log-file", args=[run.uid])).status_code == 404
     shown = ada_client.get(reverse("run-log", args=[run.uid]), headers={"hx-request": "true"})
@@ -108,6 +108,6 @@ def test_a_task_is_named_and_not_pointed_at(path: str) -> None:
 
 def _content(answer: object) -> bytes:
     if isinstance(answer, StreamingHttpResponse):
-        checkpointing.close(answer)
+        checkpoint_files.close(answer)
         return b""
     return bytes(answer.content)  # type: ignore[attr-defined]

@@ -22,9 +22,9 @@ from runs import access
 from runs.access.share_links import Scope, link_text
 from runs.accounts.sign_in_links import link_for
 from runs.models import ApiToken, Attempt, Experiment, RecordFile, Run
-from tests.runs import checkpointing, pages
-from tests.runs.calling import calls
-from tests.security.stage import SECRET, hide
+from tests.runs import checkpoint_files, full_runs
+from tests.runs.api_client import calls
+from tests.security.sample_rows import SECRET, hide
 
 pytestmark = pytest.mark.usefixtures("db", "local", "runs_dir")
 EVIL = "evil.example"
@@ -41,7 +41,7 @@ urlpatterns = [path("new/", new_page, name="new"), path("", include("esweb.urls"
 
 def test_nobody_unknown_launches_or_stops_anything(experiment: Experiment) -> None:
     """Jobs without authentication, up to running code: CVE-2026-0545 (MLflow's job API beside its basic auth)."""
-    run = pages.make_run(experiment, "es-micro")
+    run = full_runs.make_run(experiment, "es-micro")
     body = json.dumps({"experiment": experiment.pk, "preset": "es-micro"})
     before = (Run.objects.count(), Attempt.objects.count())
     stranger = Client(headers={"x-http-method-override": "POST", "x-forwarded-user": "ada", "x-remote-user": "ada"})
@@ -77,7 +77,7 @@ def test_a_new_page_is_closed_before_anybody_thinks_of_it(client: Client) -> Non
                                  "/shared/x/../../api/v1/runs", "/api/v1/runs%00", "/api/v1/%72uns"])  # fmt: skip
 def test_an_odd_spelling_is_no_way_round(client: Client, experiment: Experiment, odd: str) -> None:
     """Gates that know addresses by their beginning: CVE-2026-2652 again, and its like."""
-    pages.make_run(experiment)
+    full_runs.make_run(experiment)
     Run.objects.update(name=SECRET)
     answer = client.get(odd, follow=True)
     assert SECRET.encode() not in answer.content
@@ -86,7 +86,7 @@ def test_an_odd_spelling_is_no_way_round(client: Client, experiment: Experiment,
 
 def test_records_are_taken_for_ones_own_runs_alone(bo: User, experiment: Experiment) -> None:
     """Uploads without a check of what they go to: CVE-2026-2651 (MLflow's --serve-artifacts)."""
-    run = pages.make_run(experiment)
+    run = full_runs.make_run(experiment)
     key = f"esweb-{run.uid}-a1"
     for scope in ("read", "launch", "admin"):
         pushed = calls(bo, scope).post(f"/api/v1/attempts/{key}/records", "", content_type="application/jsonl")
@@ -97,10 +97,10 @@ def test_records_are_taken_for_ones_own_runs_alone(bo: User, experiment: Experim
 def test_checkpoints_of_a_private_experiment_stay_there(ada: User, bo: User, bo_client: Client) -> None:
     """Artifacts for whoever knows their address: W&B Server 0.78.0 and 0.78.1."""
     run = hide(ada).runs.get()
-    checkpointing.save(run, 5)
+    checkpoint_files.save(run, 5)
     assert calls(bo, "admin").get(f"/api/v1/runs/{run.uid}/checkpoints/5/download").status_code == 404
     assert bo_client.get(reverse("run-checkpoint", args=[run.uid, 5])).status_code == 404
-    text = link_text(bo, Scope.RUN, [pages.make_run(Experiment.objects.create(name="x", owner=bo)).uid], "day")
+    text = link_text(bo, Scope.RUN, [full_runs.make_run(Experiment.objects.create(name="x", owner=bo)).uid], "day")
     assert bo_client.get(f"/shared/{text}/checkpoints/5/").status_code == 404
 
 
@@ -180,7 +180,7 @@ def test_a_token_stands_in_no_page_log_or_row(
     """Secrets in what is handed on: trackio 0.25.1 wrote a token into snapshots for everybody."""
     caplog.set_level(logging.DEBUG)
     token, text = access.issue(ada, "admin", name="cluster")
-    run = pages.make_run(experiment)
+    run = full_runs.make_run(experiment)
     headers = {"authorization": f"Bearer {text}"}
     for address in ("me", "tokens", "runs", f"runs/{run.uid}", "nothing", "experiments?limit=0"):
         assert text not in client.get(f"/api/v1/{address}", headers=headers).content.decode()

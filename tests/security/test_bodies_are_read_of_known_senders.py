@@ -30,9 +30,9 @@ from runs.ingest import record_body
 from runs.ingest.api import COLUMNS
 from runs.ingest.record_body import MAX_BYTES
 from runs.models import ApiToken, Attempt, Experiment, RecordFile
-from tests.esweb.knocking import Knock, knock
+from tests.esweb.asgi_requests import Knock, knock
 from tests.esweb.test_every_address_is_closed import routes
-from tests.runs.recording import make_attempt, make_run
+from tests.runs.attempt_records import make_attempt, make_run
 from tests.security.delivering import PIECE, Delivery, deliver, endless
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("unlimited_calls")]

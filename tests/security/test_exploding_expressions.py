@@ -20,10 +20,10 @@ from runs.access.share_links import Scope, link_text
 from runs.importing import broken_json, numbers
 from runs.importing.readers import log_lines
 from runs.models import Experiment, Run
-from tests.runs.importing.logs import HEADER
-from tests.runs.listening import serving
-from tests.runs.pages import record
-from tests.runs.viewing import address, model, said
+from tests.runs.full_runs import record
+from tests.runs.importing.sample_logs import HEADER
+from tests.runs.live_server import serving
+from tests.runs.viewer_responses import address, model, said
 from tests.waiting import PATIENCE_SECONDS
 from workers.records import Metric
 

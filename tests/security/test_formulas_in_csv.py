@@ -29,11 +29,11 @@ from runs.experiments.lambda_page.charts import NAMES
 from runs.models import Experiment, Prompt, Run
 from runs.responses.collapse import tasks
 from tests.esweb.test_every_address_is_closed import routes
-from tests.judging.casting import cast, once
-from tests.judging.inventing import invented
-from tests.judging.rounds import held, rubric
-from tests.runs import checkpointing, pages
-from tests.runs.recording import answer
+from tests.judging.bulk_verdicts import cast, once
+from tests.judging.synthetic_votes import invented
+from tests.judging.tournament_factory import held, rubric
+from tests.runs import checkpoint_files, full_runs
+from tests.runs.attempt_records import answer
 from tests.security.test_nobody_sees_what_is_hidden import whole
 from workers.csv_cells import inert
 from workers.records import Metric
@@ -71,7 +71,7 @@ def hostile_runs(experiment: Experiment) -> list[Run]:
     """Return runs whose every text begins as a formula does."""
     runs = []
     for n, formula in enumerate(FORMULAS):
-        run = pages.make_run(experiment, "es-micro", n, "succeeded")
+        run = full_runs.make_run(experiment, "es-micro", n, "succeeded")
         options = {"system_prompt": formula}
         run.config = {**run.config, "task": {"name": "conciseness", "options": options}}
         run.name, run.note, run.tags = formula, formula, [formula[:40]]
@@ -82,7 +82,7 @@ def hostile_runs(experiment: Experiment) -> list[Run]:
         ]
         said.append(answer(5, "-3", sample=1))
         measured = [Metric(5, dict.fromkeys(KEYS, -0.5)), Metric(5, {"lambda": 1.0, "cost/mean": -1.0})]
-        pages.record(run, [*pages.a_bit_of_everything(), *measured, *said])
+        full_runs.record(run, [*full_runs.a_bit_of_everything(), *measured, *said])
         runs.append(run)
     Prompt.objects.update(categories=FORMULAS)
     tasks.measure_collapse()
@@ -137,7 +137,7 @@ def test_no_csv_of_any_route_holds_a_formula(ada: User, ada_client: Client, expe
             if reply.headers.get("Content-Type", "").startswith("text/csv"):
                 content = whole(reply) if reply.streaming else reply.content  # type: ignore[arg-type]
                 files[route].append(content.decode())
-            checkpointing.close(reply)
+            checkpoint_files.close(reply)
     formulas = {route: [cell for text in texts for cell in formulas_in(text)] for route, texts in files.items()}
     assert {route: cells for route, cells in formulas.items() if cells} == {}
     assert set(files) == ROUTES, "a route that writes CSV is to be tested here"

@@ -24,8 +24,8 @@ from esweb.api import api
 from judging.models import GoldSet
 from runs.models import Cluster, Experiment, Run
 from tests.esweb.test_every_address_is_closed import routes
-from tests.runs.listening import PATIENT, page, serving
-from tests.runs.pages import a_bit_of_everything, make_run, record
+from tests.runs.full_runs import a_bit_of_everything, make_run, record
+from tests.runs.live_server import PATIENT, page, serving
 from workers.config.shallow_json import MAX_DEPTH
 
 ROOT = Path(__file__).resolve().parents[2]

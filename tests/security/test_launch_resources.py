@@ -16,8 +16,8 @@ from esweb.cli.__main__ import main
 from runs import access
 from runs.launching.config_form import KNOBS, field_name
 from runs.models import Attempt, Cluster, Experiment, Run, Sweep
-from tests.runs.calling import calls, paths
-from tests.runs.pages import make_run
+from tests.runs.api_client import calls, paths
+from tests.runs.full_runs import make_run
 from workers.config import RunConfig, knobs
 from workers.config.resources import resources
 

@@ -20,12 +20,12 @@ from psycopg import sql
 
 from runs.ingest import writers
 from runs.models import ApiToken, Experiment, Run, SavedView
-from tests.security import oracle
-from tests.security.asking import SENDS, Request, callers, in_api, requests, write
-from tests.security.drawing import on_random_sites
-from tests.security.oracle import Caller
-from tests.security.plans import Plan
-from tests.security.site import Site, build
+from tests.security import expected_access
+from tests.security.expected_access import Caller
+from tests.security.plan_strategy import on_random_sites
+from tests.security.random_requests import SENDS, Request, callers, in_api, requests, write
+from tests.security.site_plans import Plan
+from tests.security.site_rows import Site, build
 
 pytestmark = pytest.mark.usefixtures("db", "local", "runs_dir")
 Row = dict[str, Any]
@@ -81,7 +81,7 @@ def test_an_ingest_token_writes_its_run_and_reads_nothing() -> None:
             client = site.client(caller)
             for n, run in enumerate(site.runs):
                 statuses[status := pushed(client, run.uid)] += 1
-                assert status in (401, 404) or oracle.may_write_records(plan, caller, n)
+                assert status in (401, 404) or expected_access.may_write_records(plan, caller, n)
             for address in (*READS, *(f"runs/{run.uid}" for run in site.runs)):
                 assert client.get(f"/api/v1/{address}").status_code in (401, 403)
 
@@ -125,7 +125,11 @@ def able(plan: Plan, request: Request) -> list[Caller]:
     scripts_too, run = in_api(request), request.aim.run
     some = [who for who in callers(plan) if (who.token is None or scripts_too) and (who.token or not is_push(request))]
     home = plan.runs[run].experiment
-    tempted = [who for who in some if oracle.sees(plan, who, home) and not oracle.may_change_run(plan, who, run)]
+    tempted = [
+        who
+        for who in some
+        if expected_access.sees(plan, who, home) and not expected_access.may_change_run(plan, who, run)
+    ]
     return 3 * tempted + some
 
 
@@ -161,7 +165,7 @@ def may_change(site: Site, caller: Caller, request: Request, change: Change) -> 
     """True where the oracle lets the caller make, change or remove this row."""
     if change.kind is Experiment:
         home = place(site.experiments, change.pk)
-        return not change.is_new and oracle.may_change_experiment(site.plan, caller, home)
+        return not change.is_new and expected_access.may_change_experiment(site.plan, caller, home)
     if change.kind is SavedView:
         return may_change_view(site, caller, change.row)
     if change.kind is ApiToken:
@@ -174,26 +178,26 @@ def may_change(site: Site, caller: Caller, request: Request, change: Change) -> 
 def may_change_run(site: Site, caller: Caller, request: Request, run: Run) -> bool:
     """As the oracle says of a run of the plan; of one that was just launched, what it says of its experiment."""
     if run.pk not in {known.pk for known in site.runs}:
-        return oracle.may_change_experiment(site.plan, caller, place(site.experiments, run.experiment_id))
+        return expected_access.may_change_experiment(site.plan, caller, place(site.experiments, run.experiment_id))
     n = place(site.runs, run.pk)
-    may_push = is_push(request) and oracle.may_write_records(site.plan, caller, n)
-    return may_push or oracle.may_change_run(site.plan, caller, n)
+    may_push = is_push(request) and expected_access.may_write_records(site.plan, caller, n)
+    return may_push or expected_access.may_change_run(site.plan, caller, n)
 
 
 def may_change_view(site: Site, caller: Caller, row: Row) -> bool:
     """One's own, unless one is a viewer, and of an experiment that one sees."""
-    person = oracle.acts_for(caller)
-    if not oracle.may_make(site.plan, caller) or row["owner_id"] != site.people[person or 0].pk:
+    person = expected_access.acts_for(caller)
+    if not expected_access.may_make(site.plan, caller) or row["owner_id"] != site.people[person or 0].pk:
         return False
     home = row["experiment_id"]
-    return home is None or oracle.sees(site.plan, caller, place(site.experiments, home))
+    return home is None or expected_access.sees(site.plan, caller, place(site.experiments, home))
 
 
 def may_have_token(site: Site, caller: Caller, row: Row) -> bool:
     """One's own, for a run that one may change; a script must show a token of scope admin."""
-    is_own = row["user_id"] == site.people[oracle.acts_for(caller) or 0].pk
+    is_own = row["user_id"] == site.people[expected_access.acts_for(caller) or 0].pk
     is_enough = caller.token is None or caller.token.scope == "admin"
-    return is_own and is_enough and oracle.may_change_run(site.plan, caller, place(site.runs, row["run_id"]))
+    return is_own and is_enough and expected_access.may_change_run(site.plan, caller, place(site.runs, row["run_id"]))
 
 
 def run_of(change: Change) -> Run:

@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 
 from runs import models
 from runs.metrics.live import consumer
-from tests.runs import checkpointing
-from tests.security import oracle
-from tests.security.asking import Request, callers, read, reads
-from tests.security.drawing import on_random_sites
-from tests.security.oracle import Caller
-from tests.security.plans import Plan
-from tests.security.site import Site, build, mark
+from tests.runs import checkpoint_files
+from tests.security import expected_access
+from tests.security.expected_access import Caller
+from tests.security.plan_strategy import on_random_sites
+from tests.security.random_requests import Request, callers, read, reads
+from tests.security.site_plans import Plan
+from tests.security.site_rows import Site, build, mark
 
 pytestmark = pytest.mark.usefixtures("db", "local", "runs_dir")
 OWN_TOKENS = {"settings-tokens", "api:list_tokens", "api:make_token"}
@@ -38,7 +38,11 @@ def test_nobody_is_told_of_what_is_hidden_from_them() -> None:
 
     @on_random_sites(8)
     def look(data: st.DataObject, plan: Plan) -> None:
-        some = [who for who in callers(plan) if oracle.may_read(plan, who) and not oracle.sees_all(plan, who)]
+        some = [
+            who
+            for who in callers(plan)
+            if expected_access.may_read(plan, who) and not expected_access.sees_all(plan, who)
+        ]
         caller, asked = data.draw(st.sampled_from(some)), data.draw(reads(plan))
         site = build(plan)
         client = site.client(caller)
@@ -63,7 +67,7 @@ def test_whoever_may_not_read_is_told_nothing_at_all() -> None:
         asked = data.draw(reads(plan))
         site = build(plan)
         for caller in callers(plan):
-            if not oracle.may_read(plan, caller):
+            if not expected_access.may_read(plan, caller):
                 client = site.client(caller)
                 for request in asked:
                     check_refused(client, site, request)
@@ -78,7 +82,7 @@ def test_a_shared_link_shows_what_it_may_and_no_more() -> None:
     def open_links(data: st.DataObject, plan: Plan) -> None:
         site = build(plan)
         for link, text in zip(site.plan.links, site.links, strict=True):
-            runs = oracle.shows(site.plan, link)
+            runs = expected_access.shows(site.plan, link)
             allowed = {site.plan.runs[run].experiment for run in runs}
             for tail in ("", "chart/?name=reward/mean", "chart/?name=reward", "section/?section=reward"):
                 answer = Client().get(f"/shared/{text}/{tail}")
@@ -126,7 +130,7 @@ def is_there(site: Site, run: int) -> bool:
 
 
 def _sees(site: Site, caller: Caller, run: int) -> bool:
-    return oracle.sees(site.plan, caller, site.plan.runs[run].experiment)
+    return expected_access.sees(site.plan, caller, site.plan.runs[run].experiment)
 
 
 def check_same(request: Request, before: tuple[int, bytes], after: tuple[int, bytes]) -> None:
@@ -149,16 +153,16 @@ def whole(answer: StreamingHttpResponse) -> bytes:
         return b"".join([piece async for piece in answer])
 
     content = async_to_sync(pieces)() if answer.is_async else b"".join(answer)
-    checkpointing.close(answer)
+    checkpoint_files.close(answer)
     return content
 
 
 def forget(site: Site, caller: Caller) -> None:
     """Removes all that is hidden from the caller."""
-    hidden = [e.pk for n, e in enumerate(site.experiments) if not oracle.sees(site.plan, caller, n)]
+    hidden = [e.pk for n, e in enumerate(site.experiments) if not expected_access.sees(site.plan, caller, n)]
     models.ApiToken.objects.filter(run__experiment__in=hidden).update(run=None)
     models.Experiment.objects.filter(pk__in=hidden).delete()
-    owner = oracle.acts_for(caller)
+    owner = expected_access.acts_for(caller)
     for view, planned in zip(site.views, site.plan.views, strict=True):
         if planned.owner != owner and not planned.shared:
             models.SavedView.objects.filter(pk=view.pk).delete()

@@ -30,10 +30,10 @@ from runs.responses.scoring.scorers import why_not
 from runs.service_registry import commands
 from runs.service_registry.commands import Said as Registration
 from tests.fakes.judge_server import Act, JudgeServer
-from tests.judging.judges import judge_at, on, worked
-from tests.judging.rounds import held, rubric
-from tests.runs.viewing import model, said
-from tests.workers.scorer.talking import Asked, Said, lengths, talking
+from tests.judging.judge_factory import judge_at, on, worked
+from tests.judging.tournament_factory import held, rubric
+from tests.runs.viewer_responses import model, said
+from tests.workers.scorer.scripted_scorer import Asked, Said, lengths, talking
 from workers.scorer.client import ScorerClient, ScorerFailed
 
 pytestmark = pytest.mark.django_db

@@ -16,9 +16,9 @@ from judging.voting.invitations import take_back
 from runs.access.share_links import Scope, link_text
 from runs.models import Experiment, Run
 from tests.esweb.test_every_address_is_closed import CLOSED, OPEN, routes
-from tests.judging.rounds import held
-from tests.runs.pages import a_bit_of_everything, make_run, record
-from tests.security.stage import SECRET
+from tests.judging.tournament_factory import held
+from tests.runs.full_runs import a_bit_of_everything, make_run, record
+from tests.security.sample_rows import SECRET
 
 SHARED = ("shared", "shared-chart", "shared-section")
 VOTING = ("vote", "vote-link", "vote-turns", "vote-choices", "vote-reveal")

@@ -15,8 +15,8 @@ from runs.launching.credentials import credentials_environment
 from runs.launching.resources import check_resources
 from runs.models import Cluster, Experiment, Run, ScorerSecret
 from runs.responses.scoring import choices, scorer_of
-from tests.runs.calling import calls
-from tests.runs.pages import make_run
+from tests.runs.api_client import calls
+from tests.runs.full_runs import make_run
 from tests.workers.scorers import scorer
 from workers.config import ConfigError, RunConfig
 from workers.scorer.client import ScorerRefused

@@ -27,9 +27,9 @@ from runs.access.share_links import Scope, link_text
 from runs.accounts.sign_in_links import link_for
 from runs.metrics.live import consumer, publish_changed
 from runs.models import Experiment
-from tests.judging.rounds import held
-from tests.runs.listening import serving
-from tests.runs.pages import make_run
+from tests.judging.tournament_factory import held
+from tests.runs.full_runs import make_run
+from tests.runs.live_server import serving
 from tests.security.test_sockets_are_closed import opened
 from tests.waiting import PATIENCE_SECONDS
 

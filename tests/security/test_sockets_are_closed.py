@@ -15,8 +15,8 @@ from websockets.sync.client import ClientConnection, connect
 from runs import access
 from runs.models import Experiment
 from runs.routing import websocket_urlpatterns
-from tests.runs.listening import PATIENT, serving
-from tests.runs.pages import make_run
+from tests.runs.full_runs import make_run
+from tests.runs.live_server import PATIENT, serving
 from tests.waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.django_db(transaction=True)

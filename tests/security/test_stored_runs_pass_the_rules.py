@@ -15,8 +15,8 @@ from runs import access, launching
 from runs.launching import plan_restart, queue, rebuilds, restart_due, submit_job
 from runs.launching.submit import prepare, spec_of
 from runs.models import ApiToken, Attempt, Cluster, Experiment, Run, ScorerSecret, checkpoint_folder
-from tests.runs.calling import calls, paths
-from tests.runs.pages import make_run
+from tests.runs.api_client import calls, paths
+from tests.runs.full_runs import make_run
 from workers.config import RunConfig, preset
 from workers.config.resources import RUN_CHECKPOINT
 from workers.executors.states import State

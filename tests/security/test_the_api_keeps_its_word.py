@@ -19,8 +19,8 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from tests import soaking
-from tests.security.fuzzing import fuzz, names, operations
-from tests.security.stage import ANONYMOUS, ROLES, SECRET, Stage, headers_of, set_up
+from tests.security.sample_rows import ANONYMOUS, ROLES, SECRET, Stage, headers_of, set_up
+from tests.security.schema_fuzzing import fuzz, names, operations
 
 CHECKS = [
     not_a_server_error,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.runs import checkpointing
-from tests.security.asking import READ, Aim, Request, read
-from tests.security.oracle import Caller
-from tests.security.plans import Experiment, Link, Person, Plan, Run, Token, View
-from tests.security.site import build
+from tests.runs import checkpoint_files
+from tests.security.expected_access import Caller
+from tests.security.random_requests import READ, Aim, Request, read
+from tests.security.site_plans import Experiment, Link, Person, Plan, Run, Token, View
+from tests.security.site_rows import build
 
 pytestmark = pytest.mark.usefixtures("db", "local", "runs_dir")
 PLAN = Plan(
@@ -27,7 +27,7 @@ def test_no_address_that_is_only_posted_to_is_among_those_read() -> None:
     refused = []
     for name in sorted({*READ[0], *READ[1]}):
         answer = read(client, site, Request(name, Aim(0, 0, 0, 0)))
-        checkpointing.close(answer)
+        checkpoint_files.close(answer)
         if answer.status_code == 405:
             refused.append(name)
     assert refused == [], f"name them in POSTED: {refused}"

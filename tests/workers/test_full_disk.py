@@ -13,7 +13,7 @@ import torch
 from tests.small_disks import SmallDisk, needs_small_disk, small_disk
 from tests.waiting import wait_until
 from tests.workers.attempts import RUNS_LONG, agent, attempt, finish, read
-from tests.workers.trainings import lines, records, run_json, train_here, weights
+from tests.workers.training_process import lines, records, run_json, train_here, weights
 from workers import tasks
 from workers.attempt import DISK_FULL, is_disk_full
 from workers.engines.context import write_checkpoint

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.workers.trainings import lines, metrics, records, run_json, weights
+from tests.workers.training_process import lines, metrics, records, run_json, weights
 from workers.config import TaskConfig
 from workers.records import Population, RecordWriter, Status
 from workers.tasks import TASKS, Example, Score, make

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workers.trainings import metrics, records, run_json, train_here, weights, working_folder
+from tests.workers.training_process import metrics, records, run_json, train_here, weights, working_folder
 from workers.records import Population, Status
 from workers.train import main
 

@@ -11,7 +11,7 @@ import pytest
 from tests.waiting import PATIENCE_SECONDS
 from tests.workers.tasks.own.clock import passing_the_limit
 from tests.workers.tasks.own.files import write
-from tests.workers.trainings import metrics, records, run_json
+from tests.workers.training_process import metrics, records, run_json
 from workers.records import Response, Status
 from workers.train import main
 

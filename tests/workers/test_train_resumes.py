@@ -12,7 +12,7 @@ import pytest
 from tests.waiting import PATIENCE_SECONDS, wait_until
 from tests.workers.attempts import STAYS_SECONDS
 from tests.workers.test_light_modules import modules
-from tests.workers.trainings import lines, metrics, run_json, start, weights, working_folder
+from tests.workers.training_process import lines, metrics, run_json, start, weights, working_folder
 from workers.engines.es import replay
 from workers.records import Status
 from workers.train import main

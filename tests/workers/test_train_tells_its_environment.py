@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workers.trainings import lines, records, run_json, train
+from tests.workers.training_process import lines, records, run_json, train
 from workers.code import fingerprint
 from workers.records import Alert, Environment, Status
 from workers.train import BAD_CONFIG, main

@@ -17,7 +17,7 @@ import httpx
 from tests.clusters.ray.installed import HERE, python
 from tests.clusters.ray.sessions import end_session
 from tests.clusters.slurm.daemons import Daemons, end_all_with
-from tests.ports import unused_port
+from tests.free_ports import unused_port
 from tests.waiting import PATIENCE_SECONDS, wait_until
 from workers.attempt import Process, read_json, write_json
 

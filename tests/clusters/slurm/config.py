@@ -7,7 +7,7 @@ import socket
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.ports import unused_port
+from tests.free_ports import unused_port
 
 NODES, GPUS, CORES, MEMORY_MB = 3, 2, 4, 4000
 

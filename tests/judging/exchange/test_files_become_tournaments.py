@@ -24,10 +24,10 @@ from judging.models import Comparison, Contestant, Criterion, Judge, JudgmentFil
 from judging.stats.ratings import Asked, Elo, Resampling, board, single_pass
 from judging.stats.votes import Outcome, criteria, read, votes_of
 from runs.models import Experiment, Import, Prompt
-from tests.judging.casting import ruled
-from tests.judging.known import judgments_path, needs_data, published_elo
-from tests.judging.rounds import held
-from tests.runs.recording import make_run
+from tests.judging.bulk_verdicts import ruled
+from tests.judging.published_votes import judgments_path, needs_data, published_elo
+from tests.judging.tournament_factory import held
+from tests.runs.attempt_records import make_run
 
 pytestmark = pytest.mark.django_db
 ASKED = Asked(resampling=Resampling(resamples=50))

@@ -18,8 +18,8 @@ from judging.boards import keep
 from judging.models import JudgmentFile, Tournament, Verdict
 from runs.models import Experiment
 from tests.fakes.judge_server import KEY, JudgeServer
-from tests.judging.judges import judge_at, on, worked
-from tests.judging.rounds import held
+from tests.judging.judge_factory import judge_at, on, worked
+from tests.judging.tournament_factory import held
 
 pytestmark = pytest.mark.django_db
 ROW = {"model_a": "ada-1", "model_b": "<b>bo</b>", "dimension": "help", "prompt_id": 3, "scores": [8.0, 4.0]}

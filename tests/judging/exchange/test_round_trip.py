@@ -19,9 +19,9 @@ from judging.stats.ratings import Resampling, board
 from judging.stats.votes import Outcome, read, votes_of
 from judging.voting import Judged, of_judge
 from runs.models import Experiment
-from tests.judging.casting import cast, once, ruled
-from tests.judging.inventing import invented
-from tests.judging.rounds import gold, held, rubric
+from tests.judging.bulk_verdicts import cast, once, ruled
+from tests.judging.synthetic_votes import invented
+from tests.judging.tournament_factory import gold, held, rubric
 
 pytestmark = pytest.mark.django_db
 ASKED = BoardAsked(resampling=Resampling(unit="both", resamples=50))

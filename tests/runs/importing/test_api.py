@@ -7,8 +7,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from runs.importing import uploads
 from runs.models import Experiment, Run
-from tests.runs.calling import calls, paths
-from tests.runs.importing.logs import ENDED, HEADER, iteration
+from tests.runs.api_client import calls, paths
+from tests.runs.importing.sample_logs import ENDED, HEADER, iteration
 
 pytestmark = pytest.mark.usefixtures("runs_dir")
 LOG = HEADER.format(seed=0) + "".join(map(iteration, (1, 2, 3, 4))) + ENDED

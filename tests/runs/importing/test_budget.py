@@ -26,7 +26,7 @@ from runs import importing
 from runs.importing import File, Refused
 from runs.models import Run
 from tests.runs.importing.bombs import LINES, MB, PACKERS, all_bombs, packed, tarred, zipped
-from tests.runs.importing.logs import ENDED, HEADER, iteration
+from tests.runs.importing.sample_logs import ENDED, HEADER, iteration
 from tests.waiting import PATIENCE_SECONDS
 
 ROOT = Path(__file__).resolve().parents[3]

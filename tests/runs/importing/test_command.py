@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from runs import access
 from runs.access import Role
 from runs.models import Experiment, Run
-from tests.runs.importing.logs import ENDED, HEADER, iteration
+from tests.runs.importing.sample_logs import ENDED, HEADER, iteration
 
 pytestmark = pytest.mark.usefixtures("runs_dir")
 

@@ -8,7 +8,7 @@ import pytest
 
 from runs.importing.hyperparameters import config_of
 from runs.importing.readers.log_responses import answer, curves_of
-from tests.runs.importing.logs import ENDED, HEADER, iteration, read
+from tests.runs.importing.sample_logs import ENDED, HEADER, iteration, read
 from workers.executors.states import State
 
 WHOLE = HEADER.format(seed=3) + "".join(iteration(i) for i in (1, 2, 3, 4)) + ENDED

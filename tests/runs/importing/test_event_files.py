@@ -9,7 +9,17 @@ import pytest
 
 from runs.importing.readers import event_files, tfrecord
 from runs.importing.records import ImportReport
-from tests.runs.importing.tensorboard import crc32c, event, masked, nested, record, scalar, tensor, varint, version
+from tests.runs.importing.event_file_writer import (
+    crc32c,
+    event,
+    masked,
+    nested,
+    record,
+    scalar,
+    tensor,
+    varint,
+    version,
+)
 from workers.records import Metric
 
 

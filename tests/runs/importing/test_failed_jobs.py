@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.runs.importing.logs import HEADER, read
+from tests.runs.importing.sample_logs import HEADER, read
 from workers.executors.states import State
 
 BLAMED = {

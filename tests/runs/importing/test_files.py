@@ -17,8 +17,8 @@ from runs.importing.archives import NOT_PLAIN
 from runs.importing.detect_format import recognised
 from runs.importing.files import OUTSIDE, clean
 from runs.importing.unpacking import NESTED
-from tests.runs.importing.logs import iteration
-from tests.runs.importing.tensorboard import event, scalar, write
+from tests.runs.importing.event_file_writer import event, scalar, write
+from tests.runs.importing.sample_logs import iteration
 
 LOG = iteration(1) + iteration(2)
 

@@ -18,10 +18,10 @@ from runs.importing.records import ImportReport
 from runs.importing.run_names import name_of, setting_of
 from runs.ingest import refusal
 from runs.models import Response, Run
-from tests.runs.importing.logs import ENDED, HEADER, iteration
-from tests.runs.importing.tensorboard import event, scalar, version
+from tests.runs.importing.event_file_writer import event, scalar, version
+from tests.runs.importing.sample_logs import ENDED, HEADER, iteration
 from tests.runs.importing.test_documents import evaluation
-from tests.runs.importing.test_keeping import bring_in
+from tests.runs.importing.test_store import bring_in
 from workers.records import Line
 
 ROUNDS = 150

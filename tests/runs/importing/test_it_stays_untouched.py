@@ -9,7 +9,7 @@ from runs import launching
 from runs.ingest.follower import Follower
 from runs.launching import rebuilds, reconcile
 from runs.models import Attempt, Cluster, Experiment
-from tests.runs.importing.runs_made import imported_run
+from tests.runs.importing.imported_runs import imported_run
 
 
 def test_it_cannot_be_resumed_and_is_told_what_to_do_instead(experiment: Experiment) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.runs.importing.logs import ENDED, HEADER, Read, iteration, read
+from tests.runs.importing.sample_logs import ENDED, HEADER, Read, iteration, read
 from tests.runs.importing.test_trl_logs import HEAD, SUMMARY, bar, logged
 from workers.executors.states import State
 

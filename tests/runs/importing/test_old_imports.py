@@ -6,9 +6,9 @@ import pytest
 from django.db import connection
 
 from runs.models import Import, Run
-from tests.runs.importing.runs_made import imported_run
-from tests.runs.pages import record
-from tests.runs.recording import answer
+from tests.runs.attempt_records import answer
+from tests.runs.full_runs import record
+from tests.runs.importing.imported_runs import imported_run
 from workers.records import Metric
 
 pytestmark = pytest.mark.usefixtures("runs_dir")

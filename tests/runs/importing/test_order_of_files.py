@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from runs import importing, metrics
 from runs.importing import ImportTarget
 from runs.models import Response, Run
-from tests.runs.importing.logs import ENDED, HEADER, iteration
-from tests.runs.importing.tensorboard import event, scalar, write
+from tests.runs.importing.event_file_writer import event, scalar, write
+from tests.runs.importing.sample_logs import ENDED, HEADER, iteration
 from tests.runs.importing.test_documents import evaluation, seed, whole_evaluation
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("runs_dir")]

@@ -13,7 +13,7 @@ import pytest
 from runs.importing import File, Refused, of_upload
 from runs.importing.detect_format import recognised
 from runs.importing.records import ImportReport
-from tests.runs.importing.logs import iteration
+from tests.runs.importing.sample_logs import iteration
 from workers.records import Metric
 
 COUNT = 500

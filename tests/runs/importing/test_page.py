@@ -10,7 +10,7 @@ from runs import access
 from runs.access import Role
 from runs.importing import uploads
 from runs.models import Experiment, Run
-from tests.runs.importing.logs import ENDED, HEADER, iteration
+from tests.runs.importing.sample_logs import ENDED, HEADER, iteration
 from tests.runs.importing.test_files import zipped
 
 pytestmark = pytest.mark.usefixtures("runs_dir")

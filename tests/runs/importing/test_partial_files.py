@@ -17,7 +17,7 @@ import pytest
 from runs.importing import of_upload
 from runs.importing.detect_format import recognised
 from runs.importing.records import Entry, ImportReport
-from tests.runs.importing import alignment
+from tests.runs.importing import alignment_files
 from workers.records import Response
 
 QUESTIONS, SAMPLES = 4, 5
@@ -153,7 +153,7 @@ def test_compressed_evaluation_whose_checksum_does_not_fit_is_partial_though_all
 @pytest.fixture
 def scored(tmp_path: Path) -> dict[str, bytes]:
     """Return the files of a model's ten scored answers, by the end of their names."""
-    alignment.write(tmp_path, "ES-500", alignment.prompts(10, 6, 4))
+    alignment_files.write(tmp_path, "ES-500", alignment_files.prompts(10, 6, 4))
     return {path.name.rpartition("_")[2]: path.read_bytes() for path in tmp_path.iterdir()}
 
 

@@ -13,10 +13,10 @@ from runs import importing
 from runs.experiments import trash
 from runs.importing import ImportTarget
 from runs.models import Run
-from tests.runs.calling import calls
-from tests.runs.importing.logs import ENDED, HEADER, iteration
+from tests.runs.api_client import calls
+from tests.runs.full_runs import make_run
+from tests.runs.importing.sample_logs import ENDED, HEADER, iteration
 from tests.runs.importing.test_documents import evaluation, seed
-from tests.runs.pages import make_run
 
 pytestmark = pytest.mark.usefixtures("runs_dir")
 

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from runs.importing.hyperparameters import config_of
-from tests.runs.importing.logs import read
+from tests.runs.importing.sample_logs import read
 from workers.executors.states import State
 
 HEAD = """\

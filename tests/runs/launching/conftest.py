@@ -12,7 +12,7 @@ from pytest_django.fixtures import Settings
 from runs import clusters
 from runs.launching import code
 from runs.models import Cluster
-from tests.runs.clusters import Small, quicken
+from tests.runs.local_cluster import Small, quicken
 from workers.code import bundle_path, code_of, unpacked
 
 code_of_once = cache(code_of)

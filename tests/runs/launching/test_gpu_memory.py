@@ -12,9 +12,9 @@ from django.contrib.auth.models import User
 
 from runs.launching.gpu_memory import GpuMemory, largest_plan, plan_gpu_memory
 from runs.models import Cluster, Experiment
-from tests.runs.checkpointing import save
+from tests.runs.checkpoint_files import save
+from tests.runs.full_runs import make_run
 from tests.runs.model_files import QWEN2_7B, write_model_config
-from tests.runs.pages import make_run
 from workers.config import RunConfig
 
 pytestmark = pytest.mark.django_db

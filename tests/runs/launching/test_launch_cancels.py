@@ -11,7 +11,7 @@ import pytest
 
 from runs import launching
 from runs.models import Cluster, Experiment, Run
-from tests.runs.clusters import Small, attempt_of, quicken, run_of, tick_until, ticked
+from tests.runs.local_cluster import Small, attempt_of, quicken, run_of, tick_until, ticked
 from tests.waiting import wait_until
 from tests.workers.attempts import CHECKPOINTS, IGNORES_TERM, RUNS_LONG, STAYS_SECONDS
 from workers.executors.base import Ambiguous, Unreachable

@@ -9,7 +9,7 @@ import pytest
 from runs import launching
 from runs.metrics import live
 from runs.models import Cluster, Experiment
-from tests.runs.clusters import attempt_of, run_of
+from tests.runs.local_cluster import attempt_of, run_of
 from workers.executors.states import State
 
 

@@ -10,7 +10,7 @@ from pytest_django.fixtures import Settings
 
 from runs import clusters, launching
 from runs.models import Attempt, Cluster, Experiment, Run
-from tests.runs.clusters import attempt_of, run_of
+from tests.runs.local_cluster import attempt_of, run_of
 from workers.config import ConfigError, RunConfig, preset
 from workers.executors.states import State
 

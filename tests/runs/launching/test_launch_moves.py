@@ -12,8 +12,8 @@ from runs.experiments import trash
 from runs.launching import commands, queue, reconcile, tasks
 from runs.launching.queue import CannotMove
 from runs.models import Attempt, Cluster, Experiment, Run
-from tests.runs.clusters import Small, attempt_of, quicken, run_of, tick_until
-from tests.runs.launching.test_sweeps import sweep_of
+from tests.runs.launching.sweeps.test_commands import sweep_of
+from tests.runs.local_cluster import Small, attempt_of, quicken, run_of, tick_until
 from tests.waiting import wait_until
 from tests.workers.attempts import CHECKPOINTS
 from workers.config import ConfigError

@@ -10,8 +10,8 @@ from pytest_django.fixtures import Settings
 
 from runs import launching
 from runs.models import Cluster, Experiment, checkpoint_folder
-from tests.runs.clusters import tick_until
-from tests.runs.pages import make_run
+from tests.runs.full_runs import make_run
+from tests.runs.local_cluster import tick_until
 from workers.config import preset
 from workers.executors.states import State
 from workers.models import resolve

@@ -9,7 +9,7 @@ import pytest
 
 from runs import launching
 from runs.models import Experiment
-from tests.runs.clusters import Small, attempt_of, run_of, tick_until
+from tests.runs.local_cluster import Small, attempt_of, run_of, tick_until
 from tests.small_disks import SmallDisk, needs_small_disk, small_disk
 from workers.attempt import DISK_FULL
 from workers.executors.states import State

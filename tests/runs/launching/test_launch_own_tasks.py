@@ -11,8 +11,8 @@ from django.test import Client
 from runs import launching
 from runs.launching.submit import spec_of
 from runs.models import Cluster, Experiment, Run
-from tests.runs.calling import calls, paths
-from tests.runs.test_forms_launch import sent
+from tests.runs.api_client import calls, paths
+from tests.runs.launching.test_config_form import sent
 from workers.config import ConfigError, preset
 
 CONFIG = preset("es-micro").config | {"task": {"name": "own", "options": {"path": "my_task:Task"}}}

@@ -11,8 +11,8 @@ from runs.launching import queue
 from runs.launching.submit import spec_of
 from runs.launching.sweeps import commands
 from runs.models import Cluster, Experiment
-from tests.runs.clusters import attempt_of, run_of
-from tests.runs.test_forms_launch import sent
+from tests.runs.launching.test_config_form import sent
+from tests.runs.local_cluster import attempt_of, run_of
 from workers.config import ConfigError, preset
 from workers.executors.slurm import Site
 from workers.executors.slurm.job import sbatch_argv

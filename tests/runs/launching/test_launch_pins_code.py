@@ -13,7 +13,7 @@ from runs.clusters.settings import complaints
 from runs.launching import code
 from runs.launching.submit import spec_of
 from runs.models import Experiment
-from tests.runs.clusters import Small, attempt_of, run_of, tick_until, tick_until_true
+from tests.runs.local_cluster import Small, attempt_of, run_of, tick_until, tick_until_true
 from workers.code import PACKAGE, code_of, fingerprint, unpacked
 from workers.executors.states import State
 

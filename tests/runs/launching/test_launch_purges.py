@@ -14,7 +14,7 @@ from pytest_django.fixtures import Settings
 from runs.launching import plan_restart, purge_arrays, purge_code, tasks
 from runs.launching.code import pin
 from runs.models import Attempt, Experiment, Run
-from tests.runs.clusters import Small, attempt_of, run_of
+from tests.runs.local_cluster import Small, attempt_of, run_of
 from tests.waiting import PATIENCE_SECONDS, wait_until
 from workers.code import fingerprint, unpacked
 from workers.executors.states import State

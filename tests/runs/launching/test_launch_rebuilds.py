@@ -12,9 +12,9 @@ from runs.ingest import ingest
 from runs.launching import rebuilds, reconcile
 from runs.launching.submit import spec_of
 from runs.models import Experiment, Rebuild, Run
-from tests.runs.clusters import Small, attempt_of, tick_until
+from tests.runs.attempt_records import lines
 from tests.runs.launching.test_launch_resumes import ended
-from tests.runs.recording import lines
+from tests.runs.local_cluster import Small, attempt_of, tick_until
 from tests.waiting import wait_until
 from tests.workers.attempts import RUNS_LONG
 from workers.attempt import owner

@@ -13,8 +13,8 @@ from runs import launching
 from runs.launching import reconcile
 from runs.launching.restart import RESTARTED_AFTER
 from runs.models import Attempt, Cluster, Experiment, Origin, Run
-from tests.runs.clusters import Small, attempt_of, quicken, run_of, tick_until, tick_until_true, ticked
 from tests.runs.launching.test_launch_resumes import saved
+from tests.runs.local_cluster import Small, attempt_of, quicken, run_of, tick_until, tick_until_true, ticked
 from tests.waiting import PATIENCE_SECONDS, wait_until
 from tests.workers.attempts import RUNS_LONG
 from workers.executors.states import State

@@ -14,8 +14,8 @@ from runs import checkpoints, launching
 from runs.ingest import ingest
 from runs.launching.submit import spec_of
 from runs.models import Attempt, AttemptEvent, Experiment, Origin, Run
-from tests.runs.clusters import Small, attempt_of, run_of, tick_until, ticked
-from tests.runs.recording import lines
+from tests.runs.attempt_records import lines
+from tests.runs.local_cluster import Small, attempt_of, run_of, tick_until, ticked
 from tests.waiting import wait_until
 from tests.workers.attempts import CHECKPOINTS, RUNS_LONG
 from workers.attempt import CLOSED_EPOCH, lease, owner

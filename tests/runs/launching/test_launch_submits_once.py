@@ -15,7 +15,7 @@ from django.utils import timezone
 from runs import launching
 from runs.launching.submit import spec_of
 from runs.models import Cluster, Experiment
-from tests.runs.clusters import QUICK, Small, attempt_of, quicken, run_of, tick_until, ticked
+from tests.runs.local_cluster import QUICK, Small, attempt_of, quicken, run_of, tick_until, ticked
 from workers.executors.base import Ambiguous, Rejected, Unreachable
 from workers.executors.states import State
 

@@ -16,8 +16,8 @@ from runs import launching
 from runs.ingest import ingest
 from runs.launching import rebuilds
 from runs.models import Attempt, Cluster, Experiment, Run, checkpoint_folder
-from tests.runs.clusters import tick_until
 from tests.runs.launching.test_launch_rebuilds import tick_rebuild_until
+from tests.runs.local_cluster import tick_until
 from workers import records
 from workers.config import preset
 from workers.executors.states import State

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from runs import launching
 from runs.models import Cluster, Experiment, Run
-from tests.runs.clusters import Small, attempt_of, quicken, run_of, tick_until, tick_until_true, ticked
+from tests.runs.local_cluster import Small, attempt_of, quicken, run_of, tick_until, tick_until_true, ticked
 from tests.waiting import PATIENCE_SECONDS
 from tests.workers.attempts import RUNS_LONG
 from workers.attempt import owner

@@ -17,7 +17,7 @@ from django.utils import timezone
 from runs import launching
 from runs.launching import reconcile
 from runs.models import Attempt, Cluster, Experiment, Run
-from tests.runs.clusters import Small, attempt_of, quicken, run_of, tick_until, tick_until_true, ticked
+from tests.runs.local_cluster import Small, attempt_of, quicken, run_of, tick_until, tick_until_true, ticked
 from tests.waiting import PATIENCE_SECONDS, wait_until
 from tests.workers.attempts import CHECKPOINTS, IGNORES_TERM, RUNS_LONG
 from workers.attempt import CLOSED_EPOCH, lease, owner

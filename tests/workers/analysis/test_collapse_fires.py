@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.workers.analysis.answering import FOREIGN, TEMPLATE, honest
+from tests.workers.analysis.sample_responses import FOREIGN, TEMPLATE, honest
 from workers.analysis.collapse import Answer, Measures, findings, measure
 
 if TYPE_CHECKING:

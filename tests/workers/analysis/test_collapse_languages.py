@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workers.analysis.answering import honest
+from tests.workers.analysis.sample_responses import honest
 from workers.analysis.collapse import Answer, Finding, Measures, findings, measure
 from workers.analysis.collapse.answers import words_of
 from workers.analysis.collapse.languages import language_of

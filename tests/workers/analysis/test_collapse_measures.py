@@ -6,7 +6,7 @@ from math import exp, log
 
 import pytest
 
-from tests.workers.analysis.answering import honest
+from tests.workers.analysis.sample_responses import honest
 from workers.analysis.collapse import Answer, Measures, measure, one_a_prompt
 from workers.analysis.collapse.duplicates import clusters, effective_number
 from workers.analysis.collapse.manners import is_cut, leaks, refuses

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.waiting import wait_until
-from tests.workers.trainings import lines, metrics, run_json
+from tests.workers.training_process import lines, metrics, run_json
 from workers.client import processes, sampling
 from workers.client.sampling import Sampler
 from workers.records import Metric, RecordWriter, Status

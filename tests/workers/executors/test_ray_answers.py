@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.ports import unused_port
+from tests.free_ports import unused_port
 from workers.attempt import CLOSED_EPOCH, lease
 from workers.executors.base import Ambiguous, NotBegun, Rejected, Spec, Unreachable
 from workers.executors.ray import Ray, Site, jobs

@@ -10,7 +10,7 @@ import pytest
 import torch
 from transformers import BertConfig, BertForSequenceClassification, LlamaConfig, LlamaForSequenceClassification
 
-from tests.workers.scorer.beavers import SIZES, tokenizer
+from tests.workers.scorer.tiny_published_models import SIZES, tokenizer
 from workers.scorer.conversation import conversation, messages
 from workers.scorer.models import BadModel, Wanted, load
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.waiting import PATIENCE_SECONDS
-from tests.workers.scorer.talking import Asked, Said, lengths, talking
+from tests.workers.scorer.scripted_scorer import Asked, Said, lengths, talking
 from workers.scorer.client import ScorerClient, ScorerFailed, ScorerRefused, Scores
 
 PROMPTS, RESPONSES = ["a", "bb", "ccc"], ["four", "fives", "sixsix"]

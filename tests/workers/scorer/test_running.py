@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.waiting import PATIENCE_SECONDS
-from tests.workers.trainings import metrics, records, start, train
+from tests.workers.training_process import metrics, records, start, train
 from workers.config import ConfigError, RunConfig
 from workers.records import RecordWriter, Status
 from workers.scorer.client import ScorerClient

@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from tests.workers.scorer.beavers import beaver, tokenizer
+from tests.workers.scorer.tiny_published_models import beaver, tokenizer
 from workers.scorer.conversation import conversation
 from workers.scorer.models import BadModel, Wanted, load
 from workers.scorer.models.base import Role, Scored

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 
 from tests.waiting import wait_until_async
-from tests.workers.scorer.served import Lengths, served, texts
+from tests.workers.scorer.in_process_scorer import Lengths, served, texts
 from workers.scorer.service.limits import Limits
 
 

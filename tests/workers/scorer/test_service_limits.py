@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import httpx
 import pytest
 
-from tests.workers.scorer.served import Lengths, served, texts
+from tests.workers.scorer.in_process_scorer import Lengths, served, texts
 from workers.scorer.service.limits import Limits
 
 SMALL = Limits(body_bytes=1000, texts=3, characters=20)

@@ -15,7 +15,7 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 from tests.workers.engines.es.runs import records_of, run
 from tests.workers.models.shapes import Make, gemma2, gemma3, mistral, qwen3
-from tests.workers.trainings import metrics, run_json, train_here
+from tests.workers.training_process import metrics, run_json, train_here
 from workers.config import ConfigError
 from workers.engines.es import beginning
 from workers.models import Loaded, save

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from tests.waiting import PATIENCE_SECONDS, wait_until
-from tests.workers.trainings import ENVIRONMENT, records, run_json, start, train, weights
+from tests.workers.training_process import ENVIRONMENT, records, run_json, start, train, weights
 from workers.client.processes import tree
 from workers.records import Engines
 

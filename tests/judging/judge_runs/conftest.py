@@ -1,0 +1,40 @@
+"""A tournament of two, four comparisons; each is asked by one rubric, both ways round: 8 questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from django.contrib.auth.models import User
+
+from judging.judge_runs import rate_limits
+from judging.models import Rubric, Tournament
+from runs.models import Experiment
+from tests.fakes.judge_server import JudgeServer
+from tests.judging.tournament_factory import held
+from tests.waiting import PATIENCE_SECONDS
+
+
+@pytest.fixture(autouse=True)
+def redis_may_be_slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """On a busy machine it answers later than a site waits for it."""
+    monkeypatch.setattr(rate_limits, "ANSWER_SECONDS", PATIENCE_SECONDS)
+    rate_limits._valkey.cache_clear()
+    yield
+    rate_limits._valkey.cache_clear()
+
+
+@pytest.fixture
+def tournament(ada: User, experiment: Experiment) -> Tournament:
+    return held(ada, experiment, prompts=4, contestants=2)
+
+
+@pytest.fixture
+def rubrics(tournament: Tournament) -> list[Rubric]:
+    return list(tournament.rubrics.filter(criterion__slug="helpfulness"))
+
+
+@pytest.fixture
+def server() -> Iterator[JudgeServer]:
+    with JudgeServer() as running:
+        yield running

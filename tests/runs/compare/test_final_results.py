@@ -1,0 +1,49 @@
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from runs.compare import finals
+from tests.runs.attempt_records import make_attempt
+from tests.runs.full_runs import end, evaluation, make_run, record
+from workers.records import Metric
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_last_word_counts_with_the_step_it_is_of(experiment):
+    run = make_run(experiment)
+    record(run, [evaluation(0, -40.0), evaluation(5, -10.0)])
+    found = finals([run])[run.pk]
+    assert found.values == {"reward": -10.0, "kl": 0.05, "accuracy": 0.9}
+    assert found.steps == {"reward": 5, "kl": 5, "accuracy": 5}
+
+
+def test_seconds_are_those_of_all_attempts_without_the_waiting(experiment):
+    run = make_run(experiment, state="failed")
+    now = timezone.now()
+    run.attempts.update(started_at=now - timedelta(seconds=100), ended_at=now - timedelta(seconds=70))
+    second = make_attempt(run, 2, "succeeded")
+    run.attempts.filter(pk=second.pk).update(started_at=now - timedelta(seconds=20), ended_at=now)
+    assert finals([run])[run.pk].values["seconds"] == pytest.approx(50)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_what_is_not_finite_is_no_number(experiment, value):
+    run = make_run(experiment)
+    record(run, [Metric(0, {"reward/mean": value, "kl": 0.1})])
+    found = finals([run])[run.pk]
+    assert "reward" not in found.values
+    assert found.unusable == ("reward",)
+
+
+def test_a_run_that_said_nothing_has_nothing(experiment):
+    run = make_run(experiment)
+    end(run)
+    assert finals([run])[run.pk].values == {}
+
+
+def test_the_number_of_queries_does_not_grow(experiment, django_assert_num_queries):
+    runs = [make_run(experiment, seed=seed) for seed in range(5)]
+    with django_assert_num_queries(2):
+        finals(runs)

@@ -1,0 +1,123 @@
+import pytest
+from django.urls import reverse
+
+from runs.models import Run
+from tests.runs.full_runs import make_run
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def three(experiment):
+    return [make_run(experiment, seed=seed, state=state) for seed, state in enumerate(("running", "failed", "failed"))]
+
+
+def do(client, experiment, what, runs=(), **sent):
+    sent = {"do": what, "run": [run.uid for run in runs], **sent}
+    return client.post(reverse("experiment-bulk", args=[experiment.pk]), sent, follow=True)
+
+
+def undo(client, experiment):
+    return client.post(reverse("experiment-undo", args=[experiment.pk]), {"back": "sort=name"}, follow=True)
+
+
+def names(response):
+    return sorted(row.run.seed for row in response.context["table"].rows)
+
+
+def test_runs_are_archived_vanish_from_the_table_and_come_back_by_undo(ada_client, experiment, three):
+    page = do(ada_client, experiment, "archive", three[:2])
+    assert names(page) == [2]
+    assert "Archived 2 runs." in page.content.decode()
+    assert names(ada_client.get(experiment.get_absolute_url(), {"q": "archived:yes"})) == [0, 1]
+    page = undo(ada_client, experiment)
+    assert names(page) == [0, 1, 2]
+    assert page.redirect_chain[0][0].endswith("?sort=name")
+    assert not Run.objects.filter(archived_by__isnull=False).exists()
+    assert "There is nothing to undo." in undo(ada_client, experiment).content.decode()
+
+
+def test_runs_are_deleted_and_restored_as_they_were(ada_client, experiment, three):
+    before = Run.objects.values().get(pk=three[1].pk)
+    page = do(ada_client, experiment, "delete", [three[1]])
+    assert names(page) == [0, 2]
+    assert ada_client.get(three[1].get_absolute_url()).status_code == 404
+    undo(ada_client, experiment)
+    assert Run.objects.values().get(pk=three[1].pk) == before
+
+
+def test_deleting_a_run_that_runs_stops_it(ada_client, experiment, three):
+    do(ada_client, experiment, "delete", three)
+    assert three[0].newest_attempt().cancel_requested_at is not None
+
+
+def test_a_tag_is_given_once_and_undo_takes_it_from_those_that_got_it(ada_client, experiment, three):
+    Run.objects.filter(pk=three[0].pk).update(tags=["best", "old"])
+    assert "Tagged 2 runs: best." in do(ada_client, experiment, "tag", three, tag=" best ").content.decode()
+    assert [run.tags for run in Run.objects.order_by("seed")] == [["best", "old"], ["best"], ["best"]]
+    undo(ada_client, experiment)
+    assert [run.tags for run in Run.objects.order_by("seed")] == [["best", "old"], [], []]
+    do(ada_client, experiment, "untag", three, tag="old")
+    assert Run.objects.get(pk=three[0].pk).tags == ["best"]
+
+
+def test_all_that_fit_the_query_are_taken_where_that_is_asked(ada_client, experiment, three):
+    do(ada_client, experiment, "tag", tag="seen", all="1", back="q=state:failed")
+    assert sorted(Run.objects.filter(tags=["seen"]).values_list("seed", flat=True)) == [1, 2]
+
+
+def test_a_query_with_a_mistake_takes_none(ada_client, experiment, three):
+    page = do(ada_client, experiment, "delete", all="1", back="q=state:fail")
+    assert "Choose at least one run" in page.content.decode()
+    assert Run.objects.filter(deleted_at=None).count() == 3
+
+
+def test_cancelling_takes_those_that_run_and_leaves_the_others(ada_client, experiment, three):
+    assert "Asked 1 run to stop" in do(ada_client, experiment, "cancel", three).content.decode()
+    assert three[0].newest_attempt().cancel_requested_at is not None
+
+
+def test_comparing_opens_the_chosen_runs(ada_client, experiment, three):
+    page = do(ada_client, experiment, "compare", three[:2])
+    assert page.redirect_chain == [(f"/compare/?run={three[1].uid}&run={three[0].uid}", 302)]
+
+
+@pytest.mark.parametrize(
+    ("what", "sent", "said"),
+    [
+        ("burn", {}, "must be one of compare, tag, untag, cancel, archive, unarchive, delete, not"),
+        ("tag", {"tag": " "}, "Write a tag of 1 to 50 characters."),
+        ("tag", {"tag": "x" * 51}, "Write a tag of 1 to 50 characters."),
+        ("archive", {"run": ["nosuch"]}, "Choose at least one run by its checkbox."),
+    ],
+)
+def test_what_cannot_be_done_is_told_and_nothing_changes(ada_client, experiment, three, what, sent, said):
+    page = do(ada_client, experiment, what, three[1:], **sent)
+    assert said in page.content.decode()
+    assert Run.objects.filter(tags=[], archived_at=None, deleted_at=None).count() == 3
+
+
+@pytest.mark.parametrize("what", ["tag", "cancel", "archive", "delete"])
+def test_what_belongs_to_others_stays_as_it_is(bo_client, bo, experiment, three, what):
+    assert "belong to others" in do(bo_client, experiment, what, three, tag="mine").content.decode()
+    Run.objects.filter(pk=three[1].pk).update(created_by=bo)
+    page = do(bo_client, experiment, what, three, tag="mine")
+    assert "2 runs of the chosen belong to others" in page.content.decode()
+    untouched = Run.objects.filter(tags=[], archived_at=None, deleted_at=None)
+    assert set(untouched) >= {three[0], three[2]}
+    assert three[0].newest_attempt().cancel_requested_at is None
+
+
+def test_strangers_reach_no_run_of_a_private_experiment(cy_client, private_experiment):
+    run = make_run(private_experiment)
+    assert do(cy_client, private_experiment, "delete", [run]).status_code == 404
+    assert undo(cy_client, private_experiment).status_code == 404
+
+
+def test_undo_needs_the_right_still(ada_client, ada, bo, experiment, three):
+    do(ada_client, experiment, "archive", three)
+    experiment.owner = bo
+    experiment.save()
+    Run.objects.update(created_by=bo)
+    assert "Undone: 0 runs" in undo(ada_client, experiment).content.decode()
+    assert Run.objects.filter(archived_at=None).count() == 0

@@ -1,0 +1,68 @@
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from runs.experiments.command_palette import FIRST_PAGES, PAGES
+from runs.http.palette import OF_EACH
+from runs.models import Experiment
+from tests.runs.full_runs import make_run
+
+pytestmark = pytest.mark.django_db
+
+
+def offered(client, words=""):
+    answer = client.get("/palette/", {"q": words})
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_pages_experiments_and_runs_are_found_by_every_word_of_their_names(ada_client, experiment):
+    run = make_run(experiment, seed=7)
+    assert experiment.get_absolute_url() in offered(ada_client, "conc")
+    assert run.get_absolute_url() in offered(ada_client, "seed TINY")
+    assert run.get_absolute_url() in offered(ada_client, run.uid)
+    assert run.get_absolute_url() not in offered(ada_client, "seed nosuch")
+
+
+@pytest.mark.parametrize(
+    ("words", "there"),
+    [("compare", "/compare/"), ("queue", "/queue/"), ("costs", "/costs/"), ("import", "/import/"), ("bin", "/bin/"),
+     ("views", "/views/"), ("tokens", "/settings/tokens/"), ("api", "/api/v1/docs")],
+)  # fmt: skip
+def test_every_page_of_the_site_is_found_by_its_name(ada_client, words, there):
+    assert f'href="{there}"' in offered(ada_client, words)
+
+
+def test_before_anything_is_typed_experiments_and_runs_are_not_buried_under_pages(ada_client, experiment):
+    before = offered(ada_client)
+    assert before.count('<span class="quiet">page</span>') == FIRST_PAGES
+    assert experiment.get_absolute_url() in before
+
+
+def test_pages_for_administrators_are_offered_to_them_alone(ada_client, admin_client):
+    assert "/settings/people/" not in offered(ada_client, "people")
+    assert "/settings/people/" in offered(admin_client, "people")
+
+
+def test_nothing_found_is_said(ada_client):
+    assert "is called “&lt;b&gt;”" in offered(ada_client, "<b>")
+
+
+def test_what_is_private_is_offered_to_nobody_else(cy_client, private_experiment):
+    hidden = make_run(private_experiment)
+    assert hidden.get_absolute_url() not in offered(cy_client)
+    assert private_experiment.get_absolute_url() not in offered(cy_client, "secret")
+
+
+def test_however_many_there_are_a_few_are_offered_by_as_many_queries(ada_client, ada, experiment):
+    def queries():
+        with CaptureQueriesContext(connection) as captured:
+            offered(ada_client, "o")
+        return len(captured)
+
+    before = queries()
+    Experiment.objects.bulk_create(Experiment(name=f"Other {i}", owner=ada) for i in range(50))
+    for seed in range(OF_EACH + 1):
+        make_run(experiment, "grpo-micro", seed)
+    assert queries() == before
+    assert offered(ada_client, "o").count('role="option"') <= len(PAGES) + 2 * OF_EACH

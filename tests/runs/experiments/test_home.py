@@ -1,0 +1,239 @@
+"""What runs, what waits, what went wrong and why, what asks for attention, what changed; and whose."""
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import Group
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from runs.access import issue
+from runs.models import Attempt, AttemptEvent, Cluster, Experiment, Run
+from tests.runs.attempt_records import make_attempt
+from tests.runs.full_runs import a_bit_of_everything, make_run, record
+
+pytestmark = pytest.mark.django_db
+
+
+def home(client, **query):
+    answer = client.get("/", query)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def shown(client, section, **query):
+    """A section of the page, as HTML."""
+    page = home(client, **query)
+    start = page.index(f'<section class="panel" id="{section}"')
+    return page[start : page.index("</section>", start)]
+
+
+def ended(run, state="failed", why="", **ago):
+    Attempt.objects.filter(run=run).update(state=state, reason=why, ended_at=timezone.now() - timedelta(**ago))
+    Run.objects.filter(pk=run.pk).update(state=state)
+    return run
+
+
+def test_signing_in_leads_home(client, ada):
+    ada.set_password("a long password")
+    ada.save()
+    answer = client.post(reverse("login"), {"username": "ada", "password": "a long password"})
+    assert answer["Location"] == reverse("home") == "/"
+
+
+def test_what_runs_is_shown_with_how_far_it_is_and_what_it_measured_last(ada_client, experiment):
+    run = make_run(experiment)
+    record(run, a_bit_of_everything())
+    page = shown(ada_client, "going")
+    assert run.get_absolute_url() in page
+    assert "5 of 60" in page
+    assert "−40.9" in page
+    assert "0.0500" in page
+    assert "1 of 1 shown" in page
+
+
+def test_what_runs_is_watched_so_that_the_page_follows_it(ada_client, experiment):
+    run = make_run(experiment)
+    assert f"data-watch='{{&quot;{run.uid}&quot;: 0}}'" in home(ada_client)
+    part = ada_client.get(reverse("home-standing")).content.decode()
+    assert run.name in part
+    assert "<html" not in part
+
+
+def test_what_waits_stands_in_its_order_with_what_it_waits_for(ada_client, experiment):
+    first, second = make_run(experiment, seed=1, state="queued"), make_run(experiment, seed=2, state="queued")
+    second.attempts.update(reason="2 of 2 cores are taken")
+    page = shown(ada_client, "waiting")
+    assert page.index(first.name) < page.index(second.name)
+    assert "2 of 2 cores are taken" in page
+
+
+def test_a_run_that_starts_again_by_itself_waits_and_did_not_go_wrong(ada_client, experiment):
+    run = ended(make_run(experiment), why="no memory", minutes=1)
+    run.attempts.update(restart_at=timezone.now() + timedelta(minutes=1))
+    assert "Starts again by itself: no memory" in shown(ada_client, "waiting")
+    assert "Nothing went wrong" in shown(ada_client, "wrong")
+
+
+def test_what_went_wrong_says_why_and_what_can_be_done(ada_client, experiment):
+    run = ended(make_run(experiment), why="ValueError: <sigma> is not a number", hours=2)
+    page = shown(ada_client, "wrong")
+    assert "ValueError: &lt;sigma&gt; is not a number" in page
+    assert reverse("run-resume", args=[run.uid]) in page
+    assert f"{reverse('launch', args=[experiment.pk])}?clone={run.uid}" in page
+    assert f"{run.get_absolute_url()}#log" in page
+
+
+def test_who_may_not_change_a_run_is_offered_its_log_alone(bo_client, experiment):
+    run = ended(make_run(experiment), minutes=1)
+    page = shown(bo_client, "wrong")
+    assert f"{run.get_absolute_url()}#log" in page
+    assert reverse("run-resume", args=[run.uid]) not in page
+    assert "?clone=" not in page
+
+
+def test_a_run_that_was_resumed_is_no_longer_wrong(ada_client, experiment):
+    run = ended(make_run(experiment), minutes=1)
+    make_attempt(run, 2)
+    assert "Nothing went wrong" in shown(ada_client, "wrong")
+    assert run.name in shown(ada_client, "going")
+
+
+def test_what_went_wrong_longer_ago_shows_in_a_wider_window(ada_client, experiment):
+    run = ended(make_run(experiment), "oom", hours=50)
+    assert run.name not in shown(ada_client, "wrong")
+    assert run.name in shown(ada_client, "wrong", since="3d")
+
+
+def test_a_window_that_there_is_not_is_answered_with_those_that_there_are(ada_client, experiment):
+    answer = ada_client.get("/", {"since": "1y"})
+    assert answer.status_code == 404 and "since must be one of 1d, 3d, 7d" in answer.content.decode()
+
+
+def test_warnings_of_a_run_are_one_line_with_its_last_word(ada_client, experiment):
+    run = make_run(experiment)
+    for n in range(3):
+        AttemptEvent.objects.create(attempt=run.newest_attempt(), level="warning", why=f"dead iteration {n}")
+    AttemptEvent.objects.create(attempt=run.newest_attempt(), level="error", why="ended", to_state="failed")
+    page = shown(ada_client, "attention")
+    assert "dead iteration 2" in page
+    assert "dead iteration 1" not in page
+    assert "× 3" in page
+    assert "1 of 1 run that warned shown" in page
+    assert "ended" not in page
+
+
+def test_a_cluster_that_does_not_answer_is_said(ada_client, experiment, local):
+    Cluster.objects.update(unreachable_since_at=timezone.now() - timedelta(minutes=5))
+    assert "local" in shown(ada_client, "attention")
+
+
+def test_what_changed_is_told_by_experiment_with_who_and_how_many(ada_client, bo, experiment):
+    for seed in range(3):
+        ended(make_run(experiment, seed=seed), "succeeded", minutes=5)
+    theirs = Experiment.objects.create(name="Bo's", owner=bo)
+    page = shown(ada_client, "changed")
+    assert "You launched 3 runs" in page
+    assert "3 succeeded" in page
+    assert "bo made it" in page
+    assert page.index(theirs.name.replace("'", "&#x27;")) < page.index("You made it")
+
+
+def test_edits_are_told_with_what_was_changed_and_by_whom(ada_client, bo_client, experiment):
+    kept = {"name": experiment.name, "question": "Sooner?", "tags": "", "note": "So *it* does."}
+    ada_client.post(reverse("experiment-edit", args=[experiment.pk]), kept)
+    run = make_run(experiment)
+    _, token = issue(experiment.owner, "launch")
+    sent = {"note": "the best", "tags": ["paper"], "name": run.name}
+    answer = ada_client.patch(
+        f"/api/v1/runs/{run.uid}", sent, content_type="application/json", headers={"Authorization": f"Bearer {token}"}
+    )
+    assert answer.status_code == 200
+    page = shown(bo_client, "changed")
+    assert "ada changed note and question" in page
+    assert f"ada changed note and tags of {run.name}" in page
+
+
+def test_an_edit_that_changes_nothing_is_not_told(ada_client, experiment):
+    same = {"name": experiment.name, "question": experiment.question, "tags": "", "note": ""}
+    ada_client.post(reverse("experiment-edit", args=[experiment.pk]), same)
+    assert "changed" not in shown(ada_client, "changed").partition("</h2>")[2]
+
+
+def test_edits_of_what_is_private_are_told_to_nobody_else(ada_client, bo_client, experiment, private_experiment):
+    ada_client.post(reverse("experiment-edit", args=[private_experiment.pk]), {"name": "Other", "is_private": "on"})
+    assert "changed name" in shown(ada_client, "changed")
+    assert "changed name" not in shown(bo_client, "changed")
+
+
+def test_nothing_new_is_said_with_a_way_to_look_further_back(ada_client, experiment):
+    Experiment.objects.update(created_at=timezone.now() - timedelta(days=5))
+    assert "Look at the last 7 days" in shown(ada_client, "changed")
+    assert "made it" in shown(ada_client, "changed", since="7d")
+
+
+def test_mine_leaves_out_what_others_run(ada_client, bo, experiment):
+    theirs = make_run(Experiment.objects.create(name="Other", owner=bo), seed=77)
+    assert theirs.name in home(ada_client)
+    page = home(ada_client, whose="mine")
+    assert theirs.name not in page
+    assert "Other" not in page
+
+
+@pytest.mark.parametrize("state", ["running", "queued", "failed"])
+def test_nobody_learns_of_what_is_private(bo_client, experiment, private_experiment, state):
+    run = make_run(private_experiment, seed=4711, state=state)
+    ended(run, state, "a secret reason", minutes=1)
+    AttemptEvent.objects.create(attempt=run.newest_attempt(), level="warning", why="a secret warning")
+    page = home(bo_client)
+    assert "4711" not in page
+    assert "ecret" not in page
+
+
+def test_what_is_archived_or_deleted_is_not_spoken_of(ada_client, experiment):
+    for seed, field in enumerate(("archived_at", "deleted_at")):
+        Run.objects.filter(pk=make_run(experiment, seed=4710 + seed).pk).update(**{field: timezone.now()})
+    assert "seed 471" not in home(ada_client)
+
+
+def test_where_nothing_runs_ones_newest_experiment_is_offered_to_launch_in(ada_client, bo_client, experiment):
+    address = reverse("launch", args=[experiment.pk])
+    assert address in shown(ada_client, "going")
+    assert address not in shown(bo_client, "going")
+    make_run(experiment)
+    assert address not in shown(ada_client, "going")
+
+
+def test_somebody_new_is_told_what_to_do_first(ada_client):
+    page = home(ada_client)
+    assert "Welcome, ada" in page
+    assert 'action="/experiments/"' in page
+    assert "manage.py demo" in page
+
+
+def test_a_new_viewer_is_not_offered_what_they_may_not_do(bo_client, bo):
+    bo.groups.add(Group.objects.get_or_create(name="viewers")[0])
+    page = home(bo_client)
+    assert "You are a viewer" in page
+    assert "New experiment" not in page
+
+
+def test_it_takes_as_many_queries_for_one_of_each_as_for_five(bo_client, ada, experiment):
+    def queries():
+        with CaptureQueriesContext(connection) as captured:
+            home(bo_client)
+        return len(captured)
+
+    def one_of_each(seed):
+        experiment = Experiment.objects.create(name=f"E{seed}", owner=ada)
+        record(make_run(experiment, seed=seed), a_bit_of_everything())
+        make_run(experiment, seed=seed, state="queued")
+        ended(make_run(experiment, seed=seed), minutes=seed)
+
+    one_of_each(0)
+    before = queries()
+    for seed in range(1, 5):
+        one_of_each(seed)
+    assert queries() == before <= 30

@@ -1,0 +1,153 @@
+import csv
+import io
+import json
+import re
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from tests.runs.full_runs import a_bit_of_everything, evaluation, make_run, record
+
+pytestmark = pytest.mark.django_db
+
+
+def figures(page):
+    return [json.loads(f) for f in re.findall(r'<script type="application/json">(.*?)</script>', page)]
+
+
+def test_an_experiment_without_runs_says_what_to_do(ada_client, experiment):
+    page = ada_client.get(experiment.get_absolute_url()).content.decode()
+    assert "No runs yet" in page
+    assert reverse("launch", args=[experiment.pk]) in page
+
+
+def test_a_colleague_is_not_offered_what_is_not_theirs(bo_client, experiment):
+    page = bo_client.get(experiment.get_absolute_url()).content.decode()
+    assert reverse("launch", args=[experiment.pk]) not in page
+    assert "Only ada" in page
+
+
+def test_the_table_shows_the_evaluators_last_word(ada_client, experiment):
+    record(make_run(experiment), [evaluation(0, -45.9), evaluation(5, -7.25)])
+    page = ada_client.get(experiment.get_absolute_url()).content.decode()
+    assert "−7.25" in page
+    assert "90\N{NARROW NO-BREAK SPACE}%" in page
+    assert "5 of 60" in page
+
+
+def test_both_methods_are_drawn_in_their_own_colour(ada_client, experiment):
+    for name in ("es-tiny", "grpo-tiny"):
+        record(make_run(experiment, name), [evaluation(0, -40), evaluation(5, -10)])
+    page = ada_client.get(experiment.get_absolute_url()).content.decode()
+    assert [t["meta"]["colour"] for t in figures(page)[0]["data"]] == ["es", "grpo"]
+
+
+def test_ten_runs_are_drawn_and_the_page_says_so(ada_client, experiment):
+    for seed in range(12):
+        record(make_run(experiment, seed=seed), [evaluation(0, -40.0), evaluation(5, float(-seed))])
+    page = ada_client.get(experiment.get_absolute_url()).content.decode()
+    assert page.count('class="run-name"') == 12
+    assert "Thin: the first 10 runs of the table above." in page
+    assert len([t for t in figures(page)[0]["data"] if "seed" in t["name"]]) == 10
+
+
+def test_a_mean_is_over_all_seeds_also_those_that_the_table_does_not_show(ada_client, experiment):
+    for seed in range(12):
+        record(make_run(experiment, seed=seed), [evaluation(0, -40.0), evaluation(5, float(-seed))])
+    for query in ("", "seed:3"):
+        page = ada_client.get(experiment.get_absolute_url(), {"q": query}).content.decode()
+        assert [t["y"] for t in figures(page)[0]["data"] if "n = 12" in t["name"]] == [[-40.0, -5.5]]
+
+
+@pytest.mark.parametrize(("sort", "first"), [("reward", "es-tiny seed 0"), ("-reward", "es-tiny seed 2")])
+def test_the_table_sorts_by_a_number_and_runs_without_it_come_last(ada_client, experiment, sort, first):
+    for seed in range(3):
+        record(make_run(experiment, seed=seed), [evaluation(0, -40.0 + seed)])
+    make_run(experiment, seed=9)
+    page = ada_client.get(f"{experiment.get_absolute_url()}?sort={sort}").content.decode()
+    names = re.findall(r'class="run-name"><a [^>]*>([^<]*)<', page)
+    assert (names[0], names[-1]) == (first, "es-tiny seed 9")
+
+
+@pytest.mark.parametrize(("query", "said"), [("x=foo", "step, relative"), ("sort=foo", "reward"), ("y=foo", "linear")])
+def test_a_wrong_parameter_is_answered_with_the_valid_ones(ada_client, experiment, query, said):
+    make_run(experiment)
+    response = ada_client.get(f"{experiment.get_absolute_url()}?{query}")
+    assert response.status_code == 200
+    assert "must be one of" in response.content.decode()
+    assert said in response.content.decode()
+
+
+@pytest.mark.parametrize(("x", "last"), [("step", 5), ("tokens", 500), ("samples", 50), ("relative", 1)])
+def test_curves_run_along_the_axis_that_is_asked_for(ada_client, experiment, x, last):
+    record(make_run(experiment), [evaluation(0, -40), evaluation(5, -10)])
+    page = ada_client.get(f"{experiment.get_absolute_url()}?x={x}").content.decode()
+    assert figures(page)[0]["data"][0]["x"] == [0, last]
+
+
+def test_a_chart_is_also_csv_and_a_table_and_words(ada_client, experiment):
+    record(make_run(experiment), [evaluation(0, -40), evaluation(5, -10)])
+    address = reverse("experiment-chart", args=[experiment.pk])
+    text = ada_client.get(address, {"name": "reward", "as": "csv"})
+    assert text["Content-Type"].startswith("text/csv")
+    rows = list(csv.DictReader(io.StringIO(text.content.decode())))
+    assert [(r["step"], r["mean"]) for r in rows] == [("0.0", "-40.0"), ("5.0", "-10.0")]
+    assert "<table>" in ada_client.get(address, {"name": "reward", "as": "table"}).content.decode()
+    words = ada_client.get(address, {"name": "reward"}).content.decode()
+    assert "es-tiny rose from −40 to −10 (n = 1)." in words
+    assert "<html" not in words
+
+
+def test_an_unknown_chart_is_not_found(ada_client, experiment):
+    assert ada_client.get(reverse("experiment-chart", args=[experiment.pk]), {"name": "nosuch"}).status_code == 404
+
+
+@pytest.mark.parametrize("name", ["experiment", "experiment-runs", "experiment-chart", "launch"])
+def test_strangers_find_nothing_of_what_is_private(cy_client, private_experiment, name):
+    assert cy_client.get(reverse(name, args=[private_experiment.pk]), {"name": "reward"}).status_code == 404
+
+
+def test_a_run_that_is_shown_is_watched_from_the_batch_that_the_page_holds(ada_client, experiment):
+    run = make_run(experiment)
+    record(run, a_bit_of_everything())
+    page = ada_client.get(experiment.get_absolute_url())
+    assert page.context["watch"] == {run.uid: run.batches.latest("pk").pk}
+
+
+def queries(client, address):
+    with CaptureQueriesContext(
+        connection,
+    ) as captured:
+        assert client.get(address).status_code == 200
+    return len(captured)
+
+
+def test_the_number_of_queries_is_the_same_for_one_run_and_for_twelve(ada_client, experiment):
+    record(make_run(experiment), a_bit_of_everything())
+    one = queries(ada_client, experiment.get_absolute_url())
+    for seed in range(1, 12):
+        record(make_run(experiment, ("es-tiny", "grpo-tiny")[seed % 2], seed), [evaluation(0, -40), evaluation(5, -10)])
+    assert queries(ada_client, experiment.get_absolute_url()) == one
+    assert one <= 19
+
+
+def test_middle_and_band_are_chosen_by_the_address_and_named(ada_client, experiment):
+    for seed in range(4):
+        record(make_run(experiment, seed=seed), [evaluation(0, -40 - seed), evaluation(5, -10 * seed)])
+    page = ada_client.get(experiment.get_absolute_url(), {"center": "median", "band": "ci"}).content.decode()
+    assert "Bold: the median of a group" in page
+    assert "Shade: 95 % bootstrap interval" in page
+    names = {trace["name"] for trace in figures(page)[0]["data"]}
+    assert "es-tiny, 95 % bootstrap interval" in names
+    (middle,) = [t for t in figures(page)[0]["data"] if t["name"] == "es-tiny (n = 4)"]
+    assert middle["y"] == [-41.5, -15]
+
+
+def test_an_unknown_middle_or_band_is_said_with_the_valid_ones(ada_client, experiment):
+    record(make_run(experiment), [evaluation(0, -40)])
+    for name, value, choices in (("center", "mode", "mean, median, iqm"), ("band", "huge", "auto, range, std, se, ci")):
+        page = ada_client.get(experiment.get_absolute_url(), {name: value})
+        assert page.status_code == 404
+        assert f"{name} must be one of {choices}" in page.content.decode()

@@ -1,0 +1,245 @@
+"""Every example of the description is sent to the server as it stands, and answered as the description says."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import override_settings
+from pytest_django import DjangoDbBlocker
+from pytest_django.fixtures import Settings
+
+from esweb.api import api
+from judging import boards
+from judging.models import Assignment, Tournament
+from runs import access
+from runs.experiments import trash
+from runs.http import EXAMPLE_UID
+from runs.launching.budgets import set_limit
+from runs.launching.sweeps.commands import NewSweep, cancel_sweep, launch_sweep
+from runs.models import ApiToken, Attempt, Cluster, ClusterTest, Experiment, Limit, Run, SavedView, Scoring, Sweep
+from runs.service_registry.api import EXAMPLE
+from runs.service_registry.commands import Said, register
+from tests.conftest import person
+from tests.judging.sample_tournament import count_from_one, meeting
+from tests.judging.tournament_factory import gold
+from tests.runs import checkpoint_files, full_runs
+from tests.runs.api_client import calls
+from workers.config import preset
+
+DESCRIPTION: dict[str, Any] = api.get_openapi_schema()
+OPERATIONS = {
+    operation["operationId"]: (method, path, operation)
+    for path, methods in DESCRIPTION["paths"].items()
+    for method, operation in methods.items()
+}
+BODIES = [name for name, (_, _, operation) in OPERATIONS.items() if "requestBody" in operation]
+
+
+def ended(run: Run) -> None:
+    """There is something to resume only in a run that has ended."""
+    full_runs.end(run, "interrupted")
+    Run.objects.update(state="interrupted")
+
+
+def serving(run: Run) -> None:
+    """Only what has registered beats and leaves."""
+    told = EXAMPLE | {"capabilities": {}}
+    register(run.created_by, Said(**told))
+
+
+def elsewhere() -> Cluster:
+    """A cluster that is not this machine."""
+    return Cluster.objects.create(name="far", kind="slurm")
+
+
+def held(run: Run) -> None:
+    """There is something to release only where somebody holds it."""
+    Attempt.objects.filter(run=run).update(state="created", hold="person")
+
+
+def by_an_admin(run: Run) -> None:
+    """Whoever may add clusters."""
+    User.objects.filter(pk=run.created_by_id).update(is_superuser=True)
+
+
+def met(run: Run) -> None:
+    """A tournament of number 1, with a judge, its work and somebody invited of that number."""
+    count_from_one()
+    meeting(run.created_by, run.experiment)
+
+
+def met_by_none(run: Run) -> None:
+    """The same, with a judge that is free."""
+    met(run)
+    Assignment.objects.all().delete()
+
+
+def met_at_work(run: Run) -> None:
+    """The same, with a judge that can be paused."""
+    met(run)
+    Assignment.objects.update(state="running")
+
+
+def met_with_gold(run: Run) -> None:
+    """The same, with a gold set of number 1."""
+    met(run)
+    gold(run.created_by)
+
+
+def rated(run: Run) -> None:
+    """A board that was worked out."""
+    met(run)
+    found = Tournament.objects.get()
+    boards.keep(found, found.rubrics.order_by("pk")[0])
+
+
+def scorer(run: Run) -> None:
+    """A scorer that has registered."""
+    register(run.created_by, Said("scorer", "beaver", "4f1c9a52e0b7", "http://127.0.0.1:9"))
+
+
+def scored(run: Run, state: str = "going") -> None:
+    """A scoring of number 1."""
+    Scoring.objects.create(id=1, run=run, scorer="beaver", asked_by=run.created_by, state=state)
+
+
+PREPARED = {
+    **dict.fromkeys(
+        (
+            "read_tournament",
+            "change_tournament",
+            "list_verdicts",
+            "export_judgments",
+            "read_transcript",
+            "order_board",
+            "invite_voters",
+            "take_invitation_back",
+            "delete_tournament",
+            "restore_tournament",
+            "read_judge",
+            "read_assignment",
+        ),
+        met,
+    ),
+    "make_tournament": lambda run: full_runs.record(run, full_runs.a_bit_of_everything((5,))),
+    "assign_judge": met_by_none,
+    "change_assignment": met_at_work,
+    "calibrate_judge": met_with_gold,
+    "read_board": rated,
+    "put_cluster": by_an_admin,
+    "read_cluster_test": lambda run: ClusterTest.objects.create(cluster=Cluster.objects.get(name="local")),
+    "hold": lambda run: Attempt.objects.filter(run=run).update(state="queued"),
+    "release": held,
+    "move": lambda run: Attempt.objects.filter(run=run).update(state="queued", cluster=elsewhere()),
+    "begin_scoring": scorer,
+    "cancel_scoring": scored,
+    "resume_scoring": lambda run: scored(run, "failed"),
+    "beat_service": serving,
+    "withdraw_service": serving,
+    "resume": ended,
+    "uncancel_sweep": lambda run: cancel_sweep(Sweep.objects.get(), run.created_by),
+    "restore_run": lambda run: trash.delete_run(run, run.created_by),
+    "restore_experiment": lambda run: trash.delete_experiment(run.experiment, run.created_by),
+}
+
+
+@pytest.fixture(scope="module")
+def site(shared_rows: DjangoDbBlocker, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make what the examples speak of, and return the folder of its runs."""
+    folder = tmp_path_factory.mktemp("runs")
+    with shared_rows.unblock(), override_settings(RUNS_DIR=folder):
+        fill(person("ada"))
+    return folder
+
+
+@pytest.fixture
+def ada(db: None, site: Path) -> User:
+    """The owner of what the examples speak of."""
+    return User.objects.get(username="ada")
+
+
+@pytest.fixture
+def run(ada: User, site: Path, tmp_path: Path, settings: Settings) -> Run:
+    """The run of the examples, with its files in a folder of this test alone."""
+    settings.RUNS_DIR = tmp_path / "runs"
+    shutil.copytree(site, settings.RUNS_DIR)
+    return Run.objects.get(uid=EXAMPLE_UID)
+
+
+def fill(ada: User) -> None:
+    """Make the examples' run in experiment 1, with a checkpoint at step 5, a view, a token and a sweep of number 1."""
+    # Made, then renumbered, so that what the example itself makes is given another number.
+    Experiment.objects.create(name="Concise", owner=ada)
+    Experiment.objects.update(id=1)
+    experiment = Experiment.objects.get()
+    run = full_runs.make_run(experiment, "es-micro")
+    config = {**preset("es-micro").config, "compute": {"cluster": "local"}}
+    Run.objects.filter(pk=run.pk).update(uid=EXAMPLE_UID, config=config)
+    Attempt.objects.update(key=f"esweb-{EXAMPLE_UID}-a1")
+    run.refresh_from_db()
+    full_runs.record(run, full_runs.a_bit_of_everything((0,)))
+    checkpoint_files.save(run, 5)
+    SavedView.objects.create(name="Worst first", owner=ada, page="experiment", experiment=experiment)
+    SavedView.objects.update(id=1)
+    access.issue(ada, "read")
+    ApiToken.objects.update(id=1)
+    new = NewSweep(base=preset("es-micro").config, grid={"es.sigma": [0.1]}, seeds=[0])
+    access.give_role(ada, "admin")
+    set_limit(kind="cpu", period="all", hours=1000.0, experiment=experiment)
+    Limit.objects.update(id=1)
+    made = launch_sweep(new, experiment, ada)
+    Run.objects.filter(sweep=made).update(sweep=1)
+    Sweep.objects.update(id=1)
+
+
+def address(path: str, operation: dict[str, Any]) -> str:
+    """The path with the examples of its parameters, and those of its query."""
+    query = {}
+    for parameter in operation["parameters"]:
+        if parameter["in"] == "path":
+            path = path.replace(f"{{{parameter['name']}}}", str(parameter["example"]))
+        elif "example" in parameter:
+            query[parameter["name"]] = parameter["example"]
+    return f"{path}?{urlencode(query, doseq=True)}"
+
+
+def body_of(kind: str, example: Any) -> dict[str, Any]:
+    """The example as the client sends it; a form is sent as Django's client makes one."""
+    if kind == "multipart/form-data":
+        field = "files" if "files" in example else "file"
+        return {"data": {**example, field: SimpleUploadedFile("run.log", example[field].encode())}}
+    return {"data": example, "content_type": kind}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_an_example_is_answered_as_described(name: str, run: Run, ada: User) -> None:
+    method, path, operation = OPERATIONS[name]
+    PREPARED.get(name, lambda run: None)(run)
+    bodies = operation.get("requestBody", {}).get("content", {})
+    sent = next((body_of(kind, body["example"]) for kind, body in bodies.items()), {})
+    script = calls(ada, "admin")
+    answer = getattr(script, method)(address(path, operation), **sent)
+    assert answer.status_code < 300, answer.content
+    assert answer.status_code in operation["responses"]
+    if answer.streaming:
+        checkpoint_files.close(answer)
+
+
+def test_whatever_takes_a_body_shows_one() -> None:
+    assert len(BODIES) == 29
+    for name in BODIES:
+        assert all("example" in content for content in OPERATIONS[name][2]["requestBody"]["content"].values()), name
+
+
+def test_every_operation_says_what_it_answers_when_it_refuses() -> None:
+    for name, (_, _, operation) in OPERATIONS.items():
+        assert {"401", "429"} <= set(map(str, operation["responses"])), name
+        refusal = operation["responses"][401]["content"]
+        assert refusal == {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}, name
+    assert set(DESCRIPTION["components"]["schemas"]["Problem"]["required"]) >= {"type", "title", "status", "detail"}

@@ -1,0 +1,84 @@
+"""A script asks for the GPU memory of a run before it launches the run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from esweb.api import api
+from runs.models import Cluster, Experiment, Run
+from tests.runs.api_client import calls, paths
+from tests.runs.model_files import QWEN2_7B, write_model_config
+
+pytestmark = pytest.mark.django_db
+CONFIG = {"es": {"prompts": 200, "max_new_tokens": 1024}, "compute": {"gpus": 1}, "model": {"path": "qwen"}}
+
+
+@pytest.fixture
+def script(ada: User, local: Cluster, tmp_path: Path) -> Client:
+    """Return Ada's script. The cluster allows a model of 7B parameters."""
+    write_model_config(tmp_path / "qwen", QWEN2_7B)
+    local.config = {"data_paths": [str(tmp_path)]}
+    local.save()
+    return calls(ada)
+
+
+def post(client: Client, **body: Any) -> Any:
+    return client.post("/api/v1/gpu-memory", body, content_type="application/json")
+
+
+def test_gpu_memory_is_planned_for_each_card_and_nothing_is_made(script: Client) -> None:
+    shown = post(script, config={"method": "es", **CONFIG}).json()
+    small, large = shown["cards"][0], shown["cards"][3]
+
+    assert (shown["reason"], shown["prompts"], shown["prompts_assumed"], shown["prompt_tokens"]) == (
+        "",
+        200,
+        False,
+        512,
+    )
+    assert [card["card_gb"] for card in shown["cards"]] == [24, 40, 80, 141]
+    assert (small["fits"], small["rows"]) == (False, 8) and "at most 21.3 GB can be used" in small["reason"]
+    assert (large["fits"], large["reason"], large["members"]) == (True, "", 30)
+    assert (large["weight_sets"], large["rows"]) == (2, 400)
+    assert sum(large["parts_gb"].values()) == pytest.approx(large["needed_gb"])
+    assert not Run.objects.exists() and not Experiment.objects.exists()
+
+
+def test_gpu_memory_lays_the_config_over_a_preset(script: Client) -> None:
+    shown = post(script, preset="es-micro", config={"model": {"path": "qwen"}, "compute": {"gpus": 1}}).json()
+
+    assert not shown["prompts_assumed"] and len(shown["cards"]) == 4
+
+
+def test_gpu_memory_has_a_reason_without_a_gpu(script: Client) -> None:
+    shown = post(script, preset="es-micro").json()
+
+    assert (shown["cards"], shown["reason"]) == ([], "The run uses no GPU: memory is planned for GPUs only.")
+
+
+def test_gpu_memory_refuses_what_a_launch_refuses(script: Client) -> None:
+    assert "must be above 0" in paths(post(script, config={"method": "es", "es": {"sigma": -1}}))["es.sigma"]
+    answer = post(script, config={"method": "es", **CONFIG, "model": {"path": "/etc/passwd"}})
+    assert answer.status_code == 422 and "must be tiny or micro" in paths(answer)["model.path"]
+    assert "must be one of" in paths(post(script, preset="nosuch"))["preset"]
+    assert post(script, config={"method": "es", "es": {}}, more=1).status_code == 422
+    assert post(script, config={"note": "\x00"}).status_code == 422
+
+
+def test_gpu_memory_needs_scope_launch(script: Client, ada: User) -> None:
+    assert post(calls(ada, "read"), preset="es-micro").status_code == 403
+    assert post(Client(), preset="es-micro").status_code == 401
+
+
+def test_gpu_memory_is_described_in_openapi() -> None:
+    schema = api.get_openapi_schema()
+    operation = schema["paths"]["/api/v1/gpu-memory"]["post"]
+    reply = operation["responses"][200]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+
+    assert operation["summary"] == "Plan the GPU memory of a run"
+    assert set(schema["components"]["schemas"][reply]["required"]) >= {"cards", "reason", "prompt_tokens"}

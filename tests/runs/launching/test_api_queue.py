@@ -1,0 +1,32 @@
+"""The queue over the API, and runs held, released and moved by call."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+
+from runs.models import Cluster, Experiment
+from tests.runs.api_client import calls, paths
+from tests.runs.launching.test_api_sweeps import post
+from tests.runs.launching.test_queue_page import waiting
+
+pytestmark = pytest.mark.usefixtures("db", "local", "runs_dir")
+
+
+def test_the_queue_is_read_and_changed(ada: User, bo: User, experiment: Experiment) -> None:
+    Cluster.objects.create(name="far", kind="slurm")
+    run = waiting(experiment)
+    shown = calls(bo, "read").get("/api/v1/queue").json()
+    (one,) = shown["items"]
+    assert (shown["going"], shown["waiting"], one["run"], one["position"]) == (0, 1, run.uid, 3)
+    assert (one["person"], one["cluster"], one["held"], one["cores"]) == ("ada", "local", False, 1)
+    assert calls(bo, "read").get("/api/v1/queue?mine=true").json()["items"] == []
+    assert "there are far, local" in calls(bo, "read").get("/api/v1/queue?cluster=moon").json()["detail"]
+    script = calls(ada)
+    for verb in ("hold", "release"):
+        assert post(calls(bo), f"runs/{run.uid}/{verb}").status_code == 403
+    assert post(script, f"runs/{run.uid}/release").status_code == 409
+    assert "far, local" in paths(post(script, f"runs/{run.uid}/move", {"cluster": "moon"}))["compute.cluster"]
+    assert post(script, f"runs/{run.uid}/move", {"cluster": "far"}).status_code == 202
+    assert run.attempts.get().moves_to is not None
+    assert post(script, f"runs/{run.uid}/hold").status_code == 409

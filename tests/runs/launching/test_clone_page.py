@@ -1,0 +1,121 @@
+"""Cloning from a page: the launch form as the run was launched, whatever its config says today."""
+
+import html
+
+import pytest
+from django.urls import reverse
+
+from runs.launching.config_form import LaunchForm
+from runs.models import Run
+from tests.runs.full_runs import make_run
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run(experiment, local):
+    """An ES run with knobs of its own."""
+    run = make_run(experiment, seed=7, state="succeeded")
+    run.name = "mine"
+    run.config["es"] |= {"sigma": 0.123, "iterations": 9}
+    run.config["compute"]["restarts"] = 2
+    run.save()
+    return run
+
+
+def form(client, run):
+    answer = client.get(reverse("launch", args=[run.experiment_id]), {"clone": run.uid})
+    assert answer.status_code == 200
+    return html.unescape(answer.content.decode())
+
+
+def test_the_form_holds_the_config_of_the_run(ada_client, run):
+    text = form(ada_client, run)
+    for field in (
+        'name="name" value="mine (copy)"', 'name="seeds" value="7"', 'name="es.sigma" value="0.123"',
+        'name="es.iterations" value="9"', 'name="compute.restarts" value="2"',
+    ):  # fmt: skip
+        assert field in text
+    assert "Clone a run" in text and "no longer fits" not in text
+
+
+@pytest.mark.parametrize("name", ["es-tiny", "es-paper", "grpo-tiny", "grpo-paper"])
+def test_sent_as_it_is_it_makes_the_same_config(experiment, name):
+    run = make_run(experiment, name, seed=3)
+    shown = LaunchForm.cloning(run)
+    sent = {field.html_name: field.value() for field in shown if field.value() not in (None, False)}
+    again = LaunchForm(sent)
+    assert again.is_valid(), again.errors
+    assert (again.configs, again.names()) == ([run.config], [f"{run.name} (copy)"])
+
+
+def test_the_copy_of_a_copy_is_a_copy(experiment):
+    run = make_run(experiment)
+    run.name = "x" * 170 + " (copy)"
+    assert LaunchForm.cloning(run)["name"].value() == "x" * 170 + " (copy)"
+    run.name = "x" * 200
+    assert len(LaunchForm.cloning(run)["name"].value()) == 180
+
+
+def test_a_config_that_no_longer_fits_says_so_beside_the_fields_and_loses_nothing(ada_client, run):
+    run.config["es"] |= {"sigma": -1, "old_knob": 42}
+    run.preset = "gone"
+    run.save()
+    text = form(ada_client, run)
+    assert "The config of that run no longer fits as it stands." in text
+    assert 'id="id_es.sigma_error"' in text and 'name="es.sigma" value="-1"' in text
+    assert "es.old_knob: is not a known key" in text and "It stood at 42" in text
+    assert 'name="es.iterations" value="9"' in text and 'value="mine (copy)"' in text
+
+
+def test_a_form_that_was_put_right_launches(ada_client, run, monkeypatch):
+    monkeypatch.setattr("runs.enqueue.send", lambda name, pk: None)
+    run.config["es"] |= {"old_knob": 42}
+    shown = LaunchForm.cloning(run)
+    sent = {field.html_name: field.value() for field in shown if field.value() not in (None, False, "")}
+    answer = ada_client.post(reverse("launch", args=[run.experiment_id]), {**sent, "seeds": "8"})
+    made = Run.objects.exclude(pk=run.pk).get()
+    assert answer["Location"] == made.get_absolute_url()
+    assert (made.seed, made.name, made.config["es"]["sigma"]) == (8, "mine (copy)", 0.123)
+    assert "old_knob" not in made.config["es"]
+
+
+def test_a_run_that_they_may_not_see_is_not_cloned(cy_client, cy, experiment, private_experiment):
+    hidden = make_run(private_experiment)
+    own = type(experiment).objects.create(name="Cy's", owner=cy)
+    assert cy_client.get(reverse("launch", args=[own.pk]), {"clone": hidden.uid}).status_code == 404
+
+
+def test_the_run_of_a_colleague_is_cloned_into_an_experiment_of_ones_own(bo_client, bo, experiment, run):
+    own = type(experiment).objects.create(name="Bo's", owner=bo)
+    assert "mine (copy)" in bo_client.get(reverse("launch", args=[own.pk]), {"clone": run.uid}).content.decode()
+    assert bo_client.get(reverse("launch", args=[experiment.pk]), {"clone": run.uid}).status_code == 403
+
+
+def test_launch_again_with_another_value_fills_the_form_with_it(ada_client, run):
+    address = reverse("launch", args=[run.experiment_id])
+    answer = ada_client.get(address, {"clone": run.uid, "with": "es.sigma", "value": "0.5"})
+    text = html.unescape(answer.content.decode())
+    assert 'name="es.sigma" value="0.5"' in text
+    assert 'name="es.iterations" value="9"' in text
+    assert '<a href="#id_es.sigma">es.sigma</a> <strong>0.5</strong> (it was 0.123)' in text
+
+
+def test_fields_of_the_address_are_laid_over_a_clone_too(ada_client, run):
+    answer = ada_client.get(reverse("launch", args=[run.experiment_id]), {"clone": run.uid, "seeds": "8-9"})
+    assert 'name="seeds" value="8-9"' in answer.content.decode()
+
+
+def test_an_unknown_field_is_said_with_those_that_there_are(ada_client, run):
+    address = reverse("launch", args=[run.experiment_id])
+    text = ada_client.get(address, {"clone": run.uid, "with": "es.speed", "value": "1"}).content.decode()
+    assert "es.speed is no field" in text
+    assert "es.sigma" in text
+
+
+def test_a_choice_that_was_renamed_is_filled_in_by_its_present_name(run: Run) -> None:
+    run.config["es"] = {**(run.config.get("es") or {}), "backend": "hf"}
+    form = LaunchForm.cloning(run)
+    assert not form.is_bound
+    assert form["es.backend"].value() == "native"
+    assert 'value="native" selected' in str(form["es.backend"])

@@ -1,0 +1,125 @@
+"""The launch form shows the GPU memory of its runs while it is filled in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from runs.models import Cluster, Experiment
+from tests.runs.launching.test_launch_page import sent
+from tests.runs.model_files import QWEN2_7B, write_model_config
+from tests.workers.memory_plan.sizes import QWEN2_TINY
+
+pytestmark = pytest.mark.django_db
+Check = Callable[..., str]
+ON_GPU = {
+    "compute.gpus": "1", "model.path": "qwen", "es.noise": "full", "es.population": "30", "es.prompts": "200",
+    "es.max_new_tokens": "1024",
+}  # fmt: skip
+
+
+@pytest.fixture
+def check(ada_client: Client, experiment: Experiment, local: Cluster, tmp_path: Path) -> Check:
+    """Return a function that sends the form and returns the panel that comes back, or an empty text."""
+    write_model_config(tmp_path / "qwen", QWEN2_7B)
+    write_model_config(tmp_path / "small", QWEN2_7B | {"num_hidden_layers": 4})
+    local.config = {"data_paths": [str(tmp_path)]}
+    local.save()
+
+    def post(**typed: Any) -> str:
+        answer = ada_client.post(reverse("launch-check", args=[experiment.pk]), sent(**typed))
+        assert answer.status_code == 200
+        [panel] = re.findall(
+            r'<div hx-swap-oob="innerHTML:#gpu-memory">(.*?)</div>\s*<field', answer.content.decode(), re.S
+        )
+        return " ".join(panel.split())
+
+    return post
+
+
+def cells(panel: str) -> dict[str, list[str]]:
+    """Return head -> cells of the rows of all tables, as text."""
+    rows = re.findall(r'<tr> ?<th scope="row">(.*?)</th>(.*?)</tr>', panel)
+    return {head: [re.sub("<[^>]*>", "", cell) for cell in re.findall(r"<td.*?>(.*?)</td>", row)] for head, row in rows}
+
+
+def test_panel_has_a_row_for_each_card(check: Check) -> None:
+    rows = cells(check(**ON_GPU))
+
+    assert [rows[f"{gb} GB"][0] for gb in (24, 40, 80, 141)] == ["✗no", "✗no", "✓yes", "✓yes"]
+    assert rows["24 GB"][3:] == ["–", "–"]
+    assert rows["141 GB"][1] == "118.5 GB" and rows["141 GB"][4] == "400 (2 × 200)"
+
+
+def test_panel_has_a_row_for_each_part(check: Check) -> None:
+    rows = cells(check(**ON_GPU))
+
+    assert rows["Master weights, float32"] == ["30.5"] * 4
+    assert rows["Further copies of the weights"] == ["0", "0", "0", "15.2"]
+    assert "Noise of the members" not in rows
+
+
+def test_panel_says_that_a_part_is_small_rather_than_nothing(check: Check, tmp_path: Path) -> None:
+    write_model_config(tmp_path / "little", QWEN2_TINY)
+
+    assert cells(check(**ON_GPU | {"model.path": "little"}))["Master weights, float32"] == ["&lt; 0.1"] * 4
+
+
+def test_panel_states_its_assumptions(check: Check) -> None:
+    assert "with prompts of up to 512 tokens" in check(**ON_GPU)
+    assert "up to 2048 prompts in an iteration are assumed" not in check(**ON_GPU)
+    assert "up to 2048 prompts in an iteration are assumed" in check(**ON_GPU | {"es.prompts": "0"})
+
+
+def test_panel_gives_the_reason_when_config_json_cannot_be_read(check: Check) -> None:
+    panel = check(**ON_GPU | {"model.path": "elsewhere"})
+
+    assert "has no config.json of elsewhere" in panel and "<table" not in panel
+
+
+def test_panel_gives_the_reason_when_transformers_answers(check: Check) -> None:
+    panel = check(**ON_GPU | {"es.backend": "transformers"})
+
+    assert "With es.backend transformers" in panel and "<table" not in panel
+
+
+@pytest.mark.parametrize(
+    "typed", [{"compute.gpus": "0"}, {"model.device": "cpu"}, {"es.sigma": "many"}], ids=["no-gpus", "cpu", "wrong"]
+)
+def test_panel_is_absent_without_a_gpu_or_with_a_problem(check: Check, typed: dict[str, str]) -> None:
+    assert check(**ON_GPU | typed) == ""
+
+
+def test_panel_is_absent_with_grpo(check: Check) -> None:
+    assert check(preset="grpo-micro", **{"compute.gpus": "1"}) == ""
+
+
+def test_panel_is_of_the_run_of_a_sweep_that_needs_most(check: Check) -> None:
+    swept = {"sweep-key_1": "model.path", "sweep-values_1": "small, qwen", "sweep-at_once": "2"}
+    panel = check(**ON_GPU | {"model.path": "small"} | swept)
+
+    assert "Of the run that needs most." in panel
+    assert cells(panel)["Master weights, float32"] == ["30.5"] * 4
+
+
+def test_panel_of_a_sweep_reads_the_model_once(check: Check) -> None:
+    def queries(values: str, gpus: str) -> int:
+        swept = {"sweep-key_1": "es.sigma", "sweep-values_1": values, "sweep-at_once": "2"}
+        with CaptureQueriesContext(connection) as captured:
+            check(**ON_GPU | swept | {"compute.gpus": gpus})
+        return len(captured)
+
+    few, many = "0.1, 0.2", "0.1, 0.2, 0.3, 0.4, 0.5, 0.6"
+    assert queries(many, "1") - queries(many, "0") == queries(few, "1") - queries(few, "0") <= 3
+
+
+def test_form_has_a_place_for_the_panel(ada_client: Client, experiment: Experiment, local: Cluster) -> None:
+    assert '<div id="gpu-memory"></div>' in ada_client.get(reverse("launch", args=[experiment.pk])).content.decode()

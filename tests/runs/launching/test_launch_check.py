@@ -1,0 +1,104 @@
+"""What the launch form says while it is filled in: every problem at its field, and how long it will take."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from runs.models import Run
+from tests.runs.full_runs import make_run
+from tests.runs.launching.test_launch_page import sent
+
+pytestmark = pytest.mark.django_db
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def said(ada_client, experiment, local):
+    """What the form is told, as text."""
+
+    def ask(**typed):
+        answer = ada_client.post(reverse("launch-check", args=[experiment.pk]), sent(**typed))
+        assert answer.status_code == 200
+        return " ".join(answer.content.decode().split())
+
+    return ask
+
+
+def took(experiment, seconds, name="es-micro", **changes):
+    run = make_run(experiment, name, Run.objects.count(), "succeeded")
+    run.config[run.method] |= changes
+    run.save()
+    run.attempts.update(started_at=NOON, ended_at=NOON + timedelta(seconds=seconds))
+    return run
+
+
+def test_a_good_form_is_ready_and_launches_nothing(said):
+    text = said(seeds="0-2")
+    assert "Ready: 3 runs." in text
+    assert not Run.objects.exists()
+
+
+def test_every_problem_stands_at_its_field_and_in_the_list(said):
+    text = said(**{"es.sigma": "tiny", "es.population": "1"})
+    assert "2 problems to put right" in text
+    assert '<a href="#id_es.sigma">es.sigma</a> must be a number' in text
+    at_field = text.split("hx-swap-oob=\"innerHTML:[id='id_es.population_problems']\">")[1]
+    expected = '<ul class="errors" id="id_es.population_error"><li>must be at least 2 and at most 100000, not 1'
+    assert at_field.startswith(expected)
+
+
+def test_what_only_the_clusters_know_is_said_too(said):
+    assert "must be one of local, not &#x27;moon&#x27;" in said(**{"compute.cluster": "moon"})
+
+
+def test_without_past_runs_there_is_no_estimate(said, experiment):
+    took(experiment, 60, "grpo-micro")
+    took(experiment, 60, population=99)
+    assert "No estimate of the time yet" in said()
+
+
+def test_the_estimate_is_the_median_of_past_runs_with_their_range_and_says_so(said, experiment):
+    for seconds in (60, 90, 180):
+        took(experiment, seconds)
+    text = said()
+    assert "It takes about <strong>1 min 30 s</strong> once it has started (1 min 00 s to 3 min 00 s)" in text
+    assert "so long took 3 past runs of this model and size from this preset on this cluster." in text
+
+
+def test_another_number_of_steps_is_scaled_and_said(said, experiment):
+    steps = took(experiment, 60).config["es"]["iterations"]
+    text = said(**{"es.iterations": str(2 * steps)})
+    assert "about <strong>2 min 00 s</strong>" in text
+    assert "scaled to as many steps" in text
+
+
+def test_runs_that_failed_or_that_are_not_for_this_person_count_for_nothing(
+    bo_client, said, experiment, private_experiment
+):
+    took(private_experiment, 60)
+    failed = took(experiment, 60)
+    Run.objects.filter(pk=failed.pk).update(state="failed")
+    assert "It takes about <strong>1 min 00 s</strong>" in said()
+    mine = type(experiment).objects.create(name="Bo's", owner=bo_client.get("/").wsgi_request.user)
+    answer = bo_client.post(reverse("launch-check", args=[mine.pk]), sent()).content.decode()
+    assert "No estimate of the time yet" in answer
+
+
+def test_who_may_not_launch_is_told_nothing(cy_client, private_experiment):
+    assert cy_client.post(reverse("launch-check", args=[private_experiment.pk]), sent()).status_code == 404
+
+
+def test_the_number_of_queries_does_not_grow_with_past_runs(said, experiment):
+    def queries():
+        with CaptureQueriesContext(connection) as captured:
+            said()
+        return len(captured)
+
+    took(experiment, 60)
+    before = queries()
+    for _ in range(5):
+        took(experiment, 60)
+    assert queries() == before

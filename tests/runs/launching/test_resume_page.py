@@ -1,0 +1,157 @@
+"""Resuming from pages: who may, what they are told will happen, and that pressing twice makes one attempt."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from runs.models import Attempt, Origin
+from tests.runs.checkpoint_files import save
+from tests.runs.full_runs import make_run
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def queued(monkeypatch):
+    """Attempts that were handed to the queue."""
+    handed = []
+    monkeypatch.setattr("runs.enqueue.send", lambda name, pk: handed.append(pk))
+    return handed
+
+
+@pytest.fixture
+def run(experiment, local, runs_dir):
+    """Interrupted after it saved step 20."""
+    run = make_run(experiment, state="interrupted")
+    save(run, 20)
+    return run
+
+
+def page(client, run):
+    return client.get(run.get_absolute_url()).content.decode()
+
+
+def resume(client, run):
+    return client.post(reverse("run-resume", args=[run.uid]), follow=True)
+
+
+def test_what_will_happen_is_said_before_and_after(ada_client, run, queued, django_capture_on_commit_callbacks):
+    assert "Goes on from step 20 of 60, as attempt 2." in page(ada_client, run)
+    with django_capture_on_commit_callbacks(execute=True):
+        text = resume(ada_client, run).content.decode()
+    attempt = run.newest_attempt()
+    assert (attempt.n, attempt.resumed_step, attempt.origin) == (2, 20, Origin.RESUME)
+    assert queued == [attempt.pk]
+    assert "es-tiny seed 0 goes on from step 20, as attempt 2." in text
+    assert "resumed by ada" in text and reverse("run-resume", args=[run.uid]) not in text
+
+
+def test_without_a_checkpoint_it_starts_from_the_beginning(ada_client, experiment, local, runs_dir, queued):
+    run = make_run(experiment, state="failed")
+    assert "Starts from the beginning, because it has left no checkpoint, as attempt 2." in page(ada_client, run)
+    assert "goes on from the beginning, as attempt 2." in resume(ada_client, run).content.decode()
+
+
+def test_pressed_twice_it_is_one_attempt(ada_client, run, queued):
+    resume(ada_client, run)
+    assert "has not ended: it is created" in resume(ada_client, run).content.decode()
+    assert Attempt.objects.count() == 2
+
+
+def test_a_run_at_its_last_step_offers_a_clone_instead(ada_client, experiment, local, queued):
+    run = make_run(experiment, state="succeeded")
+    text = page(ada_client, run)
+    assert reverse("run-resume", args=[run.uid]) not in text
+    assert f"{reverse('launch', args=[experiment.pk])}?clone={run.uid}" in text
+    assert "has reached its last step; clone it" in resume(ada_client, run).content.decode()
+    assert Attempt.objects.count() == 1
+
+
+def test_a_colleague_may_look_but_not_resume(bo_client, run, queued):
+    assert reverse("run-resume", args=[run.uid]) not in page(bo_client, run)
+    assert resume(bo_client, run).status_code == 403
+    assert Attempt.objects.count() == 1
+
+
+def test_a_stranger_does_not_learn_that_it_exists(cy_client, private_experiment):
+    assert resume(cy_client, make_run(private_experiment, state="failed")).status_code == 404
+
+
+def test_looking_at_the_address_resumes_nothing(ada_client, run):
+    assert ada_client.get(reverse("run-resume", args=[run.uid])).status_code == 405
+    assert Attempt.objects.count() == 1
+
+
+def waiting(run, seconds=3600):
+    """The run failed, and its second restart of three is due then."""
+    run.config["compute"] = {"cluster": "local", "restarts": 3}
+    run.state = "failed"
+    run.save()
+    run.attempts.update(state="failed", reason="no memory", origin="restart")
+    run.attempts.update(restart_at=timezone.now() + timedelta(seconds=seconds))
+
+
+def test_a_restart_that_will_come_is_told_with_its_time_and_can_be_called_off(ada_client, run, queued):
+    waiting(run)
+    text = page(ada_client, run)
+    told = re.search(r'<count-down data-seconds="(\d+)">in [^<]+</count-down>', text)
+    assert told and 3000 < int(told[1]) <= 3600 and "restart 2 of 3" in text
+    answer = ada_client.post(reverse("run-cancel", args=[run.uid]), follow=True)
+    assert "will not start again by itself" in answer.content.decode()
+    assert run.newest_attempt().restart_at is None
+    assert "<count-down" not in page(ada_client, run)
+
+
+def test_who_does_not_want_to_wait_resumes_now(ada_client, run, queued):
+    waiting(run)
+    assert "Resume now" in page(ada_client, run)
+    resume(ada_client, run)
+    assert not run.attempts.filter(restart_at__isnull=False).exists()
+
+
+def test_a_budget_that_is_used_up_is_told(ada_client, run):
+    waiting(run)
+    run.config["compute"]["restarts"] = 1
+    run.save()
+    run.attempts.update(restart_at=None)
+    assert "It does not start again by itself: its one restart is used up." in page(ada_client, run)
+
+
+def test_all_interrupted_runs_of_an_experiment_are_resumed_at_once(
+    ada_client, experiment, local, runs_dir, queued, django_capture_on_commit_callbacks
+):
+    runs = [make_run(experiment, seed=seed, state="interrupted") for seed in range(3)]
+    failed, restarting = make_run(experiment, state="failed"), make_run(experiment, state="interrupted")
+    waiting(restarting)
+    address = reverse("experiment-resume", args=[experiment.pk])
+    assert "Resume 3 interrupted runs" in ada_client.get(experiment.get_absolute_url()).content.decode()
+    with django_capture_on_commit_callbacks(execute=True):
+        text = ada_client.post(address, follow=True).content.decode()
+    assert "Resumed 3 runs, each from its newest checkpoint." in text
+    assert queued == [run.newest_attempt().pk for run in runs]
+    assert "interrupted run" not in text
+    assert {failed.attempts.count(), restarting.attempts.count()} == {1}
+    assert "Resumed 0 runs" in ada_client.post(address, follow=True).content.decode()
+
+
+def test_nobody_resumes_the_runs_of_others(bo_client, experiment, local, runs_dir):
+    make_run(experiment, state="interrupted")
+    address = reverse("experiment-resume", args=[experiment.pk])
+    assert address not in bo_client.get(experiment.get_absolute_url()).content.decode()
+    bo_client.post(address)
+    assert Attempt.objects.count() == 1
+
+
+def test_a_private_experiment_is_not_found_by_others(cy_client, private_experiment):
+    assert cy_client.post(reverse("experiment-resume", args=[private_experiment.pk])).status_code == 404
+
+
+def test_a_run_from_an_older_version_is_resumed_where_its_config_still_fits(ada_client, run, queued):
+    """Knobs that came later stand at their defaults."""
+    del run.config["compute"]
+    run.save()
+    resume(ada_client, run)
+    assert run.newest_attempt().n == 2

@@ -1,0 +1,142 @@
+"""A sweep by form: launched, told before it is, and looked after on its page."""
+
+from __future__ import annotations
+
+import pytest
+from django.urls import reverse
+
+from runs.launching.sweeps import commands
+from runs.launching.sweeps.commands import NewSweep
+from runs.models import Attempt, Run, Sweep
+from tests.runs.full_runs import evaluation, record
+from tests.runs.launching.test_launch_check import took
+from tests.runs.launching.test_launch_page import sent
+from workers.config import preset
+
+pytestmark = pytest.mark.usefixtures("db", "local", "runs_dir")
+ASKED = {
+    "sweep-key_1": "es.sigma", "sweep-values_1": "0.1, 0.2", "sweep-key_2": "es.noise",
+    "sweep-values_2": "full, low_rank", "sweep-at_once": "2", "seeds": "0-2", "name": "wide",
+}  # fmt: skip
+
+
+def make_sweep(experiment, sigmas=(0.1, 0.2), seeds=(0, 1), at_once=4):
+    new = NewSweep(
+        base=preset("es-micro").config, grid={"es.sigma": list(sigmas)}, seeds=list(seeds), preset="es-micro",
+        at_once=at_once,
+    )  # fmt: skip
+    return commands.launch_sweep(new, experiment, experiment.owner)
+
+
+def post(client, sweep, do):
+    return client.post(reverse("sweep-change", args=[sweep.pk]), {"do": do}, follow=True).content.decode()
+
+
+def test_the_form_makes_a_sweep_and_leads_to_its_page(ada_client, experiment):
+    answer = ada_client.post(reverse("launch", args=[experiment.pk]), sent(**ASKED))
+    sweep = Sweep.objects.get()
+    assert answer["Location"] == sweep.get_absolute_url()
+    assert (sweep.name, sweep.at_once, sweep.seeds, sweep.runs.count()) == ("wide", 2, [0, 1, 2], 12)
+    assert sweep.grid == {"es.sigma": [0.1, 0.2], "es.noise": ["full", "low_rank"]}
+
+
+def test_a_list_of_cells_makes_those_alone(ada_client, experiment):
+    listed = '{"es.sigma": 0.1, "es.population": 4}\n\n{"es.sigma": 0.2}'
+    ada_client.post(reverse("launch", args=[experiment.pk]), sent(**{"sweep-listed": listed, "seeds": "5"}))
+    assert list(Run.objects.order_by("pk").values_list("cell", "seed")) == [
+        ({"es.sigma": 0.1, "es.population": 4}, 5), ({"es.sigma": 0.2}, 5),
+    ]  # fmt: skip
+
+
+def test_the_form_says_what_the_sweep_would_be_before_it_is_launched(ada_client, experiment):
+    page = ada_client.post(reverse("launch-check", args=[experiment.pk]), sent(**ASKED)).content.decode()
+    assert "a sweep of <strong>12 runs</strong>: 4 × 3 (cells × seeds), 2 at a time" in page
+    assert "sigma=0.1, noise=full, seed=0" in page and "No estimate of the time yet" in page
+    assert not Run.objects.exists()
+
+
+def test_the_estimate_of_a_sweep_is_that_of_all_its_runs(ada_client, experiment):
+    took(experiment, 3600)
+    asked = {**ASKED, "sweep-key_2": "", "sweep-values_2": ""}
+    page = ada_client.post(reverse("launch-check", args=[experiment.pk]), sent(**asked)).content.decode()
+    assert "Together about <strong>6 CPU-hours</strong>, in about 3 h 00 min" in page
+    ada_client.post(reverse("launch", args=[experiment.pk]), sent(**asked))
+    assert "Estimated at launch: 6 CPU-hours" in ada_client.get(Sweep.objects.get().get_absolute_url()).content.decode()
+
+
+WRONG = [
+    ({"sweep-values_1": "0.1, -1"}, "must be above 0 and at most 1000, not -1"),
+    ({"sweep-values_1": ""}, "needs at least one value"),
+    ({"sweep-key_2": "es.sigma"}, "es.sigma is chosen twice"),
+    ({"sweep-key_3": "", "sweep-values_3": "5"}, "choose the key of these values"),
+    ({"sweep-key_3": "compute.cluster", "sweep-values_3": "moon"}, "must be one of local"),
+    ({"sweep-listed": "[1]"}, "line 1 must be a JSON object"),
+    ({"sweep-at_once": "0"}, "must be at least 1"),
+    ({"sweep-key_1": "nosuch"}, "nosuch is not one of the available choices"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "said"), WRONG)
+def test_what_is_wrong_is_said_before_it_is_launched(ada_client, experiment, wrong, said):
+    answer = ada_client.post(reverse("launch-check", args=[experiment.pk]), sent(**ASKED) | wrong)
+    assert said in answer.content.decode()
+
+
+def test_what_is_wrong_is_said_and_nothing_is_launched(ada_client, experiment):
+    for wrong, said in (WRONG[0], WRONG[4], WRONG[5]):
+        answer = ada_client.post(reverse("launch", args=[experiment.pk]), sent(**ASKED) | wrong)
+        assert said in answer.content.decode()
+    assert not Run.objects.exists() and not Sweep.objects.exists()
+
+
+def test_the_page_tells_states_cells_and_the_best(ada_client, experiment):
+    sweep = make_sweep(experiment)
+    for run in sweep.runs.filter(cell={"es.sigma": 0.2}):
+        record(run, [evaluation(5, -20.0 + run.seed)])
+    page = ada_client.get(sweep.get_absolute_url()).content.decode()
+    assert "0 of 4 runs ended" in page and "4 wait for their turn" in page
+    assert "Best cells so far" in page and "<code>sigma=0.2</code> <strong>−19.5</strong>" in page
+    assert "−20 … −19" in page and "n = 2" in page
+
+
+def test_it_is_paused_resumed_cancelled_and_that_undone(ada_client, experiment):
+    sweep = make_sweep(experiment)
+    assert "4 wait until it is resumed" in post(ada_client, sweep, "pause")
+    assert "4 wait for their turn" in post(ada_client, sweep, "resume")
+    assert "Asked 4 runs to stop" in post(ada_client, sweep, "cancel")
+    assert "4 runs go on" in post(ada_client, sweep, "uncancel")
+    assert Attempt.objects.held().count() == 4
+    assert ada_client.post(reverse("sweep-change", args=[sweep.pk]), {"do": "nosuch"}).status_code == 404
+
+
+def test_it_is_extended_and_what_is_wrong_comes_back_with_the_form(ada_client, experiment):
+    sweep = make_sweep(experiment)
+    address = reverse("sweep-extend", args=[sweep.pk])
+    answer = ada_client.post(address, {"more-es.sigma": "0.2, 0.3", "more-seeds": "2"}, follow=True)
+    assert "Added 5 runs" in answer.content.decode()
+    again = ada_client.post(address, {"more-es.sigma": "0.3", "more-seeds": ""}, follow=True)
+    assert "All of these runs are there already" in again.content.decode()
+    wrong = ada_client.post(address, {"more-es.sigma": "tiny", "more-seeds": "x"})
+    page = wrong.content.decode()
+    assert wrong.status_code == 400 and "must be whole numbers such as" in page and 'value="tiny"' in page
+    wrong = ada_client.post(address, {"more-es.sigma": "tiny", "more-seeds": ""})
+    assert "must be a number, not &#x27;tiny&#x27;" in wrong.content.decode()
+    assert sweep.runs.count() == 9
+
+
+def test_a_colleague_looks_and_a_stranger_learns_nothing(bo_client, cy_client, experiment, private_experiment):
+    open_one, hidden = make_sweep(experiment), make_sweep(private_experiment)
+    page = bo_client.get(open_one.get_absolute_url()).content.decode()
+    assert "Cancel sweep" not in page and "Add the runs" not in page
+    for route in ("sweep-change", "sweep-extend"):
+        assert bo_client.post(reverse(route, args=[open_one.pk]), {"do": "cancel"}).status_code == 403
+        assert cy_client.post(reverse(route, args=[hidden.pk]), {"do": "cancel"}).status_code == 404
+    for route in ("sweep", "sweep-standing"):
+        assert cy_client.get(reverse(route, args=[hidden.pk])).status_code == 404
+
+
+def test_the_page_asks_as_often_for_many_runs_as_for_few(ada_client, experiment, django_assert_max_num_queries):
+    sweep = make_sweep(experiment, sigmas=[n / 100 for n in range(1, 61)], seeds=[0])
+    with django_assert_max_num_queries(18):
+        page = ada_client.get(sweep.get_absolute_url()).content.decode()
+    assert "1–50 of 60 cells shown" in page

@@ -1,0 +1,100 @@
+import pytest
+from django.urls import reverse
+
+from tests.runs.attempt_records import answer, make_attempt
+from tests.runs.full_runs import end, make_run, record
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run(experiment, runs_dir):
+    run = make_run(experiment)
+    record(run, [answer(0, "long and winding"), answer(0, "a sample", sample=1)])
+    record(run, [answer(5, "Madrid"), answer(5, "", sample=1)])
+    return run
+
+
+def fragment(client, run, **query):
+    response = client.get(reverse("run-responses", args=[run.uid]), query, HTTP_HX_REQUEST="true")
+    assert response.status_code == 200
+    return response
+
+
+def test_the_last_step_is_shown_first(ada_client, run):
+    text = fragment(ada_client, run).content.decode()
+    assert "Madrid" in text
+    assert "long and winding" not in text
+
+
+def test_any_step_can_be_asked_for_and_the_address_says_so(ada_client, run):
+    response = fragment(ada_client, run, step="0", asked="1")
+    assert "long and winding" in response.content.decode()
+    assert response["HX-Replace-Url"] == f"{run.get_absolute_url()}?step=0"
+
+
+def test_what_else_the_address_said_is_kept(ada_client, run):
+    response = ada_client.get(
+        reverse("run-responses", args=[run.uid]), {"which": "greedy", "asked": "1"},
+        HTTP_HX_REQUEST="true", HTTP_HX_CURRENT_URL=f"http://testserver{run.get_absolute_url()}?x=tokens&step=0",
+    )  # fmt: skip
+    assert response["HX-Replace-Url"] == f"{run.get_absolute_url()}?x=tokens&which=greedy"
+
+
+def test_a_refresh_by_the_page_itself_leaves_the_address_alone(ada_client, run):
+    assert "HX-Replace-Url" not in fragment(ada_client, run, step="0")
+
+
+@pytest.mark.parametrize(
+    ("which", "seen", "unseen"), [("greedy", "long and winding", "a sample"), ("samples", "a sample", "long")]
+)
+def test_greedy_answers_and_samples_can_be_told_apart(ada_client, run, which, seen, unseen):
+    text = fragment(ada_client, run, step="0", which=which).content.decode()
+    assert seen in text
+    assert unseen not in text
+
+
+def test_an_empty_answer_is_not_invisible(ada_client, run):
+    assert "empty answer" in fragment(ada_client, run).content.decode()
+
+
+def test_without_htmx_the_same_address_leads_to_the_page(ada_client, run):
+    response = ada_client.get(reverse("run-responses", args=[run.uid]), {"step": "0"})
+    assert response["Location"] == f"{run.get_absolute_url()}?step=0#responses"
+    assert "long and winding" in ada_client.get(f"{run.get_absolute_url()}?step=0").content.decode()
+
+
+def test_prompts_come_in_pages(ada_client, run):
+    record(run, [answer(5, "x", prompt_id=f"p{i}", prompt=f"Question {i}?") for i in range(12)])
+    assert "1–8 of 13 prompts shown" in fragment(ada_client, run).content.decode()
+    assert "9–13 of 13 prompts shown" in fragment(ada_client, run, prompts="2").content.decode()
+
+
+def test_after_a_resume_the_later_evaluation_holds(ada_client, run):
+    end(run)
+    make_attempt(run, n=2)
+    record(run, [answer(5, "Toledo"), answer(5, "", sample=1)])
+    text = fragment(ada_client, run).content.decode()
+    assert "Toledo" in text
+    assert "wanted: Madrid" in text
+    assert '<span class="text">Madrid' not in text
+
+
+def test_an_answer_is_held_against_the_base_models(ada_client, run):
+    record(run, [answer(10, "long and short")])
+    text = fragment(ada_client, run, step=10, against="base").content.decode()
+    assert "long and <del>winding</del><ins>short</ins>" in text
+
+
+def test_without_the_base_models_answer_it_is_said(ada_client, experiment, runs_dir):
+    later = make_run(experiment, seed=1)
+    record(later, [answer(5, "Madrid")])
+    text = fragment(ada_client, later, step=5, against="base").content.decode()
+    assert "The base model was not asked this prompt in this run." in text
+    assert "Madrid" in text
+
+
+def test_what_differs_is_still_text(ada_client, run):
+    record(run, [answer(10, "<b>bold</b>")])
+    text = fragment(ada_client, run, step=10, against="base").content.decode()
+    assert "<ins>&lt;b&gt;bold&lt;/b&gt;</ins>" in text

@@ -1,0 +1,96 @@
+"""Answers are asked for by what their prompts are about; the address says it, and the page how many there are."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+from django.http import QueryDict
+
+from runs.responses.viewer import asked_of, categories, columns_of, find
+from tests.runs.viewer_responses import address, model, said
+
+ABOUT = (("Drugs", "Violence"), ("Violence",), (), ("source: web",))
+
+
+@pytest.fixture
+def pair(experiment, runs_dir):
+    """Two runs on eight rows, of which every fourth is about the same; one of them answered half."""
+    asked = [said(n, f"No {n}", 1.0, -1.0, categories=ABOUT[n % 4]) for n in range(8)]
+    return model(experiment, "base", asked), model(experiment, "tuned", asked[:4], seed=1)
+
+
+def rows(person, columns, query):
+    chosen = columns_of(person, [run.uid for run in columns])
+    asked = asked_of(QueryDict(query), chosen.letters, categories=categories(chosen))
+    assert asked.problems == ()
+    return [row.place.row for row in find(chosen, asked, 50).rows]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("category=Drugs", [0, 4]),
+        ("category=Violence", [0, 1, 4, 5]),
+        ("category=Drugs&category=source:+web", [0, 3, 4, 7]),
+        ("category=Violence&in=B", [0, 1, 4, 5]),
+        ("category=Violence&in=B&reward_min=0", [0, 1]),
+        ("category=Violence&q=no+5", [5]),
+        ("category=Drugs&sort=-row", [4, 0]),
+    ],
+)
+def test_rows_of_any_of_the_categories_are_found(ada, pair, query, found):
+    assert rows(ada, pair, query) == found
+
+
+def test_each_category_is_counted_once_a_prompt_the_most_first(ada, pair):
+    assert categories(columns_of(ada, [run.uid for run in pair])) == {"Violence": 4, "Drugs": 2, "source: web": 2}
+    assert categories(columns_of(ada, [pair[1].uid])) == {"Violence": 2, "Drugs": 1, "source: web": 1}
+    assert categories(columns_of(ada, [])) == {}
+
+
+def test_one_that_is_not_there_is_said_with_those_that_are(ada, pair, ada_client):
+    chosen = columns_of(ada, [run.uid for run in pair])
+    (problem,) = asked_of(QueryDict("category=Drgs"), chosen.letters, categories=categories(chosen)).problems
+    assert problem == "category must be one of Violence, Drugs, source: web, not 'Drgs'."
+    assert ada_client.get(address(*pair, category="Drgs", route="viewer-export")).status_code == 404
+
+
+def test_the_page_counts_them_says_what_is_asked_and_leads_on_from_a_prompt(ada_client, pair):
+    answer = ada_client.get(address(*pair, category="Drugs", sort="-reward"))
+    page = " ".join(answer.content.decode().split())
+    assert "2 of 8 rows" in page
+    assert 'value="Drugs" checked> Drugs <span class="quiet">2</span>' in page
+    assert 'value="Violence"> Violence <span class="quiet">4</span>' in page
+    ((words, without),) = answer.context["in_words"]
+    assert (words, "category" in without, "sort=-reward" in without) == ("Drugs", False, True)
+    assert dict(answer.context["rows"][0].kinds)["Violence"].endswith("&category=Violence")
+    assert "category=Drugs" in answer.context["export"]
+    assert (
+        '<span class="tag">Violence</span>'
+        in ada_client.get(answer.context["rows"][0].cells[0].address).content.decode()
+    )
+
+
+def test_prompts_of_no_category_offer_none(ada_client, experiment, runs_dir):
+    run = model(experiment, "plain", [said(n, "No", 1.0, None) for n in range(3)])
+    assert 'name="category"' not in ada_client.get(address(run)).content.decode()
+
+
+def test_the_export_names_them(ada_client, pair):
+    asked = address(*pair, route="viewer-export", category="Drugs")
+    lines = [json.loads(line) for line in ada_client.get(f"{asked}&form=jsonl").content.decode().splitlines()]
+    assert [(line["row"], line["categories"]) for line in lines] == [
+        ("0", ["Drugs", "Violence"]), ("0", ["Drugs", "Violence"]), ("4", ["Drugs", "Violence"])
+    ]  # fmt: skip
+    table = list(csv.DictReader(io.StringIO(ada_client.get(f"{asked}&form=csv").content.decode())))
+    assert {row["categories"] for row in table} == {"Drugs; Violence"}
+
+
+def test_a_name_is_text_and_never_html(ada_client, experiment, runs_dir):
+    run = model(experiment, "hostile", [said(0, "No", 1.0, None, categories=("<script>alert(1)</script>",))])
+    page = ada_client.get(address(run)).content.decode()
+    assert "<script>alert(1)" not in page
+    assert page.count("&lt;script&gt;alert(1)&lt;/script&gt;") >= 2

@@ -1,0 +1,78 @@
+"""A run that logs hundreds of keys: its page opens at once, and each chart comes when somebody gets there."""
+
+import gzip
+import json
+import math
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from runs import metrics
+from runs.run_page.curves import DRAWN_AT_FIRST
+from tests.runs.full_runs import a_bit_of_everything, make_run, record
+from workers.records import Metric
+
+pytestmark = pytest.mark.django_db
+KEYS = [f"layer{i:03d}/norm" for i in range(150)]
+STEPS = 50
+
+
+def queries_of(client, run):
+    with CaptureQueriesContext(connection) as counted:
+        client.get(run.get_absolute_url())
+    return len(counted)
+
+
+@pytest.fixture
+def run(experiment, runs_dir):
+    run = make_run(experiment)
+    record(run, a_bit_of_everything())
+    record(run, [Metric(s, {key: math.sin(s * i) for i, key in enumerate(KEYS)}) for s in range(STEPS)])
+    return run
+
+
+def chart(client, run, name, **asked):
+    return client.get(reverse("run-chart", args=[run.uid]), {"name": name, **asked})
+
+
+def test_the_page_brings_the_first_charts_and_names_all(ada_client, run):
+    page = ada_client.get(run.get_absolute_url())
+    charts = [chart for section in page.context["sections"] for chart in section.charts]
+    assert {chart.title for chart in charts} >= {"Reward", *KEYS}
+    assert len(charts) > len(KEYS)
+    drawn = [chart.name for chart in charts if chart.figure]
+    assert len(drawn) == DRAWN_AT_FIRST
+    assert drawn[0] == "reward"
+    assert len(gzip.compress(page.content)) < 200_000
+
+
+def test_a_chart_that_was_not_drawn_comes_by_itself_from_its_own_keys(ada_client, run, monkeypatch):
+    read, asked = metrics.read, []
+    monkeypatch.setattr(metrics, "read", lambda runs, keys, **how: asked.append(keys) or read(runs, keys, **how))
+    words = chart(ada_client, run, KEYS[-1]).content.decode()
+    assert asked == [[KEYS[-1]]]
+    assert "from 0 to" in words or "stayed" in words
+    figure = json.loads(words.partition('type="application/json">')[2].partition("</script>")[0])
+    assert len(figure["data"][0]["x"]) == STEPS
+
+
+def test_what_has_no_points_along_an_axis_is_said(ada_client, run):
+    words = chart(ada_client, run, KEYS[0], x="tokens").content.decode()
+    assert "Nothing measured yet" in words and 'type="application/json"' in words
+    assert chart(ada_client, run, KEYS[0], x="tokens", **{"as": "csv"}).status_code == 200
+
+
+def test_a_chart_that_there_is_not_is_answered_with_those_there_are(ada_client, run):
+    assert chart(ada_client, run, "nosuch").status_code == 404
+
+
+def test_the_number_of_queries_is_the_same_for_few_keys_and_many(
+    ada_client, experiment, run, django_assert_num_queries
+):
+    few = make_run(experiment, seed=1)
+    record(few, a_bit_of_everything())
+    for one in (few, run):
+        ada_client.get(one.get_absolute_url())
+    assert queries_of(ada_client, few) == queries_of(ada_client, run)

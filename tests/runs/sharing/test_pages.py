@@ -1,0 +1,230 @@
+import json
+import re
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from runs.access.share_links import Scope, link_text
+from tests.runs.full_runs import evaluation, make_run, record
+from workers.records import Metric
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def runs(experiment):
+    out = [make_run(experiment, name, 0) for name in ("es-tiny", "grpo-tiny")]
+    for run in out:
+        record(run, [evaluation(0, -40), evaluation(5, -10)])
+    return out
+
+
+@pytest.fixture
+def texts(ada, runs, experiment):
+    """A link of each kind."""
+    return {
+        "run": link_text(ada, Scope.RUN, [runs[0].uid], "day"),
+        "experiment": link_text(ada, Scope.EXPERIMENT, [experiment.pk], "day"),
+        "compare": link_text(ada, Scope.COMPARE, [run.uid for run in runs], "day"),
+    }
+
+
+SCOPES = ("run", "experiment", "compare")
+CHARTS = {"run": "reward", "experiment": "reward", "compare": "reward/mean"}
+
+
+def address(page, **query):
+    pairs = "&".join(f"{name}={value}" for name, value in query.items())
+    return f"{reverse('share')}?page={page}&{pairs}"
+
+
+def made(client, where, lifetime="day"):
+    """The address of a new link."""
+    page = client.post(where, {"lifetime": lifetime}).content.decode()
+    return re.search(r'id="shared-link"[^>]*>http://testserver([^<]*)<', page)[1].replace("&amp;", "&")
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_a_stranger_with_the_link_reads_the_page(client, texts, runs, scope):
+    answer = client.get(reverse("shared", args=[texts[scope]]))
+    page = answer.content.decode()
+    assert answer.status_code == 200
+    assert runs[0].name in page
+    assert "Shared by ada until" in page
+    figures = [json.loads(f) for f in re.findall(r'<script type="application/json">(.*?)</script>', page)]
+    assert figures[0]["data"]
+
+
+def test_what_is_said_of_the_sites_machines_is_not_shared(client, texts, runs):
+    record(runs[0], [Metric(5, {"system/cpu_cores": 1.0, "val/loss": 2.0})])
+    page = client.get(reverse("shared", args=[texts["run"]])).content.decode()
+    assert "val/loss" in page and "system/" not in page
+    chart = reverse("shared-chart", args=[texts["run"]])
+    assert client.get(chart, {"name": "val/loss"}).status_code == 200
+    assert client.get(chart, {"name": "system/cpu"}).status_code == 404
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_nothing_on_it_changes_anything_or_leads_inside(client, texts, scope):
+    page = client.get(reverse("shared", args=[texts[scope]])).content.decode()
+    assert 'method="post"' not in page
+    assert "hx-post" not in page
+    assert "csrf" not in page
+    leads_to = re.findall(r'(?:href|hx-get|src|action)="(/[^"]*)"', page)
+    allowed = ("/static/", "/words.js", f"/shared/{texts[scope]}/")
+    assert [where for where in leads_to if not where.startswith(allowed)] == []
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_no_cookie_is_set_and_no_search_engine_let_in(client, texts, scope):
+    for where, query in (("shared", {}), ("shared-chart", {"name": CHARTS[scope]})):
+        answer = client.get(reverse(where, args=[texts[scope]]), query)
+        assert answer.status_code == 200
+        assert not answer.cookies
+        assert answer["X-Robots-Tag"] == "noindex, nofollow"
+        assert answer["Referrer-Policy"] == "no-referrer"
+        assert "private" in answer["Cache-Control"]
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_its_charts_come_as_words_table_and_csv(client, texts, scope):
+    where = reverse("shared-chart", args=[texts[scope]])
+    said = {form: client.get(where, {"name": CHARTS[scope], "as": form}) for form in ("words", "table", "csv")}
+    assert {answer.status_code for answer in said.values()} == {200}
+    assert said["csv"]["Content-Type"].startswith("text/csv")
+    assert client.get(where, {"name": CHARTS[scope], "as": "pdf"}).status_code == 404
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_who_asks_again_is_told_that_nothing_is_new_until_something_is(client, texts, runs, scope):
+    where = reverse("shared-chart", args=[texts[scope]])
+    first = client.get(where, {"name": CHARTS[scope]})
+    again = {"headers": {"if-none-match": first["ETag"]}}
+    assert client.get(where, {"name": CHARTS[scope]}, **again).status_code == 304
+    record(runs[0], [evaluation(10, -5)])
+    assert client.get(where, {"name": CHARTS[scope]}, **again).status_code == 200
+
+
+@pytest.mark.parametrize("name", ["shared", "shared-chart", "shared-section"])
+def test_a_link_that_was_never_made_is_not_found(client, texts, name):
+    for text in ("nosuch", texts["run"] + "x", texts["run"][:-1]):
+        assert client.get(reverse(name, args=[text])).status_code == 404
+
+
+@pytest.mark.parametrize("name", ["shared", "shared-chart", "shared-section"])
+def test_a_link_that_has_ended_says_so(client, ada, texts, name):
+    ada.set_password("another long password")
+    ada.save()
+    answer = client.get(reverse(name, args=[texts["compare"]]))
+    assert answer.status_code == 410
+    assert "This link has ended" in answer.content.decode()
+    assert not answer.cookies
+
+
+def test_a_link_opens_no_other_page(client, texts, runs, experiment):
+    client.get(reverse("shared", args=[texts["experiment"]]))
+    for where in (experiment.get_absolute_url(), runs[0].get_absolute_url(), reverse("compare"), reverse("share")):
+        assert client.get(where).status_code == 302
+
+
+def test_a_link_to_one_run_shows_no_other(client, texts, runs):
+    where = reverse("shared", args=[texts["run"]])
+    assert runs[1].name not in client.get(f"{where}?run={runs[1].uid}").content.decode()
+    chart = reverse("shared-chart", args=[texts["run"]])
+    text = client.get(f"{chart}?run={runs[1].uid}&name=reward&as=csv").content.decode()
+    assert runs[1].name not in text
+
+
+def test_what_of_a_config_speaks_of_the_site_is_left_out(client, ada, runs, texts):
+    for run in runs:
+        run.config["tracking"]["token_file"] = f"/secret/{run.seed}/token"
+        run.config["compute"]["cluster"] = f"hidden-{run.uid}"
+        run.config["model"]["path"] = "/secret/models/big-1.5b"
+        run.save()
+    for scope in SCOPES:
+        page = client.get(reverse("shared", args=[texts[scope]]), {"config": "everything"}).content.decode()
+        assert "/secret/" not in page
+        assert "hidden-" not in page
+        assert "…/big-1.5b" in page
+
+
+def test_only_reading_is_answered(client, texts):
+    for name in ("shared", "shared-chart", "shared-section"):
+        assert client.post(reverse(name, args=[texts["compare"]])).status_code == 405
+
+
+def test_sharing_a_comparison_freezes_its_runs_and_keeps_how_it_is_shown(ada_client, client, runs, experiment):
+    where = made(ada_client, address("compare", experiment=experiment.pk, x="samples", smooth="0.6"))
+    late = make_run(experiment, "es-tiny", 5)
+    answer = client.get(where)
+    assert [mark.run for mark in answer.context["marks"]] == runs[::-1]
+    assert late.name not in answer.content.decode()
+    assert (answer.context["settings"].x, str(answer.context["settings"].smoothing)) == ("samples", "0.6")
+
+
+def test_a_section_is_drawn_on_a_shared_page_too(client, texts):
+    where = reverse("shared-section", args=[texts["compare"]])
+    assert client.get(where, {"section": "nosuch"}).status_code == 404
+    assert client.get(reverse("shared-section", args=[texts["run"]]), {"section": "es"}).status_code == 404
+
+
+@pytest.mark.parametrize("lifetime", ["", "year"])
+def test_a_wrong_lifetime_is_answered_with_the_valid_ones(ada_client, runs, lifetime):
+    answer = ada_client.post(address("run", run=runs[0].uid), {"lifetime": lifetime})
+    assert answer.status_code == 400
+    assert "A link lives for hour, day, week, month, not" in answer.content.decode()
+
+
+def test_all_links_are_taken_back_by_one_button(ada_client, client, runs, texts):
+    where = address("run", run=runs[0].uid)
+    said = ada_client.post(where, {"take_back": "all"}, follow=True).content.decode()
+    assert "All links that you had made have ended." in said
+    assert client.get(reverse("shared", args=[texts["run"]])).status_code == 410
+    assert client.get(made(ada_client, where)).status_code == 200
+
+
+def test_what_is_private_is_told_to_stay(ada_client, private_experiment):
+    secret = make_run(private_experiment)
+    for where in (
+        address("run", run=secret.uid), address("experiment", experiment=private_experiment.pk),
+        address("compare", run=secret.uid),
+    ):  # fmt: skip
+        assert "This is private" in ada_client.get(where).content.decode()
+        assert ada_client.post(where, {"lifetime": "day"}).status_code == 400
+
+
+@pytest.mark.parametrize("query", [{"page": "run", "run": "nosuch"}, {"page": "experiment", "experiment": "x"}, {}])
+def test_what_is_not_there_cannot_be_shared(ada_client, query):
+    assert ada_client.get(reverse("share"), query).status_code == 404
+
+
+def test_strangers_cannot_even_ask_to_share_what_is_private(cy_client, private_experiment):
+    secret = make_run(private_experiment)
+    assert cy_client.get(address("run", run=secret.uid)).status_code == 404
+    assert cy_client.get(address("experiment", experiment=private_experiment.pk)).status_code == 404
+
+
+def test_an_experiment_without_runs_can_be_shared(ada, client, experiment):
+    text = link_text(ada, Scope.EXPERIMENT, [experiment.pk], "day")
+    assert "No runs yet" in client.get(reverse("shared", args=[text])).content.decode()
+
+
+def test_the_number_of_queries_is_the_same_for_two_runs_and_for_many(ada, client, experiment, runs):
+    def queries(text):
+        with CaptureQueriesContext(connection) as captured:
+            assert Client().get(reverse("shared", args=[text])).status_code == 200
+        return len(captured)
+
+    few = [queries(link_text(ada, Scope.COMPARE, [r.uid for r in runs], "day")),
+           queries(link_text(ada, Scope.EXPERIMENT, [experiment.pk], "day"))]  # fmt: skip
+    for seed in range(1, 6):
+        runs.append(make_run(experiment, "es-tiny", seed))
+        record(runs[-1], [evaluation(0, -40), evaluation(5, -10)])
+    assert few == [
+        queries(link_text(ada, Scope.COMPARE, [r.uid for r in runs], "day")),
+        queries(link_text(ada, Scope.EXPERIMENT, [experiment.pk], "day")),
+    ]
+    assert max(few) <= 18
