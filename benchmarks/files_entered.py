@@ -4,7 +4,9 @@
 
 A file counts once per operation, whatever is called in it. A profile function (`sys.setprofile`) records the calls
 from where Django has chosen the view until its answer is rendered, so the middleware in front does not count, nor does
-the import of modules, which a request before has done. `--list` prints the files of each operation.
+the import of modules, which a request before has done. "form to executor" is the POST of the launch form and the task
+that it enqueues, up to and with the executor's `submit`; "records to rows" is one look of the follower at a file with
+new lines. `--list` prints the files of each operation.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 from benchmarks import results, servers
@@ -39,8 +41,8 @@ class Trace:
     files: set[str] = field(default_factory=set)
 
     @contextmanager
-    def recording(self, *, is_request: bool) -> Iterator[None]:
-        """Record calls; of a request only those behind the middleware."""
+    def recording(self, *, is_request: bool, last: CodeType | None = None) -> Iterator[None]:
+        """Record calls, with `last` as the last one; of a request only those behind the middleware."""
         from django.core.handlers.base import BaseHandler
 
         handler = BaseHandler._get_response.__code__
@@ -52,6 +54,8 @@ class Trace:
                 inside += {"call": 1, "return": -1}.get(event, 0)
             elif event == "call" and inside and frame.f_code.co_name != "<module>":
                 self._note(frame.f_code.co_filename)
+                if frame.f_code is last:
+                    sys.setprofile(None)
 
         sys.setprofile(profile)
         try:
@@ -67,10 +71,16 @@ class Trace:
                 self.files.add(str(relative))
 
 
-def traced(operation: Callable[[], object], trace: Trace | None = None, *, is_request: bool = True) -> Trace:
+def traced(
+    operation: Callable[[], object],
+    trace: Trace | None = None,
+    *,
+    is_request: bool = True,
+    last: CodeType | None = None,
+) -> Trace:
     """Do an operation and record the files that it enters."""
     trace = trace or Trace()
-    with trace.recording(is_request=is_request):
+    with trace.recording(is_request=is_request, last=last):
         operation()
     return trace
 
@@ -92,6 +102,7 @@ def launched(experiment: Experiment) -> Trace:
     from runs.launching.config_form import initial_from
     from runs.launching.tasks import submit_attempt
     from workers.config import presets
+    from workers.executors.local import Local
 
     sent: list[int] = []
     send, enqueue.send = enqueue.send, lambda name, pk, **_: sent.append(pk)
@@ -102,23 +113,25 @@ def launched(experiment: Experiment) -> Trace:
         trace = Trace()
         for seed in range(2):
             trace = traced(_post(client, address, {**form, "seeds": str(seed)}))
-            traced(partial(submit_attempt, sent.pop()), trace, is_request=False)
+            traced(partial(submit_attempt, sent.pop()), trace, is_request=False, last=Local.submit.__code__)
     finally:
         enqueue.send = send
     return trace
 
 
-def pushed(site: servers.Site) -> Trace:
-    """Push lines of metrics to the route of the API."""
-    from django.test import Client
+def followed(site: servers.Site) -> Trace:
+    """Look at an attempt's file of records, to which lines of metrics were added."""
+    from runs.ingest import Follower
+    from runs.models import Attempt
+    from workers.records import Metric, RecordWriter
 
-    writer, trace = site.writer(), Trace()
-    client = Client(SERVER_NAME="localhost")
-    token = {"Authorization": f"Bearer {writer.token}"}
-    for seq in range(2):
-        line = {"seq": seq, "t": 1.7e9 + seq, "kind": "metric", "step": seq, "values": {"reward/mean": 1.0}}
-        body = json.dumps(line) + "\n"
-        trace = traced(_post(client, writer.path, body, content_type="application/jsonl", headers=token))
+    attempt = Attempt.objects.get(key=site.writer().key)
+    attempt.directory.mkdir(parents=True)
+    follower, trace = Follower(), Trace()
+    with RecordWriter(attempt.directory, 0) as records:
+        for step in range(3):
+            records.write(Metric(step, {"reward/mean": 1.0, "kl": 0.1}))
+            trace = traced(follower.look, is_request=False)
     return trace
 
 
@@ -196,7 +209,7 @@ def main(arguments: list[str]) -> int:
         tournament = make(experiment.owner, draft)
         traces = {
             "form to executor": launched(experiment),
-            "records to rows": pushed(site),
+            "records to rows": followed(site),
             "vote POST": judged(tournament, rubric),
         }
         keep(tournament, rubric)

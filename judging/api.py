@@ -8,7 +8,6 @@ from __future__ import annotations
 import judging.boards.api
 import judging.exchange.api
 import judging.judge_runs.api
-import judging.judges.gold_api
-import judging.judges.rubric_api
+import judging.judges.api
 import judging.tournaments.api
-import judging.voting.invitation_api  # noqa: F401  (each import adds its operations)
+import judging.voting.api  # noqa: F401  (each import adds its operations)

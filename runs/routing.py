@@ -2,6 +2,6 @@
 
 from django.urls import path
 
-from runs.metrics.live.consumer import LiveConsumer
+from runs.metrics.live import LiveConsumer
 
 websocket_urlpatterns = [path("ws/live", LiveConsumer.as_asgi())]

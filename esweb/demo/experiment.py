@@ -17,6 +17,11 @@ from runs.launching.commands import launch_run
 from runs.models import Experiment, Run
 from workers.config import preset
 
+NAME = "Concise: ES or GRPO?"
+QUESTION = "Does ES or GRPO learn to be concise, and what does it cost?"
+SAFE_NAME = "Safe: ES or GRPO?"
+SAFE_QUESTION = "Do ES and GRPO learn to refuse harm and still help, and where does λ come to rest?"
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -45,10 +50,6 @@ class Plan:
             yield from asked.configs()
 
 
-NAME = "Concise: ES or GRPO?"
-QUESTION = "Does ES or GRPO learn to be concise, and what does it cost?"
-SAFE_NAME = "Safe: ES or GRPO?"
-SAFE_QUESTION = "Do ES and GRPO learn to refuse harm and still help, and where does λ come to rest?"
 PLANS = {
     "tiny": Plan(
         "tiny",

@@ -34,8 +34,8 @@ from esweb.middleware.precheck import BodyRefusal, get_precheck, scope_precheck,
 from judging.exchange import UPLOAD_AT_MOST as JUDGMENTS_AT_MOST
 from judging.judges.gold import BYTES_AT_MOST as GOLD_AT_MOST
 from runs.http import problem, the_attempt
-from runs.importing.uploads import UPLOAD_AT_MOST as IMPORTS_AT_MOST
-from runs.ingest.record_body import MAX_BYTES as RECORDS_AT_MOST
+from runs.importing import UPLOAD_AT_MOST as IMPORTS_AT_MOST
+from runs.ingest import MAX_BYTES as RECORDS_AT_MOST
 
 API = "/api/v1/"
 STRANGER_BYTES = 64 * 1024

@@ -22,9 +22,8 @@ from esweb.middleware.asgi_types import App, Message, Receive, Scope, Send
 from esweb.middleware.back_pressure import AT_ONCE, WAITING, BackPressure, Full, check_connections
 from esweb.middleware.precheck import Precheck, set_precheck
 from runs import ingest
-from runs.ingest import PushResult
+from runs.ingest import KnownWriters, Push, PushResult, keep_push
 from runs.ingest.api import COLUMNAR
-from runs.ingest.fast_push import KnownWriters, Push, keep_push
 
 log = logging.getLogger(__name__)
 ADDRESS = re.compile(r"/api/v1/attempts/([a-z0-9-]{1,60})/records")

@@ -12,6 +12,8 @@ from esweb.embedded import CannotStart, Postgres, Valkey
 from esweb.supervisor.process import FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS, Part
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+LOOK_SECONDS = 0.1
+PART_PATIENCE_SECONDS = 15.0
 
 
 class Stopped(BaseException):
@@ -35,8 +37,6 @@ def _stop(_number: int, _frame: FrameType | None) -> None:
     raise Stopped
 
 
-LOOK_SECONDS = 0.1
-PART_PATIENCE_SECONDS = 15.0
 Server = Postgres | Valkey
 
 

@@ -1,11 +1,9 @@
 """The boards of tournaments: votes as they stand in the database, and what is worked out of them and kept."""
 
-from judging.boards.categories import categories, votes_in_categories
 from judging.boards.schedule import CannotOrder, last_problem, open_order, order, work_through
-from judging.boards.settings import USUAL, How
+from judging.boards.settings import USUAL, How, Whose
 from judging.boards.snapshots import STANDINGS, board_of, history_of, keep, leading, newer, stamps
-from judging.boards.verdict_filter import Whose
-from judging.boards.votes import verdicts_in, votes_in
+from judging.boards.votes import categories, verdicts_in, votes_in, votes_in_categories
 
 __all__ = [
     "STANDINGS",

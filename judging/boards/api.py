@@ -12,10 +12,10 @@ from ninja.errors import HttpError
 from pydantic import Field
 
 from judging.access import may_vote
-from judging.boards.categories import categories
 from judging.boards.schedule import CannotOrder, last_problem, order
 from judging.boards.settings import How
 from judging.boards.snapshots import board_of, newer
+from judging.boards.votes import categories
 from judging.http import the_rubric, the_tournament
 from judging.models import Rubric, Tournament, rubrics_of
 from runs.http import ApiRequest, Input, Invalid, RowId, Word, needs, router

@@ -10,9 +10,21 @@ from django.db.models import Count
 from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
-from judging.boards.categories import categories, votes_in_categories
-from judging.boards.settings import FAILED, IDENTICAL, INITS, KS, PRIORS, SEEDS, THRESHOLDS, How, plain
-from judging.boards.verdict_filter import ALL, JUDGES, PEOPLE
+from judging.boards.settings import (
+    ALL,
+    FAILED,
+    IDENTICAL,
+    INITS,
+    JUDGES,
+    KS,
+    PEOPLE,
+    PRIORS,
+    SEEDS,
+    THRESHOLDS,
+    How,
+    plain,
+)
+from judging.boards.votes import categories, votes_in_categories
 from judging.models import Judge, Rubric, Tournament
 
 JUDGES_OFFERED = 50

@@ -1,18 +1,23 @@
-"""How a board is made, as addresses, orders and snapshots say it."""
+"""The settings of a board, which verdicts it counts among them, as its address spells them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 from urllib.parse import urlencode
 
+from django.db.models import QuerySet
 from django.utils.translation import gettext
 
-from judging.boards.verdict_filter import EVERYBODY, Whose
+from judging.models import Verdict
 from judging.stats.agreement import POLICIES
 from judging.stats.ratings import TIES, UNITS, Asked, Elo, Resampling
 
+ALL, PEOPLE, JUDGES = "all", "people", "judges"
+KINDS = (ALL, PEOPLE, JUDGES)
+ONE = re.compile(r"judge-([1-9][0-9]{0,17})")
 LEVELS = (0.5, 0.999)
 PRIORS = (0.0, 100.0)
 INITS = (0.0, 10_000.0)
@@ -20,11 +25,46 @@ THRESHOLDS = (0.0, 100.0)
 KS = (0.1, 1000.0)
 AS_GIVEN = -1
 """In place of a seed: the order of verdicts is not shuffled."""
-SEEDS = (AS_GIVEN, 2**31 - 1)
 FAILED = ("tie", "left-out")
 IDENTICAL = ("left-out", "tie")
 DIGITS = 9
 """Of a number, as addresses say them."""
+
+
+@dataclass(frozen=True)
+class Whose:
+    """Everybody's, people's, those of judges that are no people, or of one of these alone.
+
+    `str` says it as addresses and snapshots have it: all, people, judges, judge-7.
+    """
+
+    kind: str = ALL
+    judge: int | None = None
+
+    def __str__(self) -> str:
+        return self.kind if self.judge is None else f"judge-{self.judge}"
+
+    @classmethod
+    def of(cls, word: str) -> Whose:
+        """What `str` said. Raises ValueError naming the choices."""
+        if word in KINDS:
+            return cls(word)
+        if found := ONE.fullmatch(word):
+            return cls(JUDGES, int(found[1]))
+        raise ValueError(
+            gettext("Whose verdicts is one of %(kinds)s, or judge- and a number, not %(word)s.")
+            % {"kinds": ", ".join(KINDS), "word": repr(word[:40])}
+        )
+
+    def among(self, verdicts: QuerySet[Verdict]) -> QuerySet[Verdict]:
+        """Theirs of these verdicts."""
+        if self.judge is not None:
+            return verdicts.filter(judge=self.judge)
+        return verdicts if self.kind == ALL else verdicts.filter(judge__isnull=self.kind == PEOPLE)
+
+
+EVERYBODY = Whose()
+SEEDS = (AS_GIVEN, 2**31 - 1)
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,9 @@ from django.views.decorators.http import require_POST, require_safe
 
 from judging.access import may_vote
 from judging.boards import category_table, snapshots
-from judging.boards.categories import categories
 from judging.boards.category_table import by_category
 from judging.boards.charts import forest
 from judging.boards.forms import HowForm
-from judging.boards.raters import speakers
 from judging.boards.schedule import CannotOrder, last_problem, open_order, order
 from judging.boards.settings import How
 from judging.boards.snapshots import board_of, history_of, stamps
@@ -38,7 +36,7 @@ from judging.boards.tables import (
     wins_table,
 )
 from judging.boards.tasks import keep_boards
-from judging.boards.votes import verdicts_in
+from judging.boards.votes import categories, speakers, verdicts_in
 from judging.http import visible_tournament
 from judging.models import Rubric, Snapshot, Tournament, rubrics_by_name, rubrics_of
 from runs.charts import Chart, Table

@@ -1,17 +1,20 @@
-"""Verdicts of a tournament -> votes: who met whom, what came out, on which prompt, by whom, who stood first."""
+"""Turn the verdicts of a tournament into votes, and say whose votes a board counts, and whose it leaves out and why."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from django.db.models import Q, QuerySet
+from django.db.models import Count, F, Func, Q, QuerySet
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
 
-from judging.boards.verdict_filter import EVERYBODY, Whose
-from judging.judges import admitted
-from judging.models import Comparison, Judge, Rubric, Side, Tournament, Verdict
+from judging.boards.settings import EVERYBODY, JUDGES, PEOPLE, USUAL, How, Whose
+from judging.judges import admitted, left_out
+from judging.models import Comparison, Judge, Rubric, Side, Snapshot, Tournament, Verdict
 from judging.stats.votes import Floats, Ints, Outcome, Votes, lengths_apart
 from runs.models import Response
 
@@ -19,11 +22,31 @@ COLUMNS = (
     "comparison__a", "comparison__b", "outcome", "comparison__prompt", "voter", "judge", "first",
     "score_a", "score_b", "comparison__response_a", "comparison__response_b", "length_a", "length_b",
 )  # fmt: skip
+IDENTITY = "identical answers"
+"""In place of an annotator: nobody said that they tie."""
+
+
+def categories(tournament: Tournament) -> dict[str, int]:
+    """category -> how many of its prompts have it, the most first. They overlap."""
+    named = tournament.chosen_prompts.order_by().annotate(name=Func(F("categories"), function="unnest"))
+    counted = named.values("name").annotate(prompts=Count("pk")).order_by("-prompts", "name")
+    return dict(counted.values_list("name", "prompts"))
+
+
+def votes_in_categories(tournament: Tournament, rubric: Rubric) -> dict[str, int]:
+    """category -> how many votes counted in it when the usual board was worked out last; nothing where it never was."""
+    kept = Snapshot.objects.filter(tournament=tournament, rubric=rubric, asked=USUAL.to_json()).order_by("-at", "-pk")
+    found = kept.values_list("board__categories", flat=True).first()
+    if not found:
+        return {}
+    return {one["category"]: one["votes"] for one in found["shown"]} | {
+        name: votes for name, _, votes in found["others"]
+    }
+
+
 OUTCOMES = {outcome.name.lower(): outcome for outcome in Outcome}
 BY_SCORES = (Outcome.A, Outcome.B, Outcome.TIE)
 """What two scores may say."""
-IDENTITY = "identical answers"
-"""In place of an annotator: nobody said that they tie."""
 FIRST = {Side.A.value: 1, Side.B.value: -1, "": 0}
 
 
@@ -131,3 +154,57 @@ def _length(
     said = np.array([said_a, said_b], np.float64)
     known = np.isfinite(said).all(axis=0)
     return lengths_apart(np.where(known, said, pairs).reshape(2, -1).T)
+
+
+KINDS = {
+    Judge.Kind.OPENAI.value: _("a model, held against people's verdicts"),
+    Judge.Kind.RULES.value: _("rules, no model and no person: they see an answer's form, not whether it is right"),
+    Judge.Kind.IMPORTED.value: _("imported, not calibrated here"),
+}
+
+
+@dataclass(frozen=True)
+class Speaker:
+    """A judge with what it is, or None for people, `people` of them. why: what keeps its verdicts out of the board;
+    empty where nothing does."""
+
+    judge: Judge | None
+    verdicts: int
+    people: int = 0
+    why: str = ""
+
+    @property
+    def what(self) -> str:
+        """What the judge is."""
+        return "" if self.judge is None else gettext(KINDS[self.judge.kind])
+
+    @property
+    def whose(self) -> Whose:
+        """What a board of their verdicts alone is asked for by."""
+        return Whose(PEOPLE) if self.judge is None else Whose(JUDGES, self.judge.pk)
+
+    def to_json(self) -> dict[str, Any]:
+        """As files have it."""
+        name, kind = (None, "people") if self.judge is None else (self.judge.name, self.judge.kind)
+        return {"name": name, "kind": kind, "people": self.people, "verdicts": self.verdicts, "left_out": self.why}
+
+
+def speakers(tournament: Tournament, rubric: Rubric, asked: How) -> list[Speaker]:
+    """Of those whose verdicts are asked for, most verdicts first; who is left out comes last."""
+    let_in = verdicts_in(tournament, rubric, whose=asked.whose).order_by().values_list("judge")
+    by = let_in.annotate(Count("pk"), Count("voter", distinct=True))
+    counted = {pk: Speaker(None, verdicts, people) for pk, verdicts, people in by}
+    given = Verdict.objects.rating().filter(comparison__tournament=tournament, rubric=rubric, judge__isnull=False)
+    said = dict(asked.whose.among(given).order_by().values_list("judge").annotate(Count("pk")))
+    judges = Judge.objects.in_bulk(said)
+    found = [counted[None]] if None in counted else []
+    found += [Speaker(judges[pk], one.verdicts) for pk, one in counted.items() if pk is not None]
+    others = {pk: count for pk, count in said.items() if pk not in counted}
+    why = left_out([judges[pk] for pk in others], [rubric], tournament)
+    out = [Speaker(judges[pk], count, why=why.get((pk, rubric.pk), "")) for pk, count in others.items()]
+    return sorted(found, key=_place) + sorted(out, key=_place)
+
+
+def _place(one: Speaker) -> tuple[int, str, int]:
+    """Most verdicts first. Those with as many always stand in one order, or pages of them would overlap."""
+    return (-one.verdicts, *(("", 0) if one.judge is None else (one.judge.name, one.judge.pk)))

@@ -20,6 +20,12 @@ from judging.judges import may_ask
 from runs.http import ApiRequest, Input, Invalid, Pk, RowId, needs, router
 from workers.config import Problem
 
+LINE = (
+    '{"model_a": "ES-500", "model_b": "Alpaca-7B", "dimension": "helpfulness", "prompt_id": 0, "scores": [8, 4], '
+    '"order_ab": ["ES-500", "Alpaca-7B"]}\n'
+)
+TEXT = {"schema": {"type": "string"}}
+
 
 class NewJudgments(Input):
     """Where the judgments go: `into`, a tournament that you look after, by its id; else one of that name of yours that
@@ -55,11 +61,6 @@ class BroughtOut(Schema):
     files: list[JudgmentsOfFile]
 
 
-LINE = (
-    '{"model_a": "ES-500", "model_b": "Alpaca-7B", "dimension": "helpfulness", "prompt_id": 0, "scores": [8, 4], '
-    '"order_ab": ["ES-500", "Alpaca-7B"]}\n'
-)
-TEXT = {"schema": {"type": "string"}}
 LINES = {"responses": {200: {"content": {JSONL: TEXT, "text/csv": TEXT}}}}
 TRANSCRIPT = {"responses": {200: {"content": {JSONL: TEXT}}}}
 

@@ -42,6 +42,8 @@ ROW = (
 )  # fmt: skip
 READ_AT_ONCE = 2000
 TURN = Turn.objects.filter(voter=OuterRef("voter"), comparison=OuterRef("comparison"))
+SETTINGS = ("name", "question", "overlap", "picks", "reveals", "warns")
+ENTRY = ("name", "step", "split")
 
 
 class CannotWrite(ValueError):
@@ -166,10 +168,6 @@ def _pieces(said: Iterator[str]) -> Iterator[bytes]:
             held, size = [], 0
     if held:
         yield "".join(held).encode()
-
-
-SETTINGS = ("name", "question", "overlap", "picks", "reveals", "warns")
-ENTRY = ("name", "step", "split")
 
 
 def setup(tournament: Tournament, *, unblinded: bool) -> dict[str, Any]:

@@ -3,9 +3,9 @@
 from judging.judge_runs.calibration import Repeated, measure, repeated
 from judging.judge_runs.commands import AGAIN, CannotAsk, Order, cancel, go_on, pause, start
 from judging.judge_runs.questions import fill, planned
+from judging.judge_runs.results import transcript
 from judging.judge_runs.rule_judge import NotByRules, judge_all
 from judging.judge_runs.status import Estimate, Standing, estimate, standing, standings
-from judging.judge_runs.transcript import transcript
 from judging.judge_runs.trial import Tried, try_out
 from judging.judge_runs.worker import work
 

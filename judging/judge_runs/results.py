@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from judging.models import Call, Question, Side
+from judging.model_judge import kept
+from judging.models import Assignment, Call, Question, Side
 from judging.stats.votes import Outcome
 from judging.voting import Judged, of_judge
 
@@ -14,6 +15,7 @@ MISSING = {
     Call.State.UNPARSED: Outcome.UNPARSED,
     Call.State.REFUSED: Outcome.REFUSED,
 }
+READ_AT_ONCE = 200
 
 
 def tell(calls: Sequence[Call]) -> None:
@@ -47,3 +49,31 @@ def _judged(question: Question, call: Call) -> Judged:
 
 def _parsed(call: Call) -> dict[str, Any]:
     return call.parsed or {}
+
+
+def transcript(assignment: Assignment) -> Iterator[dict[str, Any]]:
+    """A JSON-able object for each question, in the order in which they were made."""
+    related = ("call", "rubric__criterion", "comparison__a", "comparison__b", "comparison__prompt")
+    asked = Question.objects.filter(assignment=assignment).select_related(*related).order_by("pk")
+    judge = {"judge": assignment.judge.name, "judge_digest": assignment.judge.digest}
+    for question in asked.iterator(READ_AT_ONCE):
+        yield {**judge, **_about(question), **_call(question)}
+
+
+def _about(question: Question) -> dict[str, Any]:
+    rubric, comparison = question.rubric, question.comparison
+    said = {"criterion": rubric.criterion.slug, "rubric_version": rubric.version, "rubric_digest": rubric.digest}
+    said |= {"first": question.first, "sample": question.sample, "gold_pair": question.gold_pair_id}
+    if comparison is None or comparison.a is None or comparison.b is None:
+        return said
+    return said | {"model_a": comparison.a.name, "model_b": comparison.b.name, "prompt_id": comparison.prompt_id}
+
+
+def _call(question: Question) -> dict[str, Any]:
+    call = question.call
+    return {
+        "key": call.key, "sent": kept(call.sent).body, "state": call.state, "raw": call.raw, "parsed": call.parsed,
+        "parser": call.parser, "flags": call.flags, "error": call.error, "answered_by": call.answered_by,
+        "finish_reason": call.finish_reason, "tokens_in": call.tokens_in, "tokens_out": call.tokens_out,
+        "is_estimated": call.is_estimated, "cost": str(call.cost), "tries": call.tries,
+    }  # fmt: skip

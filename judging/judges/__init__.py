@@ -1,7 +1,7 @@
 """Model judges as they are kept: their settings, their keys, and what they are told."""
 
 from judging.judges.adapters import allowed_hosts, price_of, rubric_of, sampling_of, server_of
-from judging.judges.admission import admitted, left_out, why_not
+from judging.judges.admission import admitted, kin, left_out, why_not
 from judging.judges.commands import (
     ANSWER_SECONDS_AT_MOST,
     AT_ONCE_AT_MOST,
@@ -16,7 +16,6 @@ from judging.judges.commands import (
 )
 from judging.judges.keys import KeyLost, keep_key, key_of
 from judging.judges.rubrics import Words, make_standard, newest_rubrics, next_version
-from judging.judges.self_preference import kin
 
 __all__ = [
     "ANSWER_SECONDS_AT_MOST",

@@ -8,13 +8,13 @@ imported files, who are asked nothing here: boards name them as imported, not ca
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.utils.translation import gettext
 
-from judging.models import Calibration, Judge, Rubric, Tournament, Verdict
+from judging.models import Calibration, Contestant, Judge, Rubric, Tournament, Verdict
 from judging.stats.votes import MISSING
 
 MOST_MISSING = 0.02
@@ -87,3 +87,18 @@ def _given(verdicts: QuerySet[Verdict]) -> list[dict[str, Any]]:
 
 def _is_short(group: dict[str, Any]) -> bool:
     return bool(group["missing"] > MOST_MISSING * group["all"])
+
+
+def kin(judge: Judge, contestants: Sequence[Contestant]) -> str:
+    """A warning that names them; empty where there are none, or where the judge's family is not known."""
+    family = judge.family.strip().casefold()
+    found = [one.name for one in contestants if one.run is not None and family in _base(one.run.config)]
+    if not family or not found:
+        return ""
+    said = gettext("%(judge)s and %(names)s are of one family, %(family)s: judges favour their own kin.")
+    return said % {"judge": judge.name, "names": ", ".join(found), "family": judge.family.strip()}
+
+
+def _base(config: dict[str, object]) -> str:
+    model = config.get("model")
+    return str(model.get("path", "")).casefold() if isinstance(model, dict) else ""

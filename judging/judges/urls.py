@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from judging.judges.gold_views import gold_sets
-from judging.judges.rubric_views import criteria, criterion, rubric
+from judging.judges.views import criteria, criterion, gold_sets, rubric
 
 urlpatterns = [
     path("judging/criteria/", criteria, name="criteria"),

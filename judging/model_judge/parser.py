@@ -19,17 +19,18 @@ from typing import Any
 from judging.model_judge.rubric import Rubric
 from judging.stats.votes import TIE_THRESHOLD, Outcome, of_scores
 
+NUMBER = r"(-?\d+(?:\.\d+)?)"
+READ_AT_MOST = 32_768
+
 
 def storable(value: object) -> str:
     """The value as text; halves of characters and NULs become the sign for what cannot be shown."""
     return str(value).encode("utf-8", "replace").decode().replace("\x00", "\ufffd")
 
 
-NUMBER = r"(-?\d+(?:\.\d+)?)"
 BRACKETS = re.compile(rf"\[\[\s*{NUMBER}\s*,\s*{NUMBER}\s*\]\]")
 LINE_A = re.compile(rf"\b(?:assistant|answer|response)\s+A\b[*_`\"']*\s*[:=]\s*[*_`]*\s*{NUMBER}", re.IGNORECASE)
 LINE_B = re.compile(LINE_A.pattern.replace(r"\s+A\b", r"\s+B\b"), re.IGNORECASE)
-READ_AT_MOST = 32_768
 VERDICTS = {"a": Outcome.A, "b": Outcome.B, "tie": Outcome.TIE}
 
 

@@ -30,7 +30,7 @@ from judging.tournaments.schemas import (
     VerdictsOut,
 )
 from judging.voting import judged
-from judging.voting.invitation_api import InvitationOut
+from judging.voting.api import InvitationOut
 from runs.http import EXAMPLE_UID, ApiRequest, Caller, Id, Invalid, Limit, RowId, Words, needs, once, page, router
 from runs.models import Run
 from workers.config import Problem

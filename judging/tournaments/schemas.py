@@ -10,7 +10,7 @@ from pydantic import Field
 
 from judging.judge_runs.schemas import AssignmentOut
 from judging.models import Tournament
-from judging.voting.invitation_api import InvitationOut
+from judging.voting.api import InvitationOut
 from runs.http import Input, Name, Pk, Text, Word
 
 Split = Annotated[str, Field(max_length=20, pattern=r"^[^\x00]*$")]

@@ -29,6 +29,8 @@ from judging.voting.invitations import take_back
 from runs.http import SignedIn, page_of
 from runs.models import Run
 
+PEOPLE_A_PAGE = 50
+
 
 @dataclass(frozen=True)
 class Voted:
@@ -75,9 +77,6 @@ def _on_gold(verdicts: QuerySet[Verdict]) -> dict[int, list[bool]]:
         if slug in expected:
             found.setdefault(voter, []).append(outcome == expected[slug])
     return found
-
-
-PEOPLE_A_PAGE = 50
 
 
 @require_safe

@@ -13,7 +13,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.translation import gettext
 
-from runs.access.roles import note
+from runs.access.rights import note
 from runs.access.scorer_hosts import allowed_host, resolver_of
 from runs.access.sealing import CannotUnseal, hint, seal, unseal
 from runs.models import ScorerSecret

@@ -23,8 +23,7 @@ from django.utils.crypto import constant_time_compare
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
-from runs.access.rights import may_make
-from runs.access.roles import note
+from runs.access.rights import may_make, note
 from runs.models import Experiment, Run
 from runs.models.experiment import Person
 

@@ -19,8 +19,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from runs.access.rights import may_change_run
-from runs.access.roles import note
+from runs.access.rights import may_change_run, note
 from runs.models import ApiToken, Run
 from runs.models.token import RUN_SCOPE, SCOPES
 

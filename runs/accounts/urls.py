@@ -6,9 +6,7 @@ from django.contrib.auth.views import PasswordChangeView, PasswordResetConfirmVi
 from django.urls import path, reverse_lazy
 from django.views.generic import RedirectView
 
-from runs.accounts.views.people import people, person_change
-from runs.accounts.views.secrets import secret_delete, secrets
-from runs.accounts.views.tokens import token_revoke, tokens
+from runs.accounts.views import people, person_change, secret_delete, secrets, token_revoke, tokens
 
 urlpatterns = [
     path("settings/", RedirectView.as_view(pattern_name="settings-tokens"), name="settings"),

@@ -1,30 +1,56 @@
 """Rows -> figures: plain dicts of plotly JSON, each with its words and its table. No Plotly is imported here."""
 
-from runs.charts.axes import MEASURES, Look
-from runs.charts.chart import Chart, Table
-from runs.charts.groups import Group, groups_of, label
+from runs.charts.axes import ACCURACY, MEASURES, REWARD, Look, Measure
+from runs.charts.chart import MEASURED, Cell, Chart, Table, numbers
+from runs.charts.groups import Curves, Group, groups_of, label, line, look
 from runs.charts.marks import Mark, marks
-from runs.charts.measurement import with_provenance
+from runs.charts.measurement import averaged, ways_of, with_partial, with_provenance, without_means
 from runs.charts.overlay import MAIN_KEYS, OverlayOptions, overlay
-from runs.charts.run_lines import Spec, drawn
-from runs.charts.wording import number, share
+from runs.charts.phases import PHASES
+from runs.charts.run_lines import TITLES, Spec, drawn
+from runs.charts.style import METHODS, axis, colour, layout
+from runs.charts.wording import MINUS, THIN, X_WORDS, course, number, share, spoken
 
 __all__ = [
+    "ACCURACY",
     "MAIN_KEYS",
+    "MEASURED",
     "MEASURES",
+    "METHODS",
+    "MINUS",
+    "PHASES",
+    "REWARD",
+    "THIN",
+    "TITLES",
+    "X_WORDS",
+    "Cell",
     "Chart",
+    "Curves",
     "Group",
     "Look",
     "Mark",
+    "Measure",
     "OverlayOptions",
     "Spec",
     "Table",
+    "averaged",
+    "axis",
+    "colour",
+    "course",
     "drawn",
     "groups_of",
     "label",
+    "layout",
+    "line",
+    "look",
     "marks",
     "number",
+    "numbers",
     "overlay",
     "share",
+    "spoken",
+    "ways_of",
+    "with_partial",
     "with_provenance",
+    "without_means",
 ]

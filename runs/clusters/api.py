@@ -18,6 +18,8 @@ from runs.http import ApiRequest, Input, Invalid, needs, router
 from runs.models import Cluster, ClusterTest
 from workers.config import Problem
 
+MOST = 1000
+
 
 class NewCluster(Input):
     """What a cluster is to be. What `config` may hold depends on the kind; it names files, and holds no secret."""
@@ -82,7 +84,6 @@ class ClustersOut(Schema):
     items: list[ClusterOut]
 
 
-MOST = 1000
 Name = PathEx[str, P(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,49}$", example="local")]
 EXAMPLE: dict[str, Any] = {"kind": "local", "config": {"cores": 4}}
 

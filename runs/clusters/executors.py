@@ -1,4 +1,4 @@
-"""The executor of a cluster, and how patient to be with it."""
+"""The executor of a cluster, how patient to be with it, and the folders on it that jobs use."""
 
 from __future__ import annotations
 
@@ -6,17 +6,52 @@ import dataclasses
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
 from django.conf import settings
 
-from runs.clusters.directories import place_of, site_of
 from runs.models import Cluster
 from workers.executors.base import Executor
 from workers.executors.local import Local
+from workers.executors.openssh import Access, Address, FarDisk, OpenSsh
+from workers.executors.openssh.connection import Connection
+from workers.executors.places import Place, SharedDisk
 from workers.executors.ray import Ray
 from workers.executors.ray import Site as RaySite
-from workers.executors.slurm import Slurm
+from workers.executors.shell import LocalShell
+from workers.executors.slurm import Site, Slurm
+
+
+def site_of(cluster: Cluster) -> Site:
+    """What a Slurm cluster is like."""
+    said = {
+        field.name: cluster.config[field.name] for field in dataclasses.fields(Site) if field.name in cluster.config
+    }
+    return Site(**said)
+
+
+def place_of(cluster: Cluster) -> Place:
+    """Where its commands are run, and its jobs' directories lie."""
+    config: Mapping[str, Any] = cluster.config
+    if cluster.kind != "slurm":
+        return SharedDisk()
+    site = site_of(cluster)
+    if not cluster.is_far:
+        return SharedDisk(LocalShell(site.client_env))
+    access = Access(Address.parse(config["address"]), config.get("key_file", ""), config.get("known_hosts", ""))
+    ssh = OpenSsh(Connection(access), site.python, site.client_env)
+    return FarDisk(ssh, PurePosixPath(config["folder"]), Path(settings.RUNS_DIR), settings.DATA_DIR / "code")
+
+
+def cache_of(cluster: Cluster) -> str:
+    """The folder on the cluster in which trainers keep what they need again, such as base models."""
+    return f"{cluster.config['folder']}/cache" if cluster.is_far else str(settings.CACHE_DIR)
+
+
+def code_folder(cluster: Cluster) -> PurePath:
+    """The folder of code that attempts were given, as the cluster calls it."""
+    return PurePosixPath(cluster.config["folder"]) / "code" if cluster.is_far else Path(settings.DATA_DIR) / "code"
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from workers.config import ConfigError, Problem, RunConfig
 
 LIMITS = ("cores", "gpus", "memory_mb", "time_limit_seconds")
 EXAMPLE = '{"gpus": 4, "time_limit_seconds": 86400}'
+PLACE = "compute.partition"
 
 
 def check_fits(config: RunConfig, cluster: Cluster) -> None:
@@ -35,9 +36,6 @@ def limit_complaints(limits: Any) -> Iterator[str]:
 
 def _sentence(cluster: Cluster, most: int, asked: float) -> str:
     return f"must be at most {most} on cluster {cluster.name}, not {asked:g}"
-
-
-PLACE = "compute.partition"
 
 
 def partitions_of(cluster: Cluster) -> list[str]:

@@ -13,7 +13,7 @@ from psycopg.errors import QueryCanceled
 from runs.charts import MAIN_KEYS
 from runs.metrics import AXES
 from runs.models import Run, Series
-from runs.responses.viewer.expressions import complexity_problem
+from runs.responses.viewer import complexity_problem
 
 KEYS_AT_MOST = 24
 PLAIN = "other"

@@ -15,7 +15,7 @@ from runs.compare.final_results import OUTCOMES, Outcome, finals
 from runs.compare.keys import KeySearch, key_sections, search
 from runs.compare.options import Settings
 from runs.compare.selection import NAMED_AT_MOST
-from runs.metrics.reading import cursors
+from runs.metrics import cursors
 from runs.models import Run
 from runs.models.experiment import Person
 

@@ -15,8 +15,7 @@ from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_POST
 
 from runs.access import changeable
-from runs.compare.run_table.table import fitting
-from runs.compare.run_table.table_query import asked_of
+from runs.compare.run_table import asked_of, fitting
 from runs.experiments import trash
 from runs.http import SignedIn, visible_experiment
 from runs.launching import commands
@@ -28,6 +27,7 @@ RUNS_AT_MOST = 10_000
 STOPPED_AT_MOST = 500
 UNDO = "undo"
 """Where a session keeps what its last change can be undone by."""
+OFFERED = ("compare", "tag", "untag", "cancel", "archive", "unarchive", "delete")
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,6 @@ VERBS: Mapping[str, Verb] = {
         lambda runs, person, tag: trash.restore_runs(runs), "delete",
     ),
 }  # fmt: skip
-OFFERED = ("compare", "tag", "untag", "cancel", "archive", "unarchive", "delete")
 
 
 @require_POST

@@ -31,6 +31,8 @@ SAID = {
     "delete": _("Deleted %(name)s."),
     "restore": _("Restored %(name)s."),
 }
+NEXT = ("experiments", "bin")
+"""Where one may want to be afterwards, by the name of the route."""
 
 
 class TagsField(forms.CharField):
@@ -113,10 +115,6 @@ def experiment_shelve(request: SignedIn, pk: int) -> HttpResponse:
     else:
         request.session[UNDO] = {"pk": pk, "do": SHELVED[do], "said": said}
     return redirect(request.POST["next"] if request.POST.get("next") in NEXT else "experiments")
-
-
-NEXT = ("experiments", "bin")
-"""Where one may want to be afterwards, by the name of the route."""
 
 
 def _shelve(experiment: Experiment, do: str, request: SignedIn) -> None:

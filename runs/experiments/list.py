@@ -22,6 +22,9 @@ from runs.experiments.edit import UNDO
 from runs.http import SignedIn, page_of, selected
 from runs.models import Experiment, Run
 
+EXPERIMENTS_A_PAGE = 20
+SHELVES = ("current", "archived")
+
 
 class ExperimentForm(forms.ModelForm):  # type: ignore[type-arg]
     """A new experiment."""
@@ -36,10 +39,6 @@ class ExperimentForm(forms.ModelForm):  # type: ignore[type-arg]
         }
         help_texts = {"question": gettext_lazy("What its runs are to answer.")}  # noqa: RUF012
         widgets = {"question": forms.Textarea(attrs={"rows": 2})}  # noqa: RUF012
-
-
-EXPERIMENTS_A_PAGE = 20
-SHELVES = ("current", "archived")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -10,7 +10,7 @@ from runs import access
 from runs.experiments import trash
 from runs.experiments.audit_log import change
 from runs.http import CHANGES, ApiRequest, Uid, check_version, needs, router, the_run
-from runs.launching.schemas import ChangedRun, RunDetail, run_detail
+from runs.launching import ChangedRun, RunDetail, run_detail
 from runs.models import Run
 
 CHANGE = {"tags": ["baseline"], "note": "The **reference** for all that follow."}

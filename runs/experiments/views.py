@@ -14,14 +14,12 @@ from runs import metrics
 from runs.access import may_launch, may_make
 from runs.charts import Chart, Group, groups_of
 from runs.compare.charts.methods import CHARTS, compare, keys_of
-from runs.compare.run_table.table import RunsTable, runs_table
-from runs.compare.run_table.table_query import built
+from runs.compare.run_table import RunsTable, built, runs_table
 from runs.experiments.bulk import undo_of
 from runs.experiments.lambda_page.charts import LAMBDA
 from runs.http import Axes, SignedIn, UnknownChoice, axes, chart_response, visible_experiment, zoom_of
 from runs.launching.views import interrupted_runs
-from runs.metrics import Span
-from runs.metrics.reading import cursors
+from runs.metrics import Span, cursors
 from runs.models import Experiment, Run, Series
 
 CHART_PX = 800

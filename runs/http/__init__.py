@@ -21,6 +21,7 @@ from runs.http.lookup import (
     check_owner,
     named_experiment,
     on_shelf,
+    page,
     require_admin,
     require_experiment_and_sweep,
     the_attempt,
@@ -31,7 +32,6 @@ from runs.http.lookup import (
     visible_run,
 )
 from runs.http.openapi_text import complete, words
-from runs.http.pagination import page
 from runs.http.palette import OFFERS, Place, matching, offer, pages_of
 from runs.http.parameters import (
     Axes,

@@ -13,6 +13,8 @@ from runs.charts import Chart
 from runs.http.parameters import SignedIn, selected
 from runs.models import Run
 
+FORMS = ("words", "table", "csv")
+
 
 def run_address(request: SignedIn, run: Run, names: Collection[str], chosen: Mapping[str, object]) -> str:
     """The run page's own address, with what was `chosen` of the parameters `names`; its others stay as they are."""
@@ -20,9 +22,6 @@ def run_address(request: SignedIn, run: Run, names: Collection[str], chosen: Map
     others = {name: values[-1] for name, values in before.items() if name not in names}
     query = urlencode({**others, **chosen})
     return f"{run.get_absolute_url()}{'?' if query else ''}{query}"
-
-
-FORMS = ("words", "table", "csv")
 
 
 def chart_response(request: HttpRequest, chart: Chart, name: str) -> HttpResponse:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated, Literal, TypeAlias, TypeVar
 
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext
@@ -37,6 +37,8 @@ Shelf: TypeAlias = QueryEx[
     Literal["current", "archived", "bin"],
     P(description="archived: out of lists; bin: deleted, and can be restored"),
 ]
+DIGITS_AT_MOST = 18
+"""As many as a primary key can have."""
 
 
 def on_shelf(rows: QuerySet[RowT], shelf: str) -> QuerySet[RowT]:
@@ -115,10 +117,6 @@ def require_admin(request: SignedIn) -> None:
         raise PermissionDenied
 
 
-DIGITS_AT_MOST = 18
-"""As many as a primary key can have."""
-
-
 def visible_experiment(request: SignedIn, pk: int) -> Experiment:
     """The experiment, with its owner."""
     return get_object_or_404(Experiment.objects.visible_to(request.user).select_related("owner"), pk=pk)
@@ -140,3 +138,16 @@ def visible_run(request: SignedIn, uid: str) -> Run:
     """The run, with its experiment, who made it, and where it came from."""
     runs = Run.objects.visible_to(request.user).select_related("experiment", "created_by", "source", "sweep", "parent")
     return get_object_or_404(runs, uid=uid)
+
+
+Row = TypeVar("Row", bound=Model)
+
+
+def page(
+    rows: QuerySet[Row], cursor: int | None, limit: int, *, newest_first: bool = True
+) -> tuple[list[Row], int | None]:
+    """The rows after the cursor, by primary key, and the cursor of the next page; None where this is the last."""
+    if cursor is not None:
+        rows = rows.filter(**{"pk__lt" if newest_first else "pk__gt": cursor})
+    found = list(rows.order_by("-pk" if newest_first else "pk")[: limit + 1])
+    return found[:limit], found[limit - 1].pk if len(found) > limit else None

@@ -7,12 +7,13 @@ from runs.importing.readers.reports import KIND as REPORT
 from runs.importing.run_import import Imported, bring_in, told
 from runs.importing.scan import of_path, of_upload
 from runs.importing.store import ImportTarget, Outcome
-from runs.importing.uploads import limits, of_uploads, too_much
+from runs.importing.uploads import UPLOAD_AT_MOST, limits, of_uploads, too_much
 
 __all__ = [
     "KINDS",
     "NOTHING_READ",
     "REPORT",
+    "UPLOAD_AT_MOST",
     "Budget",
     "File",
     "ImportTarget",

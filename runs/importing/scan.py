@@ -18,6 +18,10 @@ from runs.importing.unpacking import Unpacking, is_archive
 
 SIGNS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 FOUR_BYTES = codecs.BOM_UTF32_LE
+BLOCK = 512
+LEFT_ALONE = {".git", "__pycache__", ".venv", "node_modules"}
+ABOVE = 4
+"""So many parts of a path are looked at for what they say about a run."""
 
 
 def narrowed(file: File, unpacking: Unpacking) -> File:
@@ -36,12 +40,6 @@ def narrowed(file: File, unpacking: Unpacking) -> File:
 def _add(piece: bytes, unpacking: Unpacking) -> None:
     unpacking.budget.add_inflated(len(piece))
     unpacking.write(piece)
-
-
-BLOCK = 512
-LEFT_ALONE = {".git", "__pycache__", ".venv", "node_modules"}
-ABOVE = 4
-"""So many parts of a path are looked at for what they say about a run."""
 
 
 def of_path(path: Path, keep: ExitStack, budget: Budget | None = None) -> Iterator[File | Refused]:

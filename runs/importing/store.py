@@ -22,8 +22,7 @@ from runs.importing.known_runs import KnownRuns
 from runs.importing.records import Entry, ImportedRun, ImportReport
 from runs.importing.relations import evaluated_seeds
 from runs.importing.run_names import name_of, setting_of
-from runs.ingest import ingest
-from runs.ingest.compaction import forget
+from runs.ingest import forget, ingest
 from runs.ingest.storable import storable
 from runs.models import Attempt, AttemptEvent, Experiment, Import, Origin, Run, key_of
 from workers.executors.states import State

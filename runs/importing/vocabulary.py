@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from runs.ingest.limits import MAX_KEY, UNPRINTABLE
+from runs.ingest import MAX_KEY, UNPRINTABLE
 
 SPREAD = {"mean": "mean", "avg": "mean", "average": "mean", "std": "std", "min": "min", "max": "max", "best": "max"}
 HELD_OUT = {

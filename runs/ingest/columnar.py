@@ -18,8 +18,7 @@ import orjson
 from numpy.typing import NDArray
 
 from runs.ingest.limits import BIG, MAX_KEYS, key_refusal
-from runs.metrics import AXES, Block, block
-from runs.metrics.packing import Floats, Ints
+from runs.metrics import AXES, Block, Floats, Ints, block
 from workers.config import Problem
 from workers.records import Line, Metric
 from workers.records.lines import UNSAYABLE

@@ -11,27 +11,14 @@ from collections.abc import Sequence
 from itertools import groupby
 
 import numpy as np
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Count, Max, Q, Sum
 from django.db.models.functions import Length
 
-from runs.metrics import Column, unpack
-from runs.metrics.chunks import POINTS, columns_of, join, pack_chunk, unpack_chunk
+from runs.ingest.writer import lock
+from runs.metrics import POINTS, Column, columns_of, join, pack_chunk, unpack, unpack_chunk
 from runs.models import Batch, Chunk, Run, Series
 from workers.executors.states import OPEN_STATES
-
-
-def lock(run_id: int, durable: bool) -> None:
-    """One writer a run at a time, so that batch ids grow in commit order and summaries never race.
-
-    Points read from a file need no fsync: should PostgreSQL crash, offset and points are lost together, and whoever
-    reads on from a byte that the database no longer knows is refused with OffsetMoved.
-    """
-    with connection.cursor() as sql:
-        if not durable:
-            sql.execute("SET LOCAL synchronous_commit TO off")
-        sql.execute("SELECT pg_advisory_xact_lock(hashtextextended('ingest', %s))", [run_id])
-
 
 BATCHES_AT_ONCE = 500
 """Of one transaction: some megabytes of memory, and a writer of the run waits a moment at most."""

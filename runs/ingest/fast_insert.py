@@ -6,19 +6,41 @@ anything else it says nothing, has written nothing, and `push` judges it in full
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, cast
 
 import psycopg
 from django.db import connections
 from django.db.backends.postgresql.base import DatabaseWrapper
+from django.utils import timezone
 from psycopg.types.numeric import Int8
 
 from runs import metrics
+from runs.access import USED_EVERY, digest
 from runs.ingest.columnar import Columns
 from runs.ingest.metrics import SUMMARISE, summary
 from runs.ingest.writer import PushResult
-from runs.ingest.writers import WRITER, writer
 from runs.metrics import live
+
+# One row or none. `is_worn` says that its use is to be noted again.
+WRITER = """
+SELECT token.id AS token_id, attempt.id AS attempt_id, attempt.n, run.id AS run_id, run.uid,
+       coalesce(token.last_used_at < %(noted_before)s, true) AS is_worn
+FROM runs_apitoken token
+JOIN auth_user person ON person.id = token.user_id AND person.is_active
+JOIN runs_run run ON run.id = token.run_id AND run.deleted_at IS NULL
+JOIN runs_experiment experiment ON experiment.id = run.experiment_id AND experiment.deleted_at IS NULL
+    AND (person.is_superuser OR NOT experiment.is_private OR experiment.owner_id = person.id)
+JOIN runs_attempt attempt ON attempt.run_id = run.id AND attempt.key = %(key)s
+WHERE token.digest = %(digest)s AND token.scope IN ('ingest', 'run') AND token.expires_at > %(now)s
+"""
+
+
+def writer(token: str, key: str) -> dict[str, str | datetime]:
+    """What WRITER asks for: the writer who shows `token`, of the attempt `key`."""
+    now = timezone.now()
+    return {"digest": digest(token), "key": key, "now": now, "noted_before": now - USED_EVERY}
+
 
 # A statement of its own: what follows must see what was committed while this one waited.
 LOCK = f"""

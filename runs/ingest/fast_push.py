@@ -13,7 +13,7 @@ import psycopg
 from ninja.errors import HttpError
 from psycopg_pool import PoolTimeout
 
-from runs.access.tokens import digest
+from runs.access import digest
 from runs.http import Invalid
 from runs.ingest.api import COLUMNAR
 from runs.ingest.columnar import BadColumns, Columns, as_columns

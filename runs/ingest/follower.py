@@ -28,6 +28,13 @@ from workers.executors.mirror import mirrored
 from workers.executors.states import State
 from workers.records import read, records_path
 
+LOG_TOLD_SECONDS = 1.0
+SULK_SECONDS = 10.0
+PIECES_A_PASS = 8
+# An attempt that ended without an exit record may have a writer left, which stops within a few heartbeats.
+LINGER_SECONDS = 10.0
+log = logging.getLogger(__name__)
+
 
 def close_files(attempt: Attempt, ends: Mapping[int, int], cut_off: Mapping[int, int]) -> None:
     """Mark the attempt as drained.
@@ -44,14 +51,6 @@ def close_files(attempt: Attempt, ends: Mapping[int, int], cut_off: Mapping[int,
             why = f"The last line of records.{epoch}.jsonl was cut off after {size} bytes: one record is lost"
             AttemptEvent.objects.create(attempt=attempt, level="warning", why=why)
         Attempt.objects.filter(pk=attempt.pk).update(drained_at=timezone.now())
-
-
-log = logging.getLogger(__name__)
-LOG_TOLD_SECONDS = 1.0
-SULK_SECONDS = 10.0
-PIECES_A_PASS = 8
-# An attempt that ended without an exit record may have a writer left, which stops within a few heartbeats.
-LINGER_SECONDS = 10.0
 
 
 @dataclass

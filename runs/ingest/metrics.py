@@ -10,8 +10,7 @@ from django.db import connection
 from numpy.typing import NDArray
 
 from runs import metrics
-from runs.metrics import Block
-from runs.metrics.packing import Floats
+from runs.metrics import Block, Floats
 from runs.models import Attempt, Batch
 
 # Keys come sorted, so that two writers never take the same rows in opposite orders.

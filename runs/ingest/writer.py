@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from runs.ingest.columnar import Columns
-from runs.ingest.compaction import lock
 from runs.ingest.events import keep_alerts, keep_environment, keep_status, warn_of_broken, warn_of_gaps, warn_of_refused
 from runs.ingest.limits import refusal
 from runs.ingest.metrics import Stored, keep_points
@@ -179,3 +178,15 @@ def _tell(run_uid: str, stored: Stored | None, changed: Sequence[str]) -> None:
         live.publish_points(run_uid, stored.cursor, stored.points, stored.data, previous=stored.previous)
     for what in changed:
         live.publish_changed(run_uid, what)
+
+
+def lock(run_id: int, durable: bool) -> None:
+    """One writer a run at a time, so that batch ids grow in commit order and summaries never race.
+
+    Points read from a file need no fsync: should PostgreSQL crash, offset and points are lost together, and whoever
+    reads on from a byte that the database no longer knows is refused with OffsetMoved.
+    """
+    with connection.cursor() as sql:
+        if not durable:
+            sql.execute("SET LOCAL synchronous_commit TO off")
+        sql.execute("SELECT pg_advisory_xact_lock(hashtextextended('ingest', %s))", [run_id])

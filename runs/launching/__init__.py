@@ -6,6 +6,7 @@ Nothing here enqueues a job: whoever calls it does, on commit.
 from runs.clusters import EXECUTORS, Waits, executor_for, place_of, waits_of
 from runs.launching.cancel import cancel_job, end_what_is_left, request_cancel, wish_to_end
 from runs.launching.code import kept_bundle
+from runs.launching.commands import cancel_run, cancel_runs, launch_run
 from runs.launching.create import check, check_hours, create_run, new_attempt
 from runs.launching.gpu_memory import CardPlan, GpuMemory, largest_plan, plan_gpu_memory
 from runs.launching.purge import purge_arrays, purge_code
@@ -23,8 +24,28 @@ from runs.launching.rebuilds import (
     throw_away_old,
 )
 from runs.launching.resources import by_hand_problems
-from runs.launching.restart import budget, calls_for_restart, plan_restart, restart_due, restarts_made
-from runs.launching.resume import CannotResume, check_undo, create_resume_attempt, resume_refusal
+from runs.launching.resume import (
+    CannotResume,
+    budget,
+    calls_for_restart,
+    check_undo,
+    create_resume_attempt,
+    plan_restart,
+    restart_due,
+    restarts_made,
+    resume_refusal,
+)
+from runs.launching.schemas import (
+    AttemptDetail,
+    AttemptOut,
+    AttemptsOut,
+    ChangedRun,
+    EventOut,
+    RunDetail,
+    RunOut,
+    RunsOut,
+    run_detail,
+)
 from runs.launching.submit import shut_out, submit_job
 from runs.launching.submit_array import submit_together
 from runs.launching.sweeps.commands import (
@@ -46,19 +67,29 @@ __all__ = [
     "AT_ONCE",
     "EXECUTORS",
     "KEPT_A_RUN",
+    "AttemptDetail",
+    "AttemptOut",
+    "AttemptsOut",
     "CannotMove",
     "CannotRebuild",
     "CannotResume",
     "CardPlan",
+    "ChangedRun",
+    "EventOut",
     "GpuMemory",
     "NewSweep",
     "NotThere",
+    "RunDetail",
+    "RunOut",
+    "RunsOut",
     "Waits",
     "arrive",
     "budget",
     "by_hand_problems",
     "calls_for_restart",
     "cancel_job",
+    "cancel_run",
+    "cancel_runs",
     "change_at_once",
     "check",
     "check_hours",
@@ -75,6 +106,7 @@ __all__ = [
     "kept_bundle",
     "largest_plan",
     "last_step",
+    "launch_run",
     "launch_sweep",
     "let_go",
     "mark",
@@ -97,6 +129,7 @@ __all__ = [
     "restart_due",
     "restarts_made",
     "resume_refusal",
+    "run_detail",
     "shut_out",
     "since",
     "submit_job",

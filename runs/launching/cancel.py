@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from runs.clusters import executor_for, waits_of
 from runs.launching.create import forget_moves
-from runs.launching.restart import call_off_restart
+from runs.launching.resume import call_off_restart
 from runs.launching.transitions import mark, move
 from runs.models import Attempt, Job, Run
 from workers.executors.base import Unreachable

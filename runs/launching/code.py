@@ -1,7 +1,8 @@
-"""Which code an attempt runs: noted before it is submitted, and kept in a folder that nobody changes afterwards.
+"""Which code an attempt runs, and where the files of users' own tasks may lie.
 
-So a run that waits is not changed by somebody who edits the code meanwhile. An attempt that follows by itself runs what
-the one before it ran; one that a person asks for runs what is there now.
+Code is noted before an attempt is submitted, and kept in a folder that nobody changes afterwards. So a run that waits
+is not changed by somebody who edits the code meanwhile. An attempt that follows by itself runs what the one before it
+ran; one that a person asks for runs what is there now.
 """
 
 from __future__ import annotations
@@ -16,6 +17,10 @@ from runs.clusters import code_folder, place_of
 from runs.launching.purge import code_stays
 from runs.models import Attempt, Cluster
 from workers.code import BadBundle, bundle_path, code_of, unpack, unpacked
+from workers.config import ConfigError, OwnOptions, Problem, RunConfig
+from workers.tasks.own import NoSuchTask, find
+
+PLACE = "task.options.path"
 
 
 def pin(attempt: Attempt) -> None:
@@ -95,3 +100,32 @@ def _takes_our_code(cluster: Cluster) -> bool:
 
 def _root() -> Path:
     return Path(settings.DATA_DIR) / "code"
+
+
+def task_folders(cluster: Cluster) -> list[str]:
+    """The folders that this cluster allows, absolute; none by default."""
+    return list(cluster.config.get("task_paths", []))
+
+
+def check_own_task(config: RunConfig, cluster: Cluster) -> None:
+    """Raises ConfigError where the run's task cannot be on this cluster. What is in its file only the node looks at; on
+    a disk that is not seen here, also whether it is there."""
+    if not isinstance(config.task.options, OwnOptions):
+        return
+    folders = task_folders(cluster)
+    if not folders:
+        raise ConfigError([Problem(PLACE, _none_allowed(cluster))])
+    if cluster.is_far:
+        return
+    try:
+        find(config.task.options.path, [Path(folder) for folder in folders])
+    except NoSuchTask as error:
+        raise ConfigError([Problem(PLACE, str(error))]) from error
+
+
+def _none_allowed(cluster: Cluster) -> str:
+    said = f"cluster {cluster.name} allows no folder for tasks of your own"
+    others = [c.name for c in Cluster.objects.order_by("name") if task_folders(c)]
+    if others:
+        return f"{said}; these do: {', '.join(others)}"
+    return f"{said}, and no other does; an administrator sets task_paths in its config"

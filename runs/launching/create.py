@@ -12,9 +12,9 @@ from runs import checkpoints
 from runs.checkpoints import Saved
 from runs.clusters import check_fits, check_partition
 from runs.launching.budgets import Demand, Estimator, check_limits
+from runs.launching.code import check_own_task
 from runs.launching.resources import check_resources
 from runs.launching.transitions import tell
-from runs.launching.user_tasks import check_own_task
 from runs.models import Attempt, Cluster, Experiment, Hold, Origin, Run, key_of
 from workers.config import ConfigError, Problem, RunConfig, preset
 from workers.executors.states import State

@@ -24,7 +24,7 @@ from runs.launching.config_form import LaunchForm, initial_from
 from runs.launching.create import check, check_hours
 from runs.launching.resources import by_hand_problems
 from runs.launching.sweeps.forms import SweepForm
-from runs.launching.sweeps.launch import launched, plan
+from runs.launching.sweeps.views import launched, plan
 from runs.models import Experiment, Run, Sweep
 from workers.config import ConfigError, RunConfig, preset, presets
 

@@ -126,7 +126,7 @@ class _Launch:
         return f"must be empty: {INSTEAD[resource.path]}" if resource.value else ""
 
     def code(self, resource: NamedResource) -> str:
-        """`runs.launching.user_tasks` checks the file of a user's own task."""
+        """`runs.launching.code` checks the file of a user's own task."""
         return ""
 
     def _checkpoint(self, reference: str) -> str:

@@ -1,17 +1,115 @@
-"""Goes on with a run that ended early: a new attempt, from the newest checkpoint of those before it."""
+"""Resume a run in its next attempt: because a person asks, or by itself after it failed, later each time."""
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
+from django.utils import timezone
 from django.utils.translation import gettext
 
+from runs.clusters import Waits, waits_of
 from runs.launching.budgets import PLACE, check_going_on
 from runs.launching.create import new_attempt
-from runs.models import Attempt, Origin, Run, Sweep
+from runs.launching.transitions import tell
+from runs.models import Attempt, Cluster, Origin, Run, Sweep
 from workers.config import ConfigError
+from workers.executors.base import STOPPED_BY_ESWEB
 from workers.executors.states import State
+
+RESTARTED_AFTER = (
+    State.FAILED, State.LOST, State.NODE_LOST, State.TIMEOUT, State.PREEMPTED, State.OOM, State.INTERRUPTED,
+)  # fmt: skip
+BAD_CONFIG = 2
+"""The trainer's exit code for what will be as wrong the next time."""
+
+
+def budget(run: Run) -> int:
+    """How many restarts its config allows, whatever else in it no longer fits."""
+    compute = run.config.get("compute")
+    allowed = compute.get("restarts", 0) if isinstance(compute, dict) else 0
+    return allowed if isinstance(allowed, int) else 0
+
+
+def restarts_made(run: Run) -> int:
+    """How many of them are used up."""
+    return run.attempts.filter(origin=Origin.RESTART).count()
+
+
+def calls_for_restart(attempt: Attempt) -> bool:
+    """False where a person wanted this end: who stops esweb decides, when it is started, what goes on."""
+    return State(attempt.state) in RESTARTED_AFTER and attempt.native_state != STOPPED_BY_ESWEB
+
+
+def plan_restart(attempt: Attempt) -> None:
+    """To be called with an attempt's end, in one transaction: writes down when the next one is due, or why none is."""
+    allowed = budget(attempt.run)
+    if attempt.cluster is None or not allowed or not calls_for_restart(attempt):
+        return
+    made = restarts_made(attempt.run)
+    if attempt.exit_code == BAD_CONFIG:
+        attempt.note("not started again by itself: what is wrong with it would be wrong again", "warning")
+    elif made >= allowed and attempt.state != State.PREEMPTED.value:
+        attempt.note(f"not started again by itself: its budget of restarts, {allowed}, is used up", "warning")
+    else:
+        _wait(attempt, waits_of(attempt.cluster), made, allowed)
+
+
+def restart_due(cluster: Cluster) -> list[Attempt]:
+    """Makes the attempts that are due on a cluster, and returns them. Safe to repeat, and to run twice at once."""
+    # A time farther off than any wait was written before the clock was set back.
+    longest = timedelta(seconds=waits_of(cluster).restart_longest)
+    is_due = Q(restart_at__lte=Now()) | Q(restart_at__gt=Now() + longest)
+    due = Attempt.objects.filter(is_due, cluster=cluster).select_related("run", "cluster").order_by("pk")
+    ready = [attempt for attempt in due if not _is_awaited(attempt)]
+    return [made for attempt in ready if (made := _restart(attempt)) is not None]
+
+
+def call_off_restart(run: Run, person: User | None = None) -> bool:
+    """No attempt follows by itself any more. False where none was to."""
+    with transaction.atomic():
+        waiting = run.attempts.filter(restart_at__isnull=False).first()
+        # A tick that makes the attempt at this moment has the row: then there is nothing left to call off.
+        if waiting is None or not run.attempts.filter(restart_at__isnull=False).update(restart_at=None):
+            return False
+        waiting.note("restart called off" + (f" by {person.get_username()}" if person else ""))
+        tell(waiting)
+    return True
+
+
+def _wait(attempt: Attempt, waits: Waits, made: int, allowed: int) -> None:
+    is_free = attempt.state == State.PREEMPTED.value
+    seconds = waits.restart if is_free else min(waits.restart_longest, waits.restart * 2.0**made)
+    Attempt.objects.filter(pk=attempt.pk).update(restart_at=Now() + timedelta(seconds=seconds))
+    which = "after the preemption, which takes nothing from its budget" if is_free else f"{made + 1} of {allowed}"
+    attempt.note(f"starts again by itself in {seconds:g} s: restart {which}")
+    tell(attempt)
+
+
+def _is_awaited(attempt: Attempt) -> bool:
+    """True while records of an attempt on a far disk are on their way, for a while: one may tell of its checkpoint."""
+    cluster, due_at = attempt.cluster, attempt.restart_at
+    if cluster is None or due_at is None or not cluster.is_far or attempt.drained_at is not None:
+        return False
+    # Due in the time to come: written before the clock was set back.
+    return timedelta(0) <= timezone.now() - due_at < timedelta(seconds=waits_of(cluster).records)
+
+
+def _restart(attempt: Attempt) -> Attempt | None:
+    origin = Origin.PREEMPTION if attempt.state == State.PREEMPTED.value else Origin.RESTART
+    with transaction.atomic():
+        Run.objects.select_for_update().get(pk=attempt.run_id)
+        if not Attempt.objects.filter(pk=attempt.pk, restart_at__isnull=False).update(restart_at=None):
+            return None
+        try:
+            check_going_on(attempt.run.created_by, attempt.run.experiment, Run.objects.filter(pk=attempt.run_id))
+            return new_attempt(attempt.run, "started again by itself", origin)
+        except ConfigError as error:
+            attempt.note(f"not started again by itself: {'; '.join(map(str, error.problems))}", "warning")
+            return None
 
 
 class CannotResume(ValueError):

@@ -13,11 +13,10 @@ from django.db.models import F
 from django.utils import timezone
 
 from runs.clusters import cache_of, executor_for, place_of, python_of, waits_of
-from runs.launching.code import code_arguments, code_environment, pin, ship
+from runs.launching.code import code_arguments, code_environment, pin, ship, task_folders
 from runs.launching.credentials import credentials_environment, write_credentials
 from runs.launching.resources import check_resources, checkpoint_of, data_folders
 from runs.launching.transitions import mark, move, since
-from runs.launching.user_tasks import task_folders
 from runs.models import Attempt, Cluster, Job, Rebuild
 from workers.attempt import CLOSED_EPOCH, is_disk_full, raise_lease, write_json
 from workers.config import ConfigError

@@ -1,9 +1,9 @@
 """Store points (a packed batch a flush, chunks later) and read them (curves, exact at pixel width)."""
 
-from runs.metrics.chunks import Column
+from runs.metrics.chunks import POINTS, Column, columns_of, join, pack_chunk, unpack_chunk
 from runs.metrics.downsample import Span, m4
 from runs.metrics.json_numbers import Points, sayable, wire
-from runs.metrics.packing import AXES, Block, block, pack, unpack
+from runs.metrics.packing import AXES, Block, Floats, Ints, block, pack, unpack
 from runs.metrics.provenance import (
     Provenance,
     Provenances,
@@ -18,24 +18,43 @@ from runs.metrics.provenance import (
     ways_in_words,
     with_origins,
 )
-from runs.metrics.reading import X_AXES, Curve, backlog, compacted, cursor, keys, latest, newest, newest_of, read, since
+from runs.metrics.reading import (
+    X_AXES,
+    Curve,
+    backlog,
+    compacted,
+    cursor,
+    cursors,
+    keys,
+    latest,
+    newest,
+    newest_of,
+    read,
+    since,
+)
 
 __all__ = [
     "AXES",
+    "POINTS",
     "X_AXES",
     "Block",
     "Column",
     "Curve",
+    "Floats",
+    "Ints",
     "Points",
     "Provenance",
     "Provenances",
     "Span",
     "backlog",
     "block",
+    "columns_of",
     "compacted",
     "cursor",
+    "cursors",
     "facts_expression",
     "is_held_out",
+    "join",
     "keys",
     "latest",
     "m4",
@@ -44,6 +63,7 @@ __all__ = [
     "origin_expression",
     "origins_of",
     "pack",
+    "pack_chunk",
     "provenance",
     "provenance_of_facts",
     "provenances",
@@ -51,6 +71,7 @@ __all__ = [
     "sayable",
     "since",
     "unpack",
+    "unpack_chunk",
     "ways",
     "ways_in_words",
     "wire",

@@ -20,6 +20,10 @@ from runs.metrics.rows import first_times, written
 from runs.metrics.segments import Written
 from runs.models import Batch, Chunk, Run, Series
 
+COUNTERS = ("tokens", "samples", "gpu_seconds")
+BY_THE_CLOCK = "system/"
+"""Such keys are measured by the clock, often several times a step: one does not say again what another has said."""
+
 
 def overwritten(steps: Ints, segments: Ints) -> NDArray[np.bool_]:
     """True where a later point of the same key says again what this one said. bool[n].
@@ -54,9 +58,6 @@ def _repeated(steps: Ints, segments: Ints) -> NDArray[np.bool_]:
     return out
 
 
-COUNTERS = ("tokens", "samples", "gpu_seconds")
-BY_THE_CLOCK = "system/"
-"""Such keys are measured by the clock, often several times a step: one does not say again what another has said."""
 AXIS_KEYS = {"step": None, "wall": TIMES, "relative": TIMES}
 """Where what an axis says of a record is kept; a counter has a key of its own."""
 X_AXES = ("step", "wall", "relative", *COUNTERS)

@@ -10,6 +10,7 @@ from django.db import models
 
 ShelvedT = TypeVar("ShelvedT", bound=models.Model)
 TAG_LENGTH = 50
+DAYS_IN_BIN = 30
 
 
 class ShelvedQuerySet(models.QuerySet[ShelvedT]):
@@ -36,6 +37,3 @@ class Shelved(models.Model):
 
     class Meta:
         abstract = True
-
-
-DAYS_IN_BIN = 30

@@ -34,20 +34,13 @@ from runs.http import (
     the_runs,
     unknown_choice,
 )
-from runs.launching.schemas import (
-    AttemptDetail,
-    AttemptOut,
-    AttemptsOut,
-    EventOut,
-    RunDetail,
-    RunOut,
-    RunsOut,
-    run_detail,
-)
+from runs.launching import AttemptDetail, AttemptOut, AttemptsOut, EventOut, RunDetail, RunOut, RunsOut, run_detail
 from runs.models import Attempt, Run, Series
 from runs.responses import SeriesOut
 from workers.config import Problem, presets
 from workers.executors.states import State
+
+MAX_CURVES = 2_000
 
 
 @router.get(
@@ -75,7 +68,6 @@ def read_attempt(request: ApiRequest, key: Key) -> AttemptDetail:
     return shown
 
 
-MAX_CURVES = 2_000
 Axis = Literal["step", "wall", "relative", "tokens", "samples", "gpu_seconds"]
 
 

@@ -1,14 +1,19 @@
-"""A stored config as sections of knobs, in the order of RunConfig, with what differs from the defaults."""
+"""The config of a run as its page shows it, and the commands that launch the run again."""
 
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from runs.launching.config_form import KNOBS, explained, field_name
+from runs.models import Run
 from workers.config import Knob, RunConfig, knobs
+
+END = "END_OF_CONFIG"
+"""Ends a here-document. No line of printed JSON is only this: each begins with a space or a bracket."""
 
 
 @dataclass(frozen=True)
@@ -51,3 +56,28 @@ def _leaves(config: Mapping[str, Any], known: Container[str], prefix: str = "") 
         inner = isinstance(value, Mapping) and f"{prefix}{key}" not in known
         out += _leaves(value, known, f"{prefix}{key}.") if inner else [(prefix + key, value)]
     return out
+
+
+def train_command(run: Run) -> str:
+    """Writes run.json and trains from it, here, without a server."""
+    config = json.dumps(run.config, indent=2, ensure_ascii=False)
+    return f"cat > run.json <<'{END}'\n{config}\n{END}\npython -m workers.train run.json --out {run.uid}"
+
+
+def esweb_command(run: Run) -> str:
+    """Launches it again with the command line, on the server that `esweb login` named."""
+    config = json.dumps(run.config, indent=2, ensure_ascii=False)
+    asked = ["--preset", run.preset] if run.preset else []
+    words = shlex.join(["esweb", "launch", str(run.experiment_id), *asked, f"--name={run.name}", "--config", "-"])
+    return f"{words} <<'{END}'\n{config}\n{END}"
+
+
+def launch_command(run: Run, address: str) -> str:
+    """Launches it again over the API at `address`, with a token that has the scope launch in ESWEB_TOKEN."""
+    asked = {"experiment": run.experiment_id, "preset": run.preset, "name": run.name, "config": run.config}
+    body = json.dumps(asked, indent=2, ensure_ascii=False)
+    return (
+        f"curl --fail-with-body {shlex.quote(address)} \\\n"
+        '  --header "Authorization: Bearer $ESWEB_TOKEN" --header "Content-Type: application/json" \\\n'
+        f"  --data-binary @- <<'{END}'\n{body}\n{END}"
+    )

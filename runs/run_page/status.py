@@ -16,7 +16,7 @@ from django.utils.translation import gettext_noop as _
 
 from runs import checkpoints, launching, metrics
 from runs.charts import number, share
-from runs.compare.run_table.table import steps_of
+from runs.compare.run_table import steps_of
 from runs.http import ago, state_words
 from runs.launching import resume_refusal
 from runs.metrics import Curve

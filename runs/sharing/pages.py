@@ -8,12 +8,10 @@ from pathlib import PurePosixPath
 from typing import Any, Protocol
 
 from runs import metrics
-from runs.access.share_links import Scope, Share
+from runs.access import Scope, Share
 from runs.charts import Chart, Look, groups_of, marks
+from runs.compare import CHART_PX, Settings, charts_of, key_names, key_sections, page_context, standings_context
 from runs.compare.charts.methods import CHARTS, compare, keys_of
-from runs.compare.keys import key_names, key_sections
-from runs.compare.options import Settings
-from runs.compare.page import CHART_PX, charts_of, page_context, standings_context
 from runs.http import Axes
 from runs.models import Run
 from runs.run_page import SYSTEM, config_sections, curve_chart, curve_names, curve_sections, standing

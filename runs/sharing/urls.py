@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from runs.sharing.links_page import share
-from runs.sharing.views import shared, shared_chart, shared_section
+from runs.sharing.views import share, shared, shared_chart, shared_section
 
 urlpatterns = [
     path("shared/<str:text>/", shared, name="shared"),

@@ -12,8 +12,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
 from runs import metrics
-from runs.charts import Mark, number, share
-from runs.charts.wording import MINUS, THIN
+from runs.charts import MINUS, THIN, Mark, number, share
 from runs.compare import Cell
 from runs.metrics import Provenance
 

@@ -14,16 +14,17 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 from markdown_it import MarkdownIt
 
+from runs.charts import METHODS, MINUS, share
 from runs.charts import number as in_words
-from runs.charts import share
-from runs.charts.style import METHODS
-from runs.charts.wording import MINUS
 from runs.http import ago, moment, state_words
 from runs.launching.budgets import Hours
 from runs.metrics import Provenance
 from workers.executors.states import OPEN_STATES, State
 
 register = template.Library()
+THEMES = ("light", "dark")
+SCRIPT_ESCAPES = {"<": "\\u003C", ">": "\\u003E", "&": "\\u0026"}
+"""What could end a script element, or begin another."""
 
 
 @register.filter
@@ -66,7 +67,6 @@ for words in (ago, moment, state_words):
     register.filter(words)
 
 
-THEMES = ("light", "dark")
 BUSY = {State.STARTING, State.RUNNING, State.STOPPING}
 SIGNS = {
     State.SUCCEEDED: ("good", "✓"),
@@ -82,8 +82,6 @@ SIGNS = {
     State.UNKNOWN: ("idle", "?"),
     State.PAUSED: ("idle", "‖"),
 }
-SCRIPT_ESCAPES = {"<": "\\u003C", ">": "\\u003E", "&": "\\u0026"}
-"""What could end a script element, or begin another."""
 
 
 @register.simple_tag(takes_context=True)

@@ -14,9 +14,7 @@ from django.utils.translation import get_language, gettext
 
 from runs import metrics
 from runs.charts import number, share
-from runs.compare.run_table import Column, Kind, Spread
-from runs.compare.run_table.rows import Cell, Row
-from runs.compare.run_table.table import Heading, steps_of
+from runs.compare.run_table import Cell, Column, Heading, Kind, Row, Spread, steps_of
 from runs.http import ago
 from runs.templatetags.format import duration, method_badge, state_badge
 
@@ -24,6 +22,7 @@ register = template.Library()
 ANCHORS = {"reward/mean": "#chart-reward", "accuracy/contains": "#chart-accuracy", "kl": "#chart-kl"}
 LOOKS = {"state": "how", "step": "number how-far", "tag": "tagged"}
 MOST_LETTERS = 40
+PLAIN = ("state", "method", "preset", "seed", "step", "time")
 
 
 @register.simple_tag
@@ -129,7 +128,6 @@ def _note(row: Row, note: str) -> str:
     return first if len(first) <= MOST_LETTERS else first[: MOST_LETTERS - 1] + "…"
 
 
-PLAIN = ("state", "method", "preset", "seed", "step", "time")
 WRITTEN: Mapping[str, Callable[[Row, Any], Any]] = {
     "state": _state,
     "method": lambda row, value: method_badge(value),

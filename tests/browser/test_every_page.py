@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Page
 
-from runs.access.share_links import Scope, link_text
+from runs.access import Scope, link_text
 from runs.models import ApiToken, Experiment, Run, SavedView, Sweep
 from runs.service_registry import commands
 from runs.service_registry.commands import Said

@@ -1,7 +1,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from runs.access.share_links import Scope, link_text
+from runs.access import Scope, link_text
 from tests.browser.axe import check_views
 from tests.browser.chart_readout import look_at
 from tests.browser.conftest import PATIENCE_MS

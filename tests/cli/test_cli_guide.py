@@ -17,7 +17,7 @@ from pytest_django.live_server_helper import LiveServer
 from esweb.cli import errors
 from esweb.cli.arguments import HELPS
 from runs.models import Attempt, Cluster, Experiment, Run, Sweep
-from runs.run_page.reproduce_commands import esweb_command
+from runs.run_page.config import esweb_command
 from tests.cli.conftest import Say
 from tests.runs.full_runs import a_bit_of_everything, make_run, record
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from runs.clusters.connection_test import advance_test
-from runs.clusters.connection_test.commands import begin_test
+from runs.clusters.connection_test import advance_test, begin_test
 from runs.models import Cluster, ClusterTest
 from tests.clusters.far_slurm import OVER_SSH, cluster_of
 from tests.clusters.slurm import SlurmCluster

@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 
 from runs import launching
-from runs.ingest.follower import Follower
+from runs.ingest import Follower
 from runs.launching.submit import spec_of
 from runs.models import Experiment, Origin, Run
 from tests.clusters.far_slurm import BUSY, OVER_SSH, Far, await_end, be_patient, run_far, started, there, tick_far

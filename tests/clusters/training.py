@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from runs.ingest.follower import Follower
+from runs.ingest import Follower
 from runs.launching import reconcile
 from runs.launching.config_form import initial_from
 from runs.metrics import read

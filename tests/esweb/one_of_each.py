@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from judging.boards import keep
 from judging.models import Snapshot, Tournament, Verdict
-from runs.access.share_links import Scope, link_text
+from runs.access import Scope, link_text
 from runs.models import Experiment, Prompt, Run, SavedView, Sweep
 from runs.responses.collapse import tasks
 from tests.esweb.test_every_address_is_closed import routes

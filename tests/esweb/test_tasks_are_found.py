@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import os
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from celery import Celery
+from celery.contrib.testing.worker import start_worker
 from django.conf import settings
+from django.contrib.auth.models import User
+from django.utils import timezone
 
 from esweb.celery import TASK_PACKAGES, app
+from judging.models import Tournament
+from judging.tournaments.commands import DAYS_IN_BIN
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 
@@ -32,3 +41,17 @@ def test_every_module_of_tasks_is_loaded() -> None:
 def test_a_message_of_this_name_has_a_task(name: str) -> None:
     app.loader.import_default_modules()
     assert name in app.tasks
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_message_that_was_queued_before_its_task_moved_is_done() -> None:
+    """The sender knows no tasks, as an older version knows none of these modules: a message is a name and arguments."""
+    owner = User.objects.create(username="ada")
+    long_ago = timezone.now() - timedelta(days=DAYS_IN_BIN + 1)
+    Tournament.objects.create(name="Old", owner=owner, seed=1, deleted_at=long_ago)
+    queue = f"old-messages-{os.getpid()}"
+    with Celery(broker=settings.CELERY_BROKER_URL) as sender:
+        sender.send_task("judging.jobs.purge_bin", queue=queue)
+        app.loader.import_default_modules()
+        with start_worker(app, pool="solo", queues=[queue], perform_ping_check=False, loglevel="ERROR"):
+            wait_until(lambda: not Tournament.objects.exists(), "the tournament to be purged")

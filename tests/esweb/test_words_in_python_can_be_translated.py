@@ -15,8 +15,7 @@ from django.utils.translation import trans_real
 from django.utils.translation.trans_real import CONTEXT_SEPARATOR, DjangoTranslation
 from pytest_django.fixtures import Settings
 
-from runs.access import give_role
-from runs.access.share_links import Scope, link_text
+from runs.access import Scope, give_role, link_text
 from runs.metrics import X_AXES
 from runs.models import Experiment, Run
 from tests.runs.full_runs import a_bit_of_everything, end, make_run, record

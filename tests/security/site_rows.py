@@ -11,8 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from runs import access, models
-from runs.access import share_links
-from runs.access.share_links import Scope, link_text
+from runs.access import Scope, link_text, share_links
 from runs.models import checkpoint_folder
 from tests.runs import checkpoint_files, full_runs
 from tests.runs.attempt_records import answer

@@ -23,7 +23,7 @@ from django.urls import reverse
 
 from esweb.celery import app as celery
 from runs import launching
-from runs.access.share_links import Scope, link_text
+from runs.access import Scope, link_text
 from runs.launching.submit import spec_of
 from runs.models import Experiment, Run, SavedView
 from tests.runs import checkpoint_files, full_runs

@@ -19,7 +19,7 @@ from django.utils.http import urlsafe_base64_encode
 
 from esweb.api import api
 from runs import access
-from runs.access.share_links import Scope, link_text
+from runs.access import Scope, link_text
 from runs.accounts.sign_in_links import link_for
 from runs.models import ApiToken, Attempt, Experiment, RecordFile, Run
 from tests.runs import checkpoint_files, full_runs

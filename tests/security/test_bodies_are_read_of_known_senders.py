@@ -26,9 +26,8 @@ from esweb.middleware import body_limits
 from esweb.middleware.body_limits import STRANGER_BYTES, UPLOAD_BYTES
 from runs import access, ingest
 from runs.access import GRANTS
-from runs.ingest import record_body
+from runs.ingest import MAX_BYTES, record_body
 from runs.ingest.api import COLUMNS
-from runs.ingest.record_body import MAX_BYTES
 from runs.models import ApiToken, Attempt, Experiment, RecordFile
 from tests.esweb.asgi_requests import Knock, knock
 from tests.esweb.test_every_address_is_closed import routes

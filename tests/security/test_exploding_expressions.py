@@ -16,7 +16,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from runs import access
-from runs.access.share_links import Scope, link_text
+from runs.access import Scope, link_text
 from runs.importing import broken_json, numbers
 from runs.importing.readers import log_lines
 from runs.models import Experiment, Run

@@ -22,7 +22,7 @@ from esweb.cli.__main__ import main
 from judging.boards import keep
 from judging.models import ChosenPrompt, Snapshot, Tournament, Verdict, Voter
 from runs import access
-from runs.access.share_links import Scope, link_text
+from runs.access import Scope, link_text
 from runs.charts import Table
 from runs.compare.charts.methods import CHARTS
 from runs.experiments.lambda_page.charts import NAMES

@@ -18,7 +18,7 @@ from django.test import Client
 from hypothesis import strategies as st
 from psycopg import sql
 
-from runs.ingest import writers
+from runs.ingest import fast_insert
 from runs.models import ApiToken, Experiment, Run, SavedView
 from tests.security import expected_access
 from tests.security.expected_access import Caller
@@ -116,7 +116,7 @@ def with_ingest_tokens(plan: Plan) -> Plan:
 def is_writer(token: str, key: str) -> bool:
     """True where the statement of quick pushes finds the attempt for this token."""
     with connection.cursor() as cursor:
-        cursor.execute(writers.WRITER, writers.writer(token, key))
+        cursor.execute(fast_insert.WRITER, fast_insert.writer(token, key))
         return bool(cursor.fetchall())
 
 

@@ -13,7 +13,7 @@ from django.urls import reverse
 from judging.models import Tournament
 from judging.voting import invite
 from judging.voting.invitations import take_back
-from runs.access.share_links import Scope, link_text
+from runs.access import Scope, link_text
 from runs.models import Experiment, Run
 from tests.esweb.test_every_address_is_closed import CLOSED, OPEN, routes
 from tests.judging.tournament_factory import held

@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from judging.models import Invitation
 from judging.voting import invitations
 from runs import access
-from runs.access.tokens import digest
+from runs.access import digest
 from runs.models import ApiToken
 
 ROOT = Path(__file__).resolve().parents[2]

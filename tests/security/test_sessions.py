@@ -23,7 +23,7 @@ from websockets.exceptions import ConnectionClosed
 
 from judging.models import Tournament
 from judging.voting import invite
-from runs.access.share_links import Scope, link_text
+from runs.access import Scope, link_text
 from runs.accounts.sign_in_links import link_for
 from runs.metrics.live import consumer, publish_changed
 from runs.models import Experiment

@@ -10,7 +10,7 @@ import numpy as np
 
 from judging.stats import agreement, ratings
 from judging.stats.agreement import POLICIES
-from judging.stats.agreement.length import LENGTH
+from judging.stats.agreement.shares import LENGTH
 from judging.stats.ratings import ELO_PER_NAT, POSITION, Adjusted, Asked, Board, NoEstimate
 from judging.stats.ratings.intervals import standard_errors
 from judging.stats.ratings.scale import INIT

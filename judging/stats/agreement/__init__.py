@@ -3,7 +3,6 @@
 from judging.stats.agreement.contested import Contested, contested
 from judging.stats.agreement.groups import NOT_FIXED, Group, Without, among, between, without_each
 from judging.stats.agreement.labels import Labels, labels
-from judging.stats.agreement.length import NO_LENGTHS, longer_share
 from judging.stats.agreement.position import (
     MERGING,
     NO_SIDES,
@@ -18,7 +17,7 @@ from judging.stats.agreement.position import (
 from judging.stats.agreement.raters import NO_DECISION, NOTHING_SHARED, ONE_LABEL, All, Pair, pair, pairs, together
 from judging.stats.agreement.resampling import Estimate
 from judging.stats.agreement.scoring import NOTHING, Against, Alike, OfContestant, against
-from judging.stats.agreement.ties import NEVER_MET, Ties, tie_rates
+from judging.stats.agreement.shares import NEVER_MET, NO_LENGTHS, Ties, longer_share, tie_rates
 
 UNDEFINED = (
     ONE_LABEL, NOTHING_SHARED, NO_DECISION, NOT_FIXED, NO_LENGTHS, NO_SIDES, NOT_BOTH_WAYS, NOTHING, NEVER_MET,

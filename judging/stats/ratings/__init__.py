@@ -7,6 +7,7 @@
 from judging.stats.ratings.board import Board, Tally, board, tally
 from judging.stats.ratings.bootstrap import UNITS, Resampling
 from judging.stats.ratings.connectivity import NoEstimate
+from judging.stats.ratings.counts import WinMatrix, win_matrix
 from judging.stats.ratings.covariates import POSITION, Adjusted, Effect, adjusted
 from judging.stats.ratings.goodness_of_fit import HeldOut, Triples, cyclic_triples, held_out, residuals
 from judging.stats.ratings.information_gain import telling
@@ -16,7 +17,6 @@ from judging.stats.ratings.online_elo import Elo, Orders, over_orders, single_pa
 from judging.stats.ratings.options import Asked
 from judging.stats.ratings.scale import ELO_PER_NAT
 from judging.stats.ratings.standings import Range, Standing
-from judging.stats.ratings.win_matrix import WinMatrix, win_matrix
 
 __all__ = [
     "ELO_PER_NAT",

@@ -19,6 +19,7 @@ from workers.config.shallow_json import loads
 OF_GAMES = ("model_1", "model_2", "g1_winner", "g2_winner")
 SIDES = {"model_1": "model_a", "model_2": "model_b"}
 TURNED = {"model_1": "model_b", "model_2": "model_a"}
+DIGEST_BYTES = 16
 
 
 def games(row: Any) -> tuple[Any, ...]:
@@ -40,9 +41,6 @@ def games(row: Any) -> tuple[Any, ...]:
 
 def _said(winner: Any, sides: Mapping[str, str]) -> Any:
     return sides.get(winner, winner) if isinstance(winner, str) else winner
-
-
-DIGEST_BYTES = 16
 
 
 @dataclass(frozen=True)

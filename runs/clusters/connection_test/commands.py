@@ -17,8 +17,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from runs.clusters.connection_test.steps import KEYS_OF, REACHED_BY, STEPS, Failed, NotYet, Trial
-from runs.clusters.directories import place_of
-from runs.clusters.executors import executor_for
+from runs.clusters.executors import executor_for, place_of
 from runs.enqueue import on_commit
 from runs.models import Cluster, ClusterTest
 from workers.executors.base import Ambiguous, Rejected, Unreachable

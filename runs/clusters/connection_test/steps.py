@@ -22,6 +22,13 @@ from workers.records import Environment, Status
 
 SECONDS = 30.0
 COMMANDS = ("sbatch", "squeue", "scancel", "sinfo")
+KEYS_OF = {
+    "slurm": {"reach": "address, key_file and known_hosts", "folder": "folder"},
+    "ray": {"reach": "dashboard and token_file"},
+}
+"""Kind of cluster -> step -> the keys of its config to look at if that step fails."""
+REACHED_BY = {"local": "reach", "slurm": "commands", "ray": "reach"}
+"""Kind of cluster -> the step that is done once the cluster itself has replied."""
 
 
 class Failed(Exception):
@@ -140,13 +147,6 @@ STEPS: dict[str, dict[str, Step]] = {
     "ray": {"reach": ask, **JOB},
 }
 """Kind of cluster -> its steps, in order."""
-KEYS_OF = {
-    "slurm": {"reach": "address, key_file and known_hosts", "folder": "folder"},
-    "ray": {"reach": "dashboard and token_file"},
-}
-"""Kind of cluster -> step -> the keys of its config to look at if that step fails."""
-REACHED_BY = {"local": "reach", "slurm": "commands", "ray": "reach"}
-"""Kind of cluster -> the step that is done once the cluster itself has replied."""
 
 
 def _lines(trial: Trial) -> list[records.Record]:

@@ -25,6 +25,8 @@ EXAMPLES = {
     "slurm": SLURM_EXAMPLE,
     "ray": RAY_EXAMPLE,
 }
+OTHER_CODE = ("warn", "refuse")
+"""What a node does that finds other code than was pinned; the first by default."""
 
 
 def complaints(config: Any, kind: str = "local") -> Iterator[str]:
@@ -99,7 +101,3 @@ def _folders(key: str, folders: Any, *, is_here: bool) -> Iterator[str]:
             yield f"{key}: the whole file system is too much; name a folder in it"
         elif is_here and not path.is_dir():
             yield f"{key}: {folder} is no folder on this machine"
-
-
-OTHER_CODE = ("warn", "refuse")
-"""What a node does that finds other code than was pinned; the first by default."""

@@ -6,10 +6,44 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from runs.clusters.settings.ssh import FILES, SSH_KEYS, ssh_complaints
+from workers.executors.openssh import Address, BadAddress
 from workers.executors.slurm.site import SECRET, VARIABLE, WORD
 
+SSH_KEYS = ("address", "key_file", "known_hosts", "folder")
+FILES = ("key_file", "known_hosts")
+NEEDED = {
+    "folder": "the folder on the cluster in which esweb keeps runs, such as /scratch/esweb",
+    "python": "the interpreter there, such as /shared/venv/bin/python",
+}
 WORDS = ("partition", "account", "qos", "constraint", "gpu_type")
+SLURM_EXAMPLE = '{"partition": "gpu", "account": "lab", "modules": ["cuda/12.4"], "env": {"HF_HOME": "/shared/hf"}}'
+LETTERS = "letters, digits and _ . , : / + @ = -, beginning with a letter, a digit or _"
+
+
+def ssh_complaints(config: dict[str, Any]) -> Iterator[str]:
+    """Everything that is wrong with it."""
+    if not config.get("address"):
+        for key in [key for key in SSH_KEYS[1:] if config.get(key)]:
+            yield f"{key} is only for a cluster that is reached over SSH: say its address too"
+        return
+    yield from _address(config["address"])
+    for key, what in NEEDED.items():
+        if not config.get(key):
+            yield f"{key} must be said of a cluster that is reached over SSH: {what}"
+    for key in FILES:
+        if isinstance(path := config.get(key), str) and Path(path).is_absolute() and not Path(path).is_file():
+            yield f"{key}: {path} is no file on this machine"
+    if config.get("task_paths"):
+        yield "task_paths cannot be said of a cluster that is reached over SSH: its folders are not seen from here"
+
+
+def _address(address: Any) -> Iterator[str]:
+    try:
+        Address.parse(address if isinstance(address, str) else "")
+    except BadAddress as error:
+        yield f"address {error}"
+
+
 PATHS = ("python", "project", "slurm_conf", "folder", *FILES)
 SLURM_KEYS = (
     *WORDS,
@@ -22,8 +56,6 @@ SLURM_KEYS = (
     "slurm_conf",
     *SSH_KEYS,
 )
-SLURM_EXAMPLE = '{"partition": "gpu", "account": "lab", "modules": ["cuda/12.4"], "env": {"HF_HOME": "/shared/hf"}}'
-LETTERS = "letters, digits and _ . , : / + @ = -, beginning with a letter, a digit or _"
 
 
 def slurm_complaints(config: dict[str, Any]) -> Iterator[str]:

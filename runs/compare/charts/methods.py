@@ -11,12 +11,34 @@ import numpy as np
 from django.utils.translation import gettext
 from numpy.typing import NDArray
 
-from runs.charts import MEASURES, Chart, Group, Look, Table, number, share, style, with_provenance
-from runs.charts.axes import ACCURACY, KL, REWARD, Measure
-from runs.charts.chart import MEASURED, Cell, numbers
-from runs.charts.groups import Curves, line, look
-from runs.charts.measurement import averaged, ways_of, with_partial, without_means
-from runs.charts.wording import X_WORDS, course, spoken
+from runs.charts import (
+    ACCURACY,
+    MEASURED,
+    MEASURES,
+    REWARD,
+    X_WORDS,
+    Cell,
+    Chart,
+    Curves,
+    Group,
+    Look,
+    Measure,
+    Table,
+    averaged,
+    course,
+    line,
+    look,
+    number,
+    numbers,
+    share,
+    spoken,
+    style,
+    ways_of,
+    with_partial,
+    with_provenance,
+    without_means,
+)
+from runs.charts.axes import KL
 from runs.compare.charts.tradeoff import tradeoff
 from runs.metrics import Curve, Provenance, Provenances, m4, provenances
 from workers.analysis.bands import Band, Ints, band

@@ -9,11 +9,23 @@ from typing import Any
 import numpy as np
 from django.utils.translation import gettext
 
-from runs.charts import Chart, Group, Table, number, style
-from runs.charts.axes import KL, REWARD
-from runs.charts.chart import MEASURED, Cell, numbers
-from runs.charts.groups import Curves, line, look
-from runs.charts.measurement import averaged, ways_of
+from runs.charts import (
+    MEASURED,
+    REWARD,
+    Cell,
+    Chart,
+    Curves,
+    Group,
+    Table,
+    averaged,
+    line,
+    look,
+    number,
+    numbers,
+    style,
+    ways_of,
+)
+from runs.charts.axes import KL
 from runs.metrics import Provenances
 from runs.models import Run
 from workers.analysis.middles import Floats

@@ -16,6 +16,9 @@ from runs.compare.run_table.language import (
 )
 from runs.compare.run_table.paging import SORTED, NotACursor, Order, PageCursor, page
 from runs.compare.run_table.queries import Found, find
+from runs.compare.run_table.rows import Cell, Row, rows_of
+from runs.compare.run_table.table import Heading, RunsTable, fitting, runs_table, steps_of
+from runs.compare.run_table.table_query import asked_of, built
 
 __all__ = [
     "DEFAULTS",
@@ -23,28 +26,38 @@ __all__ = [
     "OPERATORS",
     "SORTED",
     "SUMMARIES",
+    "Cell",
     "Column",
     "Found",
     "GroupRow",
+    "Heading",
     "Kind",
     "NotACursor",
     "Order",
     "PageCursor",
     "Problem",
     "QueryError",
+    "Row",
+    "RunsTable",
     "Spread",
     "Term",
     "Vocabulary",
+    "asked_of",
     "bounding",
+    "built",
     "config_keys",
     "exactly",
     "find",
+    "fitting",
     "grouped",
     "is_averaged",
     "matching",
     "page",
     "parse",
     "quoted",
+    "rows_of",
+    "runs_table",
+    "steps_of",
     "vocabulary",
     "without",
     "written",

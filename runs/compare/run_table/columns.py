@@ -24,6 +24,7 @@ ALIASES = {"reward": "reward/mean", "accuracy": "accuracy/contains", "seconds": 
 SUMMARIES = {".last": "last_value", ".min": "min_value", ".max": "max_value"}
 FREE = ("grpo.extra.", "task.options.", "es.noise.", "imported.")
 CONFIG_PATH = re.compile(r"[A-Za-z_][\w-]*(\.[\w-]+)*")
+DEFAULTS = ("state", "method", "preset", "seed", "step", "reward/mean", "accuracy/contains", "kl", "time")
 
 
 class Kind(Enum):
@@ -103,7 +104,6 @@ FIELDS = {
     )
 }
 NAME = FIELDS["name"]
-DEFAULTS = ("state", "method", "preset", "seed", "step", "reward/mean", "accuracy/contains", "kl", "time")
 FIELD_TITLES = {
     "name": _("Run"),
     "state": _("State"),

@@ -12,8 +12,7 @@ from django.urls import reverse
 
 from runs.access import may_launch, may_resume
 from runs.compare import run_table
-from runs.compare.run_table import Vocabulary
-from runs.compare.run_table.rows import Row, rows_of
+from runs.compare.run_table import Row, Vocabulary, rows_of
 from runs.launching import resume_refusal
 from runs.models import Attempt, Run
 from workers.executors.states import State

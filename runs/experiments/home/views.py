@@ -18,7 +18,7 @@ from runs.experiments.home.changes import news
 from runs.experiments.home.sections import COLUMNS, failures, seen_on_home
 from runs.experiments.list import ExperimentForm
 from runs.http import SignedIn, selected
-from runs.metrics.reading import cursors
+from runs.metrics import cursors
 from runs.models import Experiment
 
 WINDOWS = {"1d": (1, _("24 hours")), "3d": (3, _("3 days")), "7d": (7, _("7 days"))}

@@ -12,9 +12,7 @@ import numpy as np
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
-from runs.charts import Chart, Mark, OverlayOptions, Table, number, overlay, style, with_provenance
-from runs.charts.chart import Cell, numbers
-from runs.charts.groups import line
+from runs.charts import Cell, Chart, Mark, OverlayOptions, Table, line, number, numbers, overlay, style, with_provenance
 from runs.metrics import Curve, Provenances
 from workers.analysis.middles import Floats
 

@@ -11,15 +11,11 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
 from runs import metrics
-from runs.charts import Chart, Mark, marks
-from runs.charts.groups import line
-from runs.charts.wording import X_WORDS, spoken
-from runs.compare.options import Settings, settings_of
-from runs.compare.selection import Choice, query_of
+from runs.charts import X_WORDS, Chart, Mark, line, marks, spoken
+from runs.compare import Choice, Settings, query_of, settings_of
 from runs.experiments.lambda_page.charts import KEYS, LAMBDA, NAMES, RAW, SMOOTHED, THRESHOLD, multiplier_charts
 from runs.http import SignedIn, UnknownChoice, chart_response, must_be_one_of, visible_experiment
-from runs.metrics import Curve
-from runs.metrics.reading import cursors
+from runs.metrics import Curve, cursors
 from runs.models import Experiment, Run
 from workers.analysis.constraint import Kept, Peak, Stay, kept, peak, stay
 from workers.analysis.middles import Floats

@@ -15,7 +15,7 @@ from django.db import transaction
 from django.db.models import F, Func, Q, QuerySet, Value
 from django.utils import timezone
 
-from runs.launching.commands import cancel_run, cancel_runs
+from runs.launching import cancel_run, cancel_runs
 from runs.launching.rebuilds import stop_rebuild
 from runs.models import Experiment, Run
 from runs.models.trash import DAYS_IN_BIN

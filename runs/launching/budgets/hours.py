@@ -16,6 +16,14 @@ from runs.models import Attempt, Run
 from workers.config import RunConfig
 
 HOUR = 3600.0
+BY = {
+    "person": ("run__created_by", "run__created_by__username"),
+    "experiment": ("run__experiment", "run__experiment__name"),
+    "sweep": ("run__sweep", "run__sweep__name"),
+    "cluster": ("cluster", "cluster__name"),
+}
+"""What hours are told apart by: key and name."""
+SHARES_AT_MOST = 500
 
 
 @dataclass(frozen=True)
@@ -89,16 +97,6 @@ def _resource(path: str, name: str, default: int) -> Combinable:
 
 def _without_gpu(path: str) -> Q:
     return Q(**{f"{path}config__compute__gpus": 0})
-
-
-BY = {
-    "person": ("run__created_by", "run__created_by__username"),
-    "experiment": ("run__experiment", "run__experiment__name"),
-    "sweep": ("run__sweep", "run__sweep__name"),
-    "cluster": ("cluster", "cluster__name"),
-}
-"""What hours are told apart by: key and name."""
-SHARES_AT_MOST = 500
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,10 @@ from runs.launching.budgets.hours import BY, Share, shares, total
 from runs.launching.budgets.limits import Use, set_limit, since_of, uses
 from runs.models import Experiment, Limit, Run
 
+LIMITS_A_PAGE = 20
+PAGES = {"experiment": "experiment", "sweep": "sweep"}
+"""Where a row leads, by the name of the route."""
+
 
 class LimitForm(forms.Form):
     """`asked` is what to set, once it is clean."""
@@ -79,11 +83,8 @@ class LimitForm(forms.Form):
         }  # fmt: skip
 
 
-LIMITS_A_PAGE = 20
 TITLES = {"person": _("Person"), "experiment": _("Experiment"), "sweep": _("Sweep"), "cluster": _("Cluster")}
 SPANS = {"month": _("This month"), "30d": _("30 days"), "all": _("All time")}
-PAGES = {"experiment": "experiment", "sweep": "sweep"}
-"""Where a row leads, by the name of the route."""
 
 
 @require_safe

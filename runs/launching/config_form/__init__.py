@@ -4,8 +4,7 @@ Nothing is validated here that the config validates itself: what was typed becom
 every problem in one pass, and each is shown at its field. So the form, the API and run.json say the same things.
 """
 
-from runs.launching.config_form.field import explained, label, read
-from runs.launching.config_form.fields import KNOBS, assembled, field_name, initial_from, seeds
+from runs.launching.config_form.fields import KNOBS, assembled, explained, field_name, initial_from, label, read, seeds
 from runs.launching.config_form.form import COPY, NAME_LENGTH, LaunchForm
 
 __all__ = (

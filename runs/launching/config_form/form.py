@@ -11,13 +11,13 @@ from django.forms import BoundField
 from django.utils.translation import gettext, gettext_lazy
 
 from runs.clusters import partitions_of
-from runs.launching.config_form.field import KnobField
 from runs.launching.config_form.fields import (
     ESSENTIAL,
     KNOBS,
     OPTIONAL,
     SUGGESTED,
     TITLES,
+    KnobField,
     assembled,
     field_name,
     initial_from,

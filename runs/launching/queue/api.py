@@ -15,6 +15,9 @@ from runs.launching.queue.queries import Entry, entry_of, ordered, queued
 from runs.launching.schemas import RunOut
 from runs.models import Cluster, Run
 
+PLACE = {"cluster": "local"}
+MOST = 500
+
 
 class NewPlace(Input):
     """Where a run is to go: a cluster, by its name."""
@@ -61,10 +64,6 @@ class QueueOut(Schema):
     going: int
     waiting: int
     items: list[EntryOut]
-
-
-PLACE = {"cluster": "local"}
-MOST = 500
 
 
 @router.get("/queue", response=QueueOut, auth=needs("read"), tags=["queue"], summary="Read the queue")

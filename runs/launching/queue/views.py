@@ -22,7 +22,7 @@ from runs.http import SignedIn, page_of, selected, visible_run
 from runs.launching.commands import cancel_run
 from runs.launching.queue.commands import CannotMove, hold_run, move_run, release_run
 from runs.launching.queue.queries import Entry, entry_of, ordered, queued
-from runs.metrics.reading import cursors
+from runs.metrics import cursors
 from runs.models import Attempt, Cluster, Run
 from workers.config import ConfigError
 

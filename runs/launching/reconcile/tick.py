@@ -20,7 +20,7 @@ from runs.launching import queue, rebuilds
 from runs.launching.cancel import cancel_job, end_what_is_left
 from runs.launching.reconcile.attempt_files import Traces, diagnosis, full_disk, last_words, traces
 from runs.launching.reconcile.rules import Known, Verdict, decide
-from runs.launching.restart import plan_restart, restart_due
+from runs.launching.resume import plan_restart, restart_due
 from runs.launching.submit import shut_out, submit_job
 from runs.launching.submit_array import submit_together
 from runs.launching.sweeps import commands
@@ -32,6 +32,12 @@ from workers.executors.states import State
 
 SAID = re.compile(r"^sha256 ([0-9a-f]{64})$", re.MULTILINE)
 TAIL_BYTES = 4096
+NO_JOB = "esweb-nojob"
+"""A key that no job has."""
+TICK_LOCK = 0x7469636B
+LATE_TICKS = 5
+WAITED_FROM = ("gone_since_at", "final_since_at", "stuck_since_at", "heartbeat_seen_at")
+log = logging.getLogger(__name__)
 
 
 def progress_of(rebuild: Rebuild) -> float | None:
@@ -59,14 +65,8 @@ def _sha256(rebuild: Rebuild) -> str:
     return found[-1] if found else ""
 
 
-log = logging.getLogger(__name__)
-NO_JOB = "esweb-nojob"
-"""A key that no job has."""
-TICK_LOCK = 0x7469636B
-LATE_TICKS = 5
 ASK_AGAIN = timedelta(minutes=1)
 """Between two questions to a silent cluster that has no jobs."""
-WAITED_FROM = ("gone_since_at", "final_since_at", "stuck_since_at", "heartbeat_seen_at")
 UNEXPLAINED = (State.FAILED, State.LOST, State.OOM)
 """Ends of which a job's log may say more than its cluster."""
 NOT_SUBMITTED = (State.CREATED.value, State.SUBMITTING.value)

@@ -1,11 +1,13 @@
-"""A sweep: how it stands, its cells, and what is done to it as a whole."""
+"""The page of a sweep, and a sweep on the launch form."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse
@@ -16,18 +18,88 @@ from django.views.decorators.http import require_POST, require_safe
 
 from runs.access import may_change
 from runs.http import SignedIn
+from runs.launching.budgets import Hours, hours_of, total
+from runs.launching.config_form import LaunchForm
+from runs.launching.create import check_hours
 from runs.launching.resume import CannotResume
-from runs.launching.sweeps.commands import cancel_sweep, extend_sweep, pause_sweep, uncancel_sweep, unpause_sweep
-from runs.launching.sweeps.forms import MoreForm
+from runs.launching.sweeps.commands import (
+    cancel_sweep,
+    extend_sweep,
+    launch_sweep,
+    pause_sweep,
+    plan_sweep,
+    uncancel_sweep,
+    unpause_sweep,
+)
+from runs.launching.sweeps.forms import MoreForm, SweepForm
+from runs.launching.sweeps.plan import Planned, label
 from runs.launching.sweeps.status import standing
 from runs.launching.sweeps.table import best, cell_rows
-from runs.metrics.reading import cursors
-from runs.models import Run, Sweep
+from runs.metrics import cursors
+from runs.models import Experiment, Run, Sweep
 from workers.config import ConfigError
 
+FIRST = 5
 CELLS_A_PAGE = 50
 WATCHED = 100
 """A socket takes no more."""
+
+
+@dataclass(frozen=True)
+class SweepPlan:
+    """How many runs it has in how many cells and seeds, and what those with an estimate cost together.
+
+    seconds: how long it takes with so many at a time, by the same estimates.
+    """
+
+    runs: list[Planned]
+    at_once: int
+    estimated: Hours
+    seconds: float
+    unknown: int
+
+    @property
+    def cells(self) -> int:
+        """How many combinations of values it has."""
+        return len({label(one.cell) for one in self.runs})
+
+    @property
+    def seeds(self) -> int:
+        """How often each of them is run."""
+        return len({one.seed for one in self.runs})
+
+    @property
+    def first(self) -> list[tuple[str, int]]:
+        """The first runs: cell and seed."""
+        return [(label(one.cell), one.seed) for one in self.runs[:FIRST]]
+
+
+def plan(person: User, experiment: Experiment, form: LaunchForm, swept: SweepForm) -> SweepPlan | None:
+    """What a launch would make; None, and every problem at its field, where it would make nothing."""
+    try:
+        new = swept.sweep(form)
+        runs = plan_sweep(new, person)
+        demands = check_hours(person, experiment, [one.config for one in runs], new.preset)
+    except ConfigError as error:
+        form.blame(swept.blame(error.problems))
+        return None
+    known = [(demand.config, demand.seconds) for demand in demands if demand.seconds is not None]
+    return SweepPlan(
+        runs=runs,
+        at_once=new.at_once,
+        estimated=total(hours_of(config, seconds) for config, seconds in known),
+        seconds=sum(seconds for _, seconds in known) / min(new.at_once, max(len(runs), 1)),
+        unknown=len(runs) - len(known),
+    )
+
+
+def launched(person: User, experiment: Experiment, form: LaunchForm, swept: SweepForm) -> Sweep | None:
+    """The sweep; None, and every problem at its field, where nothing was made."""
+    try:
+        return launch_sweep(swept.sweep(form), experiment, person)
+    except ConfigError as error:
+        form.blame(swept.blame(error.problems))
+        return None
 
 
 @require_safe

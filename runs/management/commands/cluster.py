@@ -10,10 +10,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from runs.clusters.commands import KINDS, add_cluster, change_cluster
-from runs.clusters.connection_test.commands import advance_test, begin_test, report_steps
-from runs.clusters.orphan_jobs import end_orphan, in_words, orphans
-from runs.clusters.settings.cluster import EXAMPLES
+from runs.clusters import KINDS, add_cluster, change_cluster, end_orphan, in_words, orphans
+from runs.clusters.connection_test import advance_test, begin_test, report_steps
+from runs.clusters.settings import EXAMPLES
 from runs.models import Cluster
 from workers.config import ConfigError
 from workers.config.shallow_json import loads

@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import InterfaceError, OperationalError, connections
 
-from runs.ingest.follower import Follower
+from runs.ingest import Follower
 
 log = logging.getLogger(__name__)
 

@@ -18,6 +18,8 @@ from runs.responses.scoring.scorers import choices
 from runs.service_registry import NAME
 from workers.config import Problem
 
+MOST = 500
+
 
 class NewScoring(Input):
     """Which scorer is asked, by its name; of which step and split, or of all."""
@@ -60,7 +62,6 @@ class ScoringsOut(Schema):
     items: list[ScoringOut]
 
 
-MOST = 500
 EXAMPLE: dict[str, Any] = {"scorer": "beaver", "split": "eval"}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
-from runs.ingest.response_rows import Given, keep_scores
+from runs.ingest import Given, keep_scores
 from runs.models import Response, Run, Score
 from workers.scorer.scores import Scorer
 

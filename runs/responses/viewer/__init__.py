@@ -1,11 +1,12 @@
 """Answers beside each other: a prompt a row, a run or a checkpoint a column; asked, sorted, paged by the database."""
 
-from runs.responses.viewer.annotations import Chip, Picked, Teller, Told, chips, picked, tell
+from runs.responses.viewer.annotations import Chip, Picked, Sql, Teller, Told, chips, picked, tell
 from runs.responses.viewer.categories import categories
-from runs.responses.viewer.columns import COLUMNS_AT_MOST, Column, Columns, columns_of
+from runs.responses.viewer.columns import COLUMNS_AT_MOST, SPLIT, Column, Columns, columns_of
 from runs.responses.viewer.cursor import NotAPlace, ResponseCursor
+from runs.responses.viewer.expressions import complexity_problem
 from runs.responses.viewer.queries import ResponsePage, Row, Slow, Sum, find, points, sums
-from runs.responses.viewer.response_query import CHANGES, FLAGS, RANGES, SORTS, ResponseQuery, asked_of
+from runs.responses.viewer.response_query import CHANGES, FLAGS, RANGES, SORTS, TEXT_AT_MOST, ResponseQuery, asked_of
 
 __all__ = [
     "CHANGES",
@@ -13,6 +14,8 @@ __all__ = [
     "FLAGS",
     "RANGES",
     "SORTS",
+    "SPLIT",
+    "TEXT_AT_MOST",
     "Chip",
     "Column",
     "Columns",
@@ -23,6 +26,7 @@ __all__ = [
     "ResponseQuery",
     "Row",
     "Slow",
+    "Sql",
     "Sum",
     "Teller",
     "Told",
@@ -30,6 +34,7 @@ __all__ = [
     "categories",
     "chips",
     "columns_of",
+    "complexity_problem",
     "find",
     "picked",
     "points",

@@ -18,6 +18,17 @@ from runs.responses.viewer.sql import answers, name_of, page
 
 PATIENCE_MS = 5_000
 """A regular expression can be made that never ends."""
+DRAWN_AT_MOST = 500
+"""Dots of a column: as many as can be told apart, and quickly drawn as SVG."""
+POINTS = """SELECT {i} AS place, reward, cost, total FROM (
+    SELECT reward, cost, count(*) OVER () AS total, row_number() OVER (ORDER BY hashint8(id)) AS n
+    FROM {name} WHERE reward IS NOT NULL AND cost IS NOT NULL
+) AS chosen WHERE n <= %s"""
+SUM = """SELECT {i} AS place, count(*), avg(reward), avg(cost), avg((cost <= 0)::int),
+    avg(is_truncated::int), avg(is_leaking::int),
+    count(*) FILTER (WHERE cost <= 0 AND reward > 0), count(*) FILTER (WHERE cost <= 0 AND reward <= 0),
+    count(*) FILTER (WHERE cost > 0 AND reward > 0), count(*) FILTER (WHERE cost > 0 AND reward <= 0)
+FROM {name}"""
 
 
 class Slow(Exception):
@@ -81,12 +92,6 @@ def _patiently() -> Iterator[None]:
         raise Slow(str(error).strip().splitlines()[0]) from error
 
 
-DRAWN_AT_MOST = 500
-"""Dots of a column: as many as can be told apart, and quickly drawn as SVG."""
-POINTS = """SELECT {i} AS place, reward, cost, total FROM (
-    SELECT reward, cost, count(*) OVER () AS total, row_number() OVER (ORDER BY hashint8(id)) AS n
-    FROM {name} WHERE reward IS NOT NULL AND cost IS NOT NULL
-) AS chosen WHERE n <= %s"""
 Points = tuple[list[tuple[float, float]], int]
 """(reward and cost of those to draw, how many there are)."""
 
@@ -104,13 +109,6 @@ def points(columns: Columns, asked: ResponseQuery) -> list[Points]:
             drawn[i].append((reward, cost))
             totals[i] = total
     return list(zip(drawn, totals, strict=True))
-
-
-SUM = """SELECT {i} AS place, count(*), avg(reward), avg(cost), avg((cost <= 0)::int),
-    avg(is_truncated::int), avg(is_leaking::int),
-    count(*) FILTER (WHERE cost <= 0 AND reward > 0), count(*) FILTER (WHERE cost <= 0 AND reward <= 0),
-    count(*) FILTER (WHERE cost > 0 AND reward > 0), count(*) FILTER (WHERE cost > 0 AND reward <= 0)
-FROM {name}"""
 
 
 @dataclass(frozen=True)

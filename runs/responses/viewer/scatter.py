@@ -8,8 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext
 
-from runs.charts import Chart, Table, number, style
-from runs.charts.chart import Cell, numbers
+from runs.charts import Cell, Chart, Table, number, numbers, style
 
 SYMBOLS = ("circle", "square", "diamond", "cross", "triangle-up", "x")
 OPEN = "-open"

@@ -12,8 +12,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_noop as _
 from numpy.typing import NDArray
 
-from runs.charts import Chart, Table, number, style
-from runs.charts.chart import Cell, numbers
+from runs.charts import Cell, Chart, Table, number, numbers, style
 from runs.models import Population, Run
 
 HELP = {
@@ -32,6 +31,7 @@ MAX_SPANS = 200
 """Longer lists of an iteration's members say only how many they are."""
 MAX_HOVER_ENGINES = 8
 """Of more engines a hover text says only how many they are."""
+ITERATIONS_AT_MOST = 120
 
 
 @dataclass(frozen=True)
@@ -191,9 +191,6 @@ def _spans(places: Sequence[int]) -> list[str]:
     starts = [places[0], *(after for before, after in pairwise(places) if after != before + 1)]
     ends = [*(before for before, after in pairwise(places) if after != before + 1), places[-1]]
     return [str(start) if start == end else f"{start}-{end}" for start, end in zip(starts, ends, strict=True)]
-
-
-ITERATIONS_AT_MOST = 120
 
 
 def population(run: Run) -> Chart:

@@ -11,11 +11,14 @@ from django.utils.text import capfirst, slugify
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
-from runs.charts import Chart, Spec
-from runs.charts.phases import PHASES
-from runs.charts.run_lines import TITLES
-from runs.charts.wording import spoken
+from runs.charts import PHASES, TITLES, Chart, Spec, spoken
 from runs.metrics import Provenance
+
+SYSTEM = "system/"
+BY_TIME = "relative"
+"""The axis of what is measured every few seconds."""
+DETAILS = ("kl/", "reward/", "accuracy/", "response/", "sample/")
+PARTS = ("cost/", "safety/", "lambda")
 
 
 @dataclass(frozen=True)
@@ -73,9 +76,6 @@ SPEED = (
          (("es/tokens_per_second", "es/tokens_per_second"),),
          _("Tokens generated in an iteration by all engines, over the seconds until its last answer.")),
 )  # fmt: skip
-SYSTEM = "system/"
-BY_TIME = "relative"
-"""The axis of what is measured every few seconds."""
 MACHINE = (
     Spec("system/cpu", _("CPU cores in use"), _("cores"), (("system/cpu_cores", _("this run")),),
          _("Of all processes of the training together: CPU seconds spent in each second."), x=BY_TIME),
@@ -93,8 +93,6 @@ GPUS = (
     ("memory_gb", _("GPU memory"), _("GB"), _("In use on the whole GPU, by the driver and by others too.")),
     ("watts", _("GPU power"), _("W"), _("Power drawn by the whole GPU.")),
 )
-DETAILS = ("kl/", "reward/", "accuracy/", "response/", "sample/")
-PARTS = ("cost/", "safety/", "lambda")
 OURS = ("", "train", "es", "grpo", "time", *(prefix.removesuffix("/") for prefix in DETAILS))
 """First parts of keys that have a place above; a script of one's own, or another tool, brings others."""
 

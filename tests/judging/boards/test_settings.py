@@ -11,8 +11,9 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 
-from judging.boards import USUAL, How, board_of, keep, tasks, votes, votes_in
+from judging.boards import USUAL, How, board_of, keep, tasks, votes_in
 from judging.models import Snapshot, Tournament, Verdict
+from judging.stats import votes
 from judging.stats.ratings import Elo, single_pass
 from runs.models import Experiment
 from tests.judging.bulk_verdicts import cast, once

@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from judging.boards import USUAL, verdicts_in
-from judging.boards.raters import speakers
+from judging.boards.votes import speakers
 from judging.judges import admitted, left_out, why_not
 from judging.models import Calibration, Judge, Verdict
 from runs.models import Experiment

@@ -8,8 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from runs.charts import Look, groups_of
-from runs.charts.chart import numbers
+from runs.charts import Look, groups_of, numbers
 from runs.compare.charts.methods import compare
 from tests.runs.sample_curves import curve, run
 

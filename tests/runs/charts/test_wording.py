@@ -2,8 +2,8 @@ import math
 
 import pytest
 
-from runs.charts import number, share
-from runs.charts.wording import change, course
+from runs.charts import course, number, share
+from runs.charts.wording import change
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.translation import override
 
-from runs.access.share_links import Scope, link_text
+from runs.access import Scope, link_text
 from runs.charts import Chart, Look, groups_of
 from runs.compare.charts.methods import compare
 from runs.models import Experiment, Import, Run

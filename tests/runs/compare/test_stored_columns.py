@@ -11,8 +11,7 @@ from django.utils import timezone
 
 from runs import ingest, launching
 from runs.experiments.trash import archive, commands, delete_run, restore
-from runs.ingest import compaction, tasks
-from runs.ingest.compaction import forget
+from runs.ingest import compaction, forget, tasks
 from runs.launching import move
 from runs.models import Attempt, Batch, Cluster, Knob, Run, Series
 from runs.models.trash import DAYS_IN_BIN

@@ -6,7 +6,7 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from runs import launching
-from runs.ingest.follower import Follower
+from runs.ingest import Follower
 from runs.launching import rebuilds, reconcile
 from runs.models import Attempt, Cluster, Experiment
 from tests.runs.importing.imported_runs import imported_run

@@ -7,9 +7,8 @@ import pytest
 
 from runs import ingest, models
 from runs.ingest import compaction, tasks
-from runs.metrics import X_AXES, compacted, newest_of, read, rows
+from runs.metrics import POINTS, X_AXES, compacted, newest_of, read, rows
 from runs.metrics import cursor as cursor_of
-from runs.metrics.chunks import POINTS
 from runs.models import Batch, Chunk, RecordFile, Run
 from tests.runs.attempt_records import lines, make_attempt, make_run, metrics
 from workers.records import Metric

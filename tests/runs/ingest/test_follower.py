@@ -16,7 +16,7 @@ from django.db import OperationalError, connection, connections
 from django.utils import timezone
 
 from runs import metrics
-from runs.ingest.follower import Follower
+from runs.ingest import Follower
 from runs.management.commands.follow import follow
 from runs.metrics.live.publish import CHANNEL
 from runs.models import Attempt, AttemptEvent, Batch, RecordFile

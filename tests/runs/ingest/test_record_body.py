@@ -14,10 +14,10 @@ from django.test import Client
 from ninja.errors import HttpError
 
 from runs.http import Invalid
+from runs.ingest import MAX_BYTES
 from runs.ingest.limits import MAX_KEYS, key_refusal
 from runs.ingest.record_body import (
     BYTES_PER_VALUE,
-    MAX_BYTES,
     MAX_CELLS,
     MAX_GZIP_MEMBERS,
     MAX_LINE_BYTES,

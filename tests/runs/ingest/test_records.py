@@ -5,8 +5,7 @@ import math
 import pytest
 
 from runs import metrics
-from runs.ingest import ingest, refusal
-from runs.ingest.compaction import forget
+from runs.ingest import forget, ingest, refusal
 from runs.ingest.prompts import prompt_ids
 from runs.models import AttemptEvent, Checkpoint, EngineReport, Population, Prompt, Response, Series
 from tests.runs.attempt_records import NOON, answer, lines, make_attempt, make_run

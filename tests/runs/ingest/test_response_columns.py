@@ -6,7 +6,8 @@ import math
 import pytest
 from django.db import ProgrammingError, connection
 
-from runs.ingest.response_rows import SUPERSEDE, keep_scores
+from runs.ingest import keep_scores
+from runs.ingest.response_rows import SUPERSEDE
 from runs.models import Prompt, Response, Score
 from tests.runs.attempt_records import answer, make_attempt
 from tests.runs.full_runs import end, make_run, record

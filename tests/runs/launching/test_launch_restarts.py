@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from runs import launching
 from runs.launching import reconcile
-from runs.launching.restart import RESTARTED_AFTER
+from runs.launching.resume import RESTARTED_AFTER
 from runs.models import Attempt, Cluster, Experiment, Origin, Run
 from tests.runs.launching.test_launch_resumes import saved
 from tests.runs.local_cluster import Small, attempt_of, quicken, run_of, tick_until, tick_until_true, ticked

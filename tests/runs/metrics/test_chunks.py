@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from runs.metrics import Column
-from runs.metrics.chunks import HEADER, POINTS, pack_chunk, unpack_chunk
+from runs.metrics import POINTS, Column, pack_chunk, unpack_chunk
+from runs.metrics.chunks import HEADER
 
 whole = st.integers(-(2**63), 2**63 - 1)
 floats = st.floats(allow_nan=True, allow_infinity=True)

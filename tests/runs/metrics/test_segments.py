@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from runs.metrics import Column
-from runs.metrics.chunks import Packed, pack_chunk
+from runs.metrics import Column, pack_chunk
+from runs.metrics.chunks import Packed
 from runs.metrics.number_codec import Progression, progression_of
 from runs.metrics.segments import Written
 

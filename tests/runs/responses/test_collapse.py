@@ -5,7 +5,7 @@ from importlib import import_module
 import pytest
 from django.db import connection
 
-from runs.ingest.compaction import forget
+from runs.ingest import forget
 from runs.models import Collapse
 from runs.responses import collapse
 from runs.responses.collapse import measure as module

@@ -12,7 +12,7 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
-from runs.ingest.response_rows import keep_scores
+from runs.ingest import keep_scores
 from runs.models import Experiment, Prompt, Response, Run
 from runs.responses.collapse import tasks
 from tests.runs.api_client import calls

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.http import QueryDict
 
-from runs.ingest.response_rows import keep_scores
+from runs.ingest import keep_scores
 from runs.models import Response
 from runs.responses.viewer import ResponseCursor, Slow, asked_of, columns_of, find
 from tests.runs.viewer_responses import model, said

@@ -6,7 +6,7 @@ import sys
 import pytest
 from django.urls import reverse
 
-from runs.access.share_links import Scope, link_text
+from runs.access import Scope, link_text
 from runs.models import Attempt
 from tests.runs.api_client import calls
 from tests.runs.attempt_records import make_attempt

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from runs import metrics
-from runs.run_page.curves import DRAWN_AT_FIRST
+from runs.run_page.views import DRAWN_AT_FIRST
 from tests.runs.full_runs import a_bit_of_everything, make_run, record
 from workers.records import Metric
 

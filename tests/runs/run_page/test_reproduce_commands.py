@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from runs.models import Run
-from runs.run_page.reproduce_commands import esweb_command, launch_command, train_command
+from runs.run_page.config import esweb_command, launch_command, train_command
 from tests.runs.api_client import calls
 from tests.runs.full_runs import make_run
 

@@ -7,7 +7,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from runs.access.share_links import Scope, link_text
+from runs.access import Scope, link_text
 from tests.runs.full_runs import evaluation, make_run, record
 from workers.records import Metric
 

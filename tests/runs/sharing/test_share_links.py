@@ -4,18 +4,19 @@ import pytest
 from django.core import signing
 from django.utils import timezone
 
-from runs.access import Role, give_role
-from runs.access.share_links import (
+from runs.access import (
     LIFETIMES,
-    SALT,
     CannotShare,
     LinkEnded,
+    Role,
     Scope,
     UnknownLink,
+    give_role,
     link_text,
     opened,
     take_back_all,
 )
+from runs.access.share_links import SALT
 from tests.runs.full_runs import make_run
 
 pytestmark = pytest.mark.django_db

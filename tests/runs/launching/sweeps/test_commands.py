@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from runs.launching import reconcile
-from runs.launching.commands import cancel_run
+from runs.launching import cancel_run, reconcile
 from runs.launching.sweeps import commands as sweep_commands
 from runs.launching.sweeps import standing
 from runs.launching.sweeps.commands import (

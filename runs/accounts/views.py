@@ -1,4 +1,4 @@
-"""People, for admins: invited, given a role, shut out and let in again."""
+"""Settings pages: people for admins, one's own tokens, and the secrets of scorers. No stored token is ever shown."""
 
 from __future__ import annotations
 
@@ -8,22 +8,29 @@ from django.contrib import messages
 from django.contrib.auth.models import User
 from django.contrib.auth.tokens import default_token_generator
 from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
 from django.db import transaction
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST
 
+from runs import access
 from runs.access import CannotChangeRole, Role, give_role, may_manage_people, note, refuse_last_admin, role_of
-from runs.accounts.forms import InvitationForm
+from runs.accounts.forms import InvitationForm, SecretForm, TokenForm
 from runs.http import SignedIn, page_of
+from runs.models import ApiToken, ScorerSecret
+from runs.models.token import RUN_SCOPE
 
 PEOPLE_A_PAGE = 50
+ROWS = 50
 
 
 @never_cache
@@ -119,3 +126,64 @@ def _verb(request: SignedIn) -> Callable[[SignedIn, User], str]:
 def _check(request: SignedIn) -> None:
     if not may_manage_people(request.user):
         raise PermissionDenied
+
+
+@never_cache
+@sensitive_post_parameters("token")
+@require_http_methods(["GET", "HEAD", "POST"])
+def secrets(request: SignedIn) -> HttpResponse:
+    """Show the secrets that the person may use. A POST saves one."""
+    if request.method == "POST" and not access.may_make(request.user):
+        raise PermissionDenied
+    form = SecretForm(request.user, request.POST if request.method == "POST" else None)
+    if request.method == "POST" and form.is_valid() and (secret := form.saved()):
+        messages.success(request, gettext("Saved %(secret)s.") % {"secret": secret})
+        return redirect("settings-secrets")
+    usable = ScorerSecret.objects.usable_by(request.user)
+    context = {
+        "tab": "secrets",
+        "form": form if access.may_make(request.user) else None,
+        "page": Paginator(usable.select_related("owner"), ROWS).get_page(request.GET.get("page")),
+    }
+    return TemplateResponse(request, "accounts/secrets.html", context, status=400 if form.errors else 200)
+
+
+@require_POST
+def secret_delete(request: SignedIn, pk: int) -> HttpResponse:
+    """Delete one of one's own secrets."""
+    secret = get_object_or_404(ScorerSecret, owner=request.user, pk=pk)
+    access.delete_secret(secret)
+    message = gettext("Deleted %(secret)s. Runs that have started keep the token that they were given.")
+    messages.success(request, message % {"secret": secret})
+    return redirect("settings-secrets")
+
+
+@never_cache
+@sensitive_variables("text", "made")
+@require_http_methods(["GET", "HEAD", "POST"])
+def tokens(request: SignedIn) -> HttpResponse:
+    """The list. A POST makes one, and shows its text in this answer and never again."""
+    form = TokenForm(request.user, request.POST or None)
+    made = form.issued() if request.method == "POST" and form.is_valid() else None
+    context = {
+        "tab": "tokens",
+        "form": TokenForm(request.user) if made else form,
+        "made": made[0] if made else None,
+        "text": made[1] if made else "",
+        "tokens": ApiToken.objects.filter(user=request.user)
+        .exclude(scope=RUN_SCOPE)
+        .select_related("run")
+        .order_by("-pk"),
+        "now": timezone.now(),
+    }
+    return TemplateResponse(request, "accounts/tokens.html", context, status=400 if form.errors else 200)
+
+
+@require_POST
+def token_revoke(request: SignedIn, pk: int) -> HttpResponse:
+    """Ends one of one's own tokens at once."""
+    token = get_object_or_404(ApiToken, user=request.user, pk=pk)
+    access.revoke(token)
+    said = gettext("Revoked %(token)s: whatever uses it is refused from now on.")
+    messages.success(request, said % {"token": token})
+    return redirect("settings-tokens")

@@ -1,4 +1,4 @@
-"""Gold sets over the API: pairs that people have judged, for calibrating judges and looking after voters."""
+"""Rubrics and gold sets over the API: the words by which judges judge, and pairs that people have judged."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from ninja.errors import HttpError
 from judging.access import may_hold
 from judging.judges.gold import BYTES_AT_MOST, CannotRead, keep
 from judging.judges.rubrics import make_standard
-from judging.models import GoldSet
+from judging.models import Criterion, GoldSet, Rubric
 from runs.http import ApiRequest, Id, Input, Invalid, Limit, Name, needs, page, router
 from workers.config import Problem
+
+LINE = '{"prompt": "Why?", "response_a": "As …", "response_b": "No.", "expected": {"helpfulness": "a"}}\n'
 
 
 class GoldSetOut(Schema):
@@ -51,9 +53,6 @@ class NewGoldSet(Input):
     is_private: bool = False
 
 
-LINE = '{"prompt": "Why?", "response_a": "As …", "response_b": "No.", "expected": {"helpfulness": "a"}}\n'
-
-
 @router.get("/gold-sets", response=GoldSetsOut, auth=needs("read"), tags=["judging"], summary="List gold sets")
 def list_gold_sets(request: ApiRequest, cursor: Id = None, limit: Limit = 50) -> GoldSetsOut:
     """Gold sets that you may see, newest first: pairs of answers whose better one people have told."""
@@ -85,3 +84,39 @@ def make_gold_set(request: ApiRequest, file: File[UploadedFile], said: Form[NewG
     except CannotRead as error:
         raise Invalid(Problem("file", str(error))) from error
     return 201, GoldSetOut.of(made, made.pairs.count())
+
+
+class RubricOut(Schema):
+    """The words that judges are told: never changed, so that its digest says all of it."""
+
+    criterion: str
+    version: int
+    question: str
+    text: str
+    scale: tuple[int, int]
+    digest: str
+
+    @classmethod
+    def of(cls, row: Rubric) -> RubricOut:
+        """One version."""
+        return cls(
+            criterion=row.criterion.slug, version=row.version, question=row.question, text=row.text,
+            scale=(row.scale_low, row.scale_high), digest=row.digest,
+        )  # fmt: skip
+
+
+class RubricsOut(Schema):
+    """A page of rubrics; `next` is the cursor of the next one."""
+
+    items: list[RubricOut]
+    next: int | None
+
+
+@router.get("/rubrics", response=RubricsOut, auth=needs("read"), tags=["judging"], summary="List rubrics")
+def list_rubrics(request: ApiRequest, cursor: Id = None, limit: Limit = 50) -> RubricsOut:
+    """Every version of every criterion that you may see, newest first. A rubric is never changed; new words are a new
+    version."""
+    make_standard()
+    rows = Rubric.objects.filter(criterion__in=Criterion.objects.visible_to(request.auth.person))
+    items, following = page(rows.select_related("criterion"), cursor, limit)
+    return RubricsOut(items=[RubricOut.of(one) for one in items], next=following)
