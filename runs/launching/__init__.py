@@ -1,9 +1,8 @@
-"""Run -> attempt -> executor: makes runs, submits each attempt once, cancels, goes on, rebuilds checkpoints.
+"""Run -> attempt -> executor: create runs, submit each attempt once, cancel, resume, rebuild checkpoints, sweep.
 
-Nothing here enqueues a job: whoever calls it does, on commit.
+Commands enqueue their tasks by name as soon as they are committed (`runs.enqueue`).
 """
 
-from runs.clusters import EXECUTORS, Waits, executor_for, place_of, waits_of
 from runs.launching.cancel import cancel_job, end_what_is_left, request_cancel, wish_to_end
 from runs.launching.code import kept_bundle
 from runs.launching.commands import cancel_run, cancel_runs, launch_run
@@ -65,7 +64,6 @@ from runs.launching.transitions import mark, move, since
 
 __all__ = [
     "AT_ONCE",
-    "EXECUTORS",
     "KEPT_A_RUN",
     "AttemptDetail",
     "AttemptOut",
@@ -82,7 +80,6 @@ __all__ = [
     "RunDetail",
     "RunOut",
     "RunsOut",
-    "Waits",
     "arrive",
     "budget",
     "by_hand_problems",
@@ -99,7 +96,6 @@ __all__ = [
     "create_run",
     "drop_held",
     "end_what_is_left",
-    "executor_for",
     "extend_sweep",
     "hold_run",
     "is_ready",
@@ -116,7 +112,6 @@ __all__ = [
     "open_checkpoint",
     "pause_sweep",
     "pick_up_dropped",
-    "place_of",
     "plan_gpu_memory",
     "plan_restart",
     "plan_sweep",
@@ -136,6 +131,5 @@ __all__ = [
     "submit_together",
     "throw_away_old",
     "unpause_sweep",
-    "waits_of",
     "wish_to_end",
 ]

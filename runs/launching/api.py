@@ -97,7 +97,7 @@ def clone(request: ApiRequest, uid: Uid, new: CloneRun | None = None) -> tuple[i
     check_owner(request.auth, experiment)
     config = merged(run.config, new.config) | ({} if new.seed is None else {"seed": new.seed})
     name = new.name or f"{run.name[:NAME_LENGTH]}{COPY}"
-    made: Run = launch_run(
+    made = launch_run(
         experiment=experiment, person=request.auth.person, config=config, name=name, preset=_known(run.preset)
     )
     return 201, RunOut.of(made)
@@ -107,8 +107,7 @@ def _launched(caller: Caller, new: NewRun, experiment: Experiment, seed: int | N
     config = merged(preset(new.preset).config if new.preset else {}, new.config)
     if seed is not None:
         config["seed"] = seed
-    run: Run = launch_run(experiment=experiment, person=caller.person, config=config, name=new.name, preset=new.preset)
-    return run
+    return launch_run(experiment=experiment, person=caller.person, config=config, name=new.name, preset=new.preset)
 
 
 def _known(preset_name: str) -> str:

@@ -12,14 +12,16 @@ from runs.enqueue import on_commit
 from runs.launching.cancel import request_cancel
 from runs.launching.create import create_run
 from runs.launching.resume import create_resume_attempt
-from runs.models import Attempt, Run
+from runs.models import Attempt, Experiment, Run
 from workers.executors.states import OPEN_STATES
 
 
-def launch_run(**what: Any) -> Run:
+def launch_run(
+    *, experiment: Experiment, person: User, config: dict[str, Any], name: str = "", preset: str = ""
+) -> Run:
     """Create a run with its first attempt, as `create_run`, and submit it. Raise ConfigError."""
     with transaction.atomic():
-        run = create_run(**what)
+        run = create_run(experiment=experiment, person=person, config=config, name=name, preset=preset)
         if (attempt := run.newest_attempt()) is not None:
             on_commit("submit_attempt", attempt.pk)
     return run

@@ -142,11 +142,13 @@ def _problems(form: LaunchForm | SweepForm) -> list[tuple[BoundField | None, str
 
 def _launch(request: SignedIn, experiment: Experiment, form: LaunchForm) -> list[Run]:
     """All of them or none: what only the launch can know, such as the clusters there are, is said at its field."""
-    what = {"experiment": experiment, "person": request.user, "preset": form.cleaned_data["preset"]}
+    preset_name = form.cleaned_data["preset"]
     try:
         with transaction.atomic():
-            named = zip(form.configs, form.names(), strict=True)
-            return [launch_run(config=config, name=name, **what) for config, name in named]
+            return [
+                launch_run(experiment=experiment, person=request.user, config=config, name=name, preset=preset_name)
+                for config, name in zip(form.configs, form.names(), strict=True)
+            ]
     except ConfigError as error:
         form.blame(error.problems)
         return []

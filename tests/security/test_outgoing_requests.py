@@ -18,19 +18,8 @@ from django.test import Client as Browser
 from pytest_django.fixtures import Settings
 
 from judging.judges import CannotKeep, Draft, keep_key, make
-from judging.model_judge import (
-    Client,
-    Denied,
-    NotAllowed,
-    Pair,
-    Rejected,
-    Rubric,
-    Sampling,
-    Server,
-    Unwell,
-    hosts,
-    request,
-)
+from judging.model_judge import Denied, NotAllowed, Pair, Rejected, Rubric, Sampling, Server, Unwell, hosts, request
+from judging.model_judge.client import Client
 from judging.model_judge.hosts import addresses as judge_addresses
 from judging.models import Call, JudgeKey
 from runs import access
