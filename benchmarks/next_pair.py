@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from benchmarks import results
-from judging.stats.ratings import Counts, next_pairs
+from judging.stats.ratings import next_pairs
+from judging.stats.ratings.counts import Counts
 from judging.stats.ratings.maximum_likelihood import fit
 
 MODELS, REPLAYS, AHEAD = 8, 60, 8
