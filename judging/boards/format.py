@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.translation import gettext
 
 from judging.boards.report.cells import votes
-from runs.charts.wording import MINUS, THIN
+from runs.charts import MINUS, THIN
 
 Said = Mapping[str, Any]
 """Part of a board, as plain values."""

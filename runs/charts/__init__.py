@@ -1,7 +1,7 @@
 """Rows -> figures: plain dicts of plotly JSON, each with its words and its table. No Plotly is imported here."""
 
 from runs.charts.axes import ACCURACY, MEASURES, REWARD, Look, Measure
-from runs.charts.chart import MEASURED, Cell, Chart, Table, numbers
+from runs.charts.chart import MEASURED, MINUS, THIN, X_WORDS, Cell, Chart, Table, course, number, numbers, share, spoken
 from runs.charts.groups import Curves, Group, groups_of, label, line, look
 from runs.charts.marks import Mark, marks
 from runs.charts.measurement import averaged, ways_of, with_partial, with_provenance, without_means
@@ -9,7 +9,6 @@ from runs.charts.overlay import MAIN_KEYS, OverlayOptions, overlay
 from runs.charts.phases import PHASES
 from runs.charts.run_lines import TITLES, Spec, drawn
 from runs.charts.style import METHODS, axis, colour, layout
-from runs.charts.wording import MINUS, THIN, X_WORDS, course, number, share, spoken
 
 __all__ = [
     "ACCURACY",

@@ -15,12 +15,11 @@ from django.utils.translation import gettext, ngettext
 
 from runs.charts import style
 from runs.charts.axes import MEASURES, Measure
-from runs.charts.chart import MEASURED, Cell, Chart, Table, numbers
+from runs.charts.chart import MEASURED, X_WORDS, Cell, Chart, Table, course, number, numbers, share, spoken
 from runs.charts.groups import line, look
 from runs.charts.line_ends import Drawn, End, ends
 from runs.charts.marks import Mark
 from runs.charts.run_lines import MARKERS_AT_MOST
-from runs.charts.wording import X_WORDS, course, number, share, spoken
 from runs.metrics import Curve, Provenances, Span, is_held_out, m4
 from workers.analysis.middles import Floats
 from workers.analysis.smoothing import Smoothing, smooth

@@ -11,9 +11,8 @@ from django.utils.translation import gettext_noop as _
 from numpy.typing import NDArray
 
 from runs.charts import style
-from runs.charts.chart import Cell, Chart, Floats, Table, numbers
+from runs.charts.chart import X_WORDS, Cell, Chart, Floats, Table, number, numbers, share, spoken
 from runs.charts.run_lines import LEGEND, Spec
-from runs.charts.wording import X_WORDS, number, share, spoken
 from runs.metrics import Curve
 
 MAX_BARS, MAX_SPACED_BARS = 120, 40

@@ -12,8 +12,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_noop as _
 
 from runs.charts import style
-from runs.charts.chart import MEASURED, Cell, Chart, Table, numbers
-from runs.charts.wording import X_WORDS, course, number, share, spoken
+from runs.charts.chart import MEASURED, X_WORDS, Cell, Chart, Table, course, number, numbers, share, spoken
 from runs.metrics import Curve, Provenance, is_held_out
 from runs.models import Run
 

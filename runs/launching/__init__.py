@@ -4,11 +4,10 @@ Commands enqueue their tasks by name as soon as they are committed (`runs.enqueu
 """
 
 from runs.launching.cancel import cancel_job, end_what_is_left, request_cancel, wish_to_end
-from runs.launching.code import kept_bundle
+from runs.launching.code import kept_bundle, purge_arrays, purge_code
 from runs.launching.commands import cancel_run, cancel_runs, launch_run
 from runs.launching.create import check, check_hours, create_run, new_attempt
 from runs.launching.gpu_memory import CardPlan, GpuMemory, largest_plan, plan_gpu_memory
-from runs.launching.purge import purge_arrays, purge_code
 from runs.launching.queue import CannotMove, arrive, hold_run, move_run, release_run
 from runs.launching.rebuilds import (
     KEPT_A_RUN,

@@ -1,26 +1,108 @@
-"""Which code an attempt runs, and where the files of users' own tasks may lie.
+"""Which code an attempt runs, where files of users' own tasks may lie, and the removal of copies that nothing needs.
 
 Code is noted before an attempt is submitted, and kept in a folder that nobody changes afterwards. So a run that waits
 is not changed by somebody who edits the code meanwhile. An attempt that follows by itself runs what the one before it
-ran; one that a person asks for runs what is there now.
+ran; one that a person asks for runs what is there now. What a launch needs is noted, and what nobody needs is removed,
+under one lock of the database: no launch finds its code gone.
 """
 
 from __future__ import annotations
 
+import logging
 import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePath
 from typing import Any
 
 from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import Q, QuerySet
 
 from runs.clusters import code_folder, place_of
-from runs.launching.purge import code_stays
-from runs.models import Attempt, Cluster
-from workers.code import BadBundle, bundle_path, code_of, unpack, unpacked
+from runs.models import Attempt, Cluster, Run
+from runs.models.job import OPEN
+from workers.code import BadBundle, bundle_path, code_of, fingerprint, unpack, unpacked
+from workers.code.bundle import SUFFIX
 from workers.config import ConfigError, OwnOptions, Problem, RunConfig
+from workers.executors.slurm.executor import ARRAYS
 from workers.tasks.own import NoSuchTask, find
 
+log = logging.getLogger(__name__)
+CODE_LOCK = 0x636F6465
+YOUNG_SECONDS = 86400.0
+"""What is younger is left where it is."""
 PLACE = "task.options.path"
+
+
+@contextmanager
+def code_stays() -> Iterator[None]:
+    """While code is chosen and noted, none is removed."""
+    with transaction.atomic():
+        with connection.cursor() as sql:
+            sql.execute("SELECT pg_advisory_xact_lock_shared(%s)", [CODE_LOCK])
+        yield
+
+
+def purge_code() -> list[str]:
+    """Removes unpacked code that only runs need which have ended, and bundles that no attempt ran; returns the names.
+
+    So what a run ran can be downloaded as long as there is the run. Raises OSError.
+    """
+    with transaction.atomic():
+        with connection.cursor() as sql:
+            sql.execute("SELECT pg_advisory_xact_lock(%s)", [CODE_LOCK])
+        here, all_of_it, needed = fingerprint(), _codes(Attempt.objects.all()), _codes(_not_at_rest())
+        return [
+            _removed(path)
+            for path in _old(Path(settings.DATA_DIR) / "code")
+            if path.stem not in ({here} | (all_of_it if path.suffix == SUFFIX else needed))
+        ]
+
+
+def purge_arrays() -> list[str]:
+    """Removes the links of arrays of which no task is open; returns the arrays' names. Raises OSError."""
+    is_open = set(Attempt.objects.open().values_list("key", flat=True))
+    folders = _old(Path(settings.RUNS_DIR) / ARRAYS)
+    return [_removed(folder) for folder in folders if not is_open & {link.readlink().name for link in folder.iterdir()}]
+
+
+def _not_at_rest() -> QuerySet[Attempt]:
+    """All attempts of runs that have not ended, or will go on by themselves with the code of an earlier attempt."""
+    waiting = Attempt.objects.filter(Q(state__in=OPEN) | Q(restart_at__isnull=False) | Q(moves_to__isnull=False))
+    return Attempt.objects.filter(run__in=Run.objects.filter(pk__in=waiting.values("run")))
+
+
+def _codes(attempts: QuerySet[Attempt]) -> set[str]:
+    """The fingerprints of what they ran, or are to run."""
+    return set(attempts.filter(code__isnull=False).order_by().values_list("code__sha256", flat=True).distinct())
+
+
+def _old(folder: Path) -> list[Path]:
+    """What lies in it since longer than a day."""
+    if not folder.is_dir():
+        return []
+    before = time.time() - YOUNG_SECONDS
+    return [path for path in sorted(folder.iterdir()) if path.lstat().st_mtime < before]
+
+
+def _removed(path: Path) -> str:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+    return path.name
+
+
+def purge_copies() -> None:
+    """Delete pinned code and array scripts that nothing needs any more. What cannot be deleted is tried again later."""
+    for purge in (purge_code, purge_arrays):
+        try:
+            log.info("Removed of what nothing needs: %s", purge() or "nothing")
+        except OSError:
+            log.exception("What nothing needs any more cannot be removed; the next job tries again")
 
 
 def pin(attempt: Attempt) -> None:

@@ -7,7 +7,7 @@ from django.conf import settings
 
 from runs.clusters.connection_test import advance_tests
 from runs.launching.cancel import cancel_job
-from runs.launching.purge import purge_copies as purge_unused
+from runs.launching.code import purge_copies as purge_unused
 from runs.launching.reconcile import reconcile_cluster
 from runs.launching.submit import submit_job
 from runs.models import Attempt, Cluster, Job, Rebuild

@@ -11,8 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runs.metrics.number_codec import (
+from runs.metrics.packing import (
+    Block,
     Data,
+    Floats,
+    Ints,
     Progression,
     decode_floats,
     decode_ints,
@@ -21,7 +24,6 @@ from runs.metrics.number_codec import (
     progression,
     progression_of,
 )
-from runs.metrics.packing import Block, Floats, Ints
 
 POINTS = 4096
 VERSION = 1

@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 from runs import metrics
 from runs.metrics.chunks import TIMES
 from runs.metrics.downsample import Span, m4
-from runs.metrics.number_codec import Progression
-from runs.metrics.packing import AXES, Block, Floats, Ints, unpack
-from runs.metrics.rows import first_times, written
-from runs.metrics.segments import Written
+from runs.metrics.packing import AXES, Block, Floats, Ints, Progression, unpack
+from runs.metrics.segments import Written, first_times, written
 from runs.models import Batch, Chunk, Run, Series
 
 COUNTERS = ("tokens", "samples", "gpu_seconds")

@@ -1,7 +1,7 @@
 """Counts the records of a file and those of the database, sharing no code with what brings them from one to the other.
 
-Files are read by `json`; packed series with `struct` and `zlib` alone, by the layouts that `packing.py`, `chunks.py`
-and `number_codec.py` of `runs/metrics` promise.
+Files are read by `json`; packed series with `struct` and `zlib` alone, by the layouts that `packing.py` and
+`chunks.py` of `runs/metrics` promise.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from django.contrib.auth.models import User  # noqa: E402  (models exist only on
 
 from runs import access  # noqa: E402
 from runs.ingest import tasks  # noqa: E402
-from runs.metrics.rows import written  # noqa: E402
+from runs.metrics.segments import written  # noqa: E402
 from runs.models import Attempt, Cluster, Experiment, RecordFile, Run, Series  # noqa: E402
 from tests.flows.pushed_points import KEYS, RECORDS, steps_of, values_of  # noqa: E402
 

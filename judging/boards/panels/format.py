@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext
 
-from runs.charts.wording import MINUS, THIN
+from runs.charts import MINUS, THIN
 
 Said = Mapping[str, Any]
 """An estimate or a range, as plain values."""

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from runs.charts import course, number, share
-from runs.charts.wording import change
+from runs.charts.chart import change
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from runs import ingest, models
 from runs.ingest import compaction, tasks
-from runs.metrics import POINTS, X_AXES, compacted, newest_of, read, rows
+from runs.metrics import POINTS, X_AXES, compacted, newest_of, read, segments
 from runs.metrics import cursor as cursor_of
 from runs.models import Batch, Chunk, RecordFile, Run
 from tests.runs.attempt_records import lines, make_attempt, make_run, metrics
@@ -65,7 +65,7 @@ def test_it_does_not_matter_how_many_chunks_come_as_one_row(attempt, monkeypatch
     ingest.ingest(resumed, 0, metrics(50, 3 * POINTS + 5), offset=2)
     usual = curves(attempt.run)
     for together in (1, 2 * POINTS):
-        monkeypatch.setattr(rows, "TOGETHER", together)
+        monkeypatch.setattr(segments, "TOGETHER", together)
         assert curves(attempt.run) == usual
     assert {len(x) for _, key, x, *_ in usual if key == "reward/mean"} == {6 * POINTS + 60}
 

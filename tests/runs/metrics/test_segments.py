@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 
 from runs.metrics import Column, pack_chunk
 from runs.metrics.chunks import Packed
-from runs.metrics.number_codec import Progression, progression_of
+from runs.metrics.packing import Progression, progression_of
 from runs.metrics.segments import Written
 
 EDGES = st.sampled_from([-(2**63), -(2**62), -1, 0, 1, 2**62, 2**63 - 1])
