@@ -107,17 +107,19 @@ def main() -> int:
     with servers.site():
         from judging.boards import keep, votes_in, work_through
         from judging.models import Snapshot
-        from judging.stats.ratings import Asked, board
+        from judging.stats.ratings import RatingOptions, board
 
         tournament, rubric = fill()
         read = best(lambda: votes_in(tournament, rubric))
         votes = votes_in(tournament, rubric)
-        rate = best(lambda: board(votes, Asked()))
+        rate = best(lambda: board(votes, RatingOptions()))
         whole = best(lambda: keep(tournament, rubric), rounds=1)
         due, page = best(work_through), best(partial(opened, tournament))
         kept = Snapshot.objects.get()
         assert kept.digest == board(votes).hash
-    print(f"{len(votes)} verdicts, {MODELS} models, {PROMPTS} prompts, {Asked().resampling.resamples} resamples")
+    print(
+        f"{len(votes)} verdicts, {MODELS} models, {PROMPTS} prompts, {RatingOptions().resampling.resamples} resamples"
+    )
     results.without_goal("read the verdicts", read, "s")
     results.without_goal("rate them", rate, "s")
     results.at_most("read and rate 100 000 verdicts", read + rate, GOAL, "s")

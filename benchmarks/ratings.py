@@ -16,7 +16,7 @@ import evalica
 import numpy as np
 
 from benchmarks import results
-from judging.stats.ratings import Asked, Resampling, board
+from judging.stats.ratings import RatingOptions, Resampling, board
 from judging.stats.ratings.bootstrap import bootstrap
 from judging.stats.ratings.counts import counts
 from judging.stats.ratings.maximum_likelihood import fit
@@ -80,7 +80,7 @@ def main() -> int:
     made = invented()
     check(made)
     point = best(lambda: fit(counts(made)))
-    whole = best(lambda: board(made, Asked(resampling=Resampling(resamples=RESAMPLES))))
+    whole = best(lambda: board(made, RatingOptions(resampling=Resampling(resamples=RESAMPLES))))
     print(f"{VOTES} votes, {MODELS} models, {PROMPTS} prompts, {RESAMPLES} resamples")
     results.at_most("point estimates", point, POINT_GOAL, "s")
     results.at_most(f"board, {RESAMPLES} resamples of prompts", whole, GOAL, "s")

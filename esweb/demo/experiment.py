@@ -24,7 +24,7 @@ SAFE_QUESTION = "Do ES and GRPO learn to refuse harm and still help, and where d
 
 
 @dataclass(frozen=True)
-class Asked:
+class DemoOptions:
     """An experiment: presets with the seeds to run each with, in the order of launching, methods side by side."""
 
     name: str
@@ -42,7 +42,7 @@ class Plan:
     """The model to make, and what is asked with it."""
 
     model: str
-    experiments: tuple[Asked, ...]
+    experiments: tuple[DemoOptions, ...]
 
     def configs(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """(preset, config) of each run of all experiments."""
@@ -54,7 +54,7 @@ PLANS = {
     "tiny": Plan(
         "tiny",
         (
-            Asked(
+            DemoOptions(
                 NAME,
                 QUESTION,
                 (
@@ -66,14 +66,14 @@ PLANS = {
                     ("grpo-tiny-reckless", 1),
                 ),
             ),
-            Asked(SAFE_NAME, SAFE_QUESTION, (("es-safety-tiny", 1), ("grpo-safety-tiny", 1))),
+            DemoOptions(SAFE_NAME, SAFE_QUESTION, (("es-safety-tiny", 1), ("grpo-safety-tiny", 1))),
         ),
     ),
     "micro": Plan(
         "micro",
         (
-            Asked(NAME, QUESTION, (("es-micro", 1), ("grpo-micro", 1), ("es-micro", 2), ("grpo-micro", 2))),
-            Asked(SAFE_NAME, SAFE_QUESTION, (("es-safety-micro", 1), ("grpo-safety-micro", 1))),
+            DemoOptions(NAME, QUESTION, (("es-micro", 1), ("grpo-micro", 1), ("es-micro", 2), ("grpo-micro", 2))),
+            DemoOptions(SAFE_NAME, SAFE_QUESTION, (("es-safety-micro", 1), ("grpo-safety-micro", 1))),
         ),
     ),
 }
@@ -89,7 +89,7 @@ def existing() -> Experiment | None:
     return Experiment.objects.filter(name=NAME, runs__in=Run.objects.all()).order_by("-pk").first()
 
 
-def _launched(asked: Asked, person: User) -> Experiment:
+def _launched(asked: DemoOptions, person: User) -> Experiment:
     experiment = Experiment.objects.create(name=asked.name, question=asked.question, owner=person)
     for name, config in asked.configs():
         launch_run(experiment=experiment, person=person, config=config, preset=name)

@@ -11,7 +11,7 @@ from django.db import transaction
 from judging import boards
 from judging.boards.report.cells import NONE, table
 from judging.judge_runs import judge_all
-from judging.judges import Words, next_version, rules_judge
+from judging.judges import RubricText, next_version, rules_judge
 from judging.models import Criterion, Rubric, Tournament
 from judging.tournaments import Draft, Entry, make
 from runs.models import Experiment, Response, choose_last_step, list_evaluated_steps
@@ -22,7 +22,7 @@ QUESTION = (
     "stands beside it."
 )
 CRITERION = "form"
-WORDS = Words(
+WORDS = RubricText(
     "Which answer has the better form?",
     "An answer has a good form where it says something, in few words and whole sentences, speaks for itself alone, and "
     "repeats neither the request nor itself.\n\nWhether it is true, or does harm, is another question.",

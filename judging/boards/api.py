@@ -13,7 +13,7 @@ from pydantic import Field
 
 from judging.access import may_vote
 from judging.boards.schedule import CannotOrder, last_problem, order
-from judging.boards.settings import How
+from judging.boards.settings import BoardSettings
 from judging.boards.snapshots import board_of, newer
 from judging.boards.votes import categories
 from judging.http import the_rubric, the_tournament
@@ -137,11 +137,11 @@ def order_board(request: ApiRequest, pk: RowId, new: NewOrder) -> tuple[int, Ord
     return 202, OrderedOut(criterion=_name(found, rubric), asked=how.to_json())
 
 
-def _how(found: Tournament, said: Mapping[str, object]) -> How:
+def _how(found: Tournament, said: Mapping[str, object]) -> BoardSettings:
     """Raises Invalid."""
     try:
         names = dict.fromkeys(found.contestants.values_list("name", flat=True))
-        return How.of(said, names, categories(found) if said.get("category") else None)
+        return BoardSettings.of(said, names, categories(found) if said.get("category") else None)
     except ValueError as error:
         raise Invalid(Problem("", str(error))) from error
 

@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 
 from judging.boards.format import Said, count, elo, interval, percent
 from judging.boards.report.by_category import PROMPTS_AT_LEAST, is_narrow
-from judging.boards.settings import How
+from judging.boards.settings import BoardSettings
 from judging.boards.tables import order
 from runs.charts import Table
 
@@ -40,7 +40,7 @@ class Head:
     sentences: Sequence[str]
 
 
-def by_category(said: Said, how: How, criterion: str) -> dict[str, Any] | None:
+def by_category(said: Said, how: BoardSettings, criterion: str) -> dict[str, Any] | None:
     """heads: the categories with most verdicts; rows: contestants as they stand on the board, with their rating on the
     whole; None of a board of which nothing is known by category."""
     found: dict[str, Any] | None = said.get("categories")
@@ -53,7 +53,7 @@ def by_category(said: Said, how: How, criterion: str) -> dict[str, Any] | None:
     return found | {"heads": heads, "rows": rows, "is_telling": any(one.why or one.sentences for one in heads)}
 
 
-def _head(one: Said, how: How, criterion: str) -> Head:
+def _head(one: Said, how: BoardSettings, criterion: str) -> Head:
     query = "&".join([urlencode({"criterion": criterion}), replace(how, category=one["category"]).query])
     narrow = not one["why"] and is_narrow(one["prompts"])
     return Head(one["category"], one["prompts"], one["votes"], query, narrow, _why(one), one["sentences"])

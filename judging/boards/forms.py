@@ -21,7 +21,7 @@ from judging.boards.settings import (
     PRIORS,
     SEEDS,
     THRESHOLDS,
-    How,
+    BoardSettings,
     plain,
 )
 from judging.boards.votes import categories, votes_in_categories
@@ -79,7 +79,7 @@ class HowForm(forms.Form):
     failed = forms.ChoiceField(label=gettext_lazy("Failed judgments in online Elo"))
     identical = forms.ChoiceField(label=gettext_lazy("Identical answers"))
 
-    def __init__(self, *args: Any, tournament: Tournament, rubric: Rubric, how: How, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, tournament: Tournament, rubric: Rubric, how: BoardSettings, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         said = how.to_json()
         self.initial = said | {name: plain(value) for name, value in said.items() if isinstance(value, float)}
@@ -89,12 +89,12 @@ class HowForm(forms.Form):
             del self.fields["category"]
 
     @property
-    def how(self) -> How:
+    def how(self) -> BoardSettings:
         """What was chosen. Raises ValueError."""
-        return How.of(self.cleaned_data)
+        return BoardSettings.of(self.cleaned_data)
 
 
-def _choices(tournament: Tournament, rubric: Rubric, how: How) -> dict[str, list[tuple[str, str]]]:
+def _choices(tournament: Tournament, rubric: Rubric, how: BoardSettings) -> dict[str, list[tuple[str, str]]]:
     names = tournament.contestants.order_by("place").values_list("name", flat=True)
     levels = dict.fromkeys((*LEVELS_OFFERED, plain(how.level)))
     return {
@@ -124,7 +124,7 @@ def _choices(tournament: Tournament, rubric: Rubric, how: How) -> dict[str, list
     }  # fmt: skip
 
 
-def _judges(tournament: Tournament, how: How) -> list[tuple[str, str]]:
+def _judges(tournament: Tournament, how: BoardSettings) -> list[tuple[str, str]]:
     """Those with most verdicts and, after them, the one that is asked for where it is none of these: an imported file
     may name thousands."""
     there = Judge.objects.filter(verdicts__comparison__tournament=tournament)

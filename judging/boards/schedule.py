@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from judging.boards.settings import USUAL, How
+from judging.boards.settings import USUAL, BoardSettings
 from judging.boards.snapshots import Place, keep, stamps
 from judging.models import BoardOrder, Rubric, Snapshot, Tournament
 
@@ -35,7 +35,7 @@ class CannotOrder(ValueError):
     """A board that cannot be ordered now. The message says why."""
 
 
-def order(tournament: Tournament, rubric: Rubric, asked: How, person: User) -> BoardOrder:
+def order(tournament: Tournament, rubric: Rubric, asked: BoardSettings, person: User) -> BoardOrder:
     """Puts a board on the list; the same one twice is once. `work_through` does it. Raises CannotOrder."""
     same = {"tournament": tournament, "rubric": rubric, "asked": asked.to_json(), "ended_at": None}
     if BoardOrder.objects.filter(ordered_by=person, ended_at=None).count() >= OPEN_AT_MOST:
@@ -48,12 +48,12 @@ def order(tournament: Tournament, rubric: Rubric, asked: How, person: User) -> B
         return BoardOrder.objects.filter(**same).first() or order(tournament, rubric, asked, person)
 
 
-def open_order(tournament: Tournament, rubric: Rubric, asked: How) -> BoardOrder | None:
+def open_order(tournament: Tournament, rubric: Rubric, asked: BoardSettings) -> BoardOrder | None:
     """The order that this board waits for."""
     return BoardOrder.objects.filter(tournament=tournament, rubric=rubric, asked=asked.to_json(), ended_at=None).first()
 
 
-def last_problem(tournament: Tournament, rubric: Rubric, asked: How) -> str:
+def last_problem(tournament: Tournament, rubric: Rubric, asked: BoardSettings) -> str:
     """Why the last order of this board came to nothing; empty where it did not."""
     rows = BoardOrder.objects.filter(tournament=tournament, rubric=rubric, asked=asked.to_json())
     ended = rows.filter(ended_at__isnull=False).order_by("-ended_at").first()
@@ -90,7 +90,7 @@ def _fill(one: BoardOrder) -> None:
     rows.update(begun_at=timezone.now())
     problem = ""
     try:
-        keep(one.tournament, one.rubric, How.of(one.asked))
+        keep(one.tournament, one.rubric, BoardSettings.of(one.asked))
     except ValueError as error:
         problem = str(error)
     except Exception:

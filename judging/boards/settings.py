@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 
 from judging.models import Verdict
 from judging.stats.agreement import POLICIES
-from judging.stats.ratings import TIES, UNITS, Asked, Elo, Resampling
+from judging.stats.ratings import TIES, UNITS, Elo, RatingOptions, Resampling
 
 ALL, PEOPLE, JUDGES = "all", "people", "judges"
 KINDS = (ALL, PEOPLE, JUDGES)
@@ -32,7 +32,7 @@ DIGITS = 9
 
 
 @dataclass(frozen=True)
-class Whose:
+class VerdictFilter:
     """Everybody's, people's, those of judges that are no people, or of one of these alone.
 
     `str` says it as addresses and snapshots have it: all, people, judges, judge-7.
@@ -45,7 +45,7 @@ class Whose:
         return self.kind if self.judge is None else f"judge-{self.judge}"
 
     @classmethod
-    def of(cls, word: str) -> Whose:
+    def of(cls, word: str) -> VerdictFilter:
         """What `str` said. Raises ValueError naming the choices."""
         if word in KINDS:
             return cls(word)
@@ -63,12 +63,12 @@ class Whose:
         return verdicts if self.kind == ALL else verdicts.filter(judge__isnull=self.kind == PEOPLE)
 
 
-EVERYBODY = Whose()
+EVERYBODY = VerdictFilter()
 SEEDS = (AS_GIVEN, 2**31 - 1)
 
 
 @dataclass(frozen=True)
-class How:
+class BoardSettings:
     """Whose verdicts, on which prompts' category (all where it is empty), and how they become ratings.
 
     ties, unit, level, anchor (empty: nobody, the mean stands there), prior and init as `judging.stats.ratings` has
@@ -77,7 +77,7 @@ class How:
     whether each pair of identical answers counts as a tie; what was said of them never does.
     """
 
-    whose: Whose = EVERYBODY
+    whose: VerdictFilter = EVERYBODY
     category: str = ""
     ties: str = TIES[0]
     swap: str = "as-is"
@@ -115,10 +115,10 @@ class How:
         return self == USUAL
 
     @property
-    def asked(self) -> Asked:
+    def asked(self) -> RatingOptions:
         """Its share of it that `judging.stats.ratings` asks for."""
         how = Resampling(unit=self.unit)
-        return Asked(self.ties, self.anchor or None, self.prior, self.level, self.init, how)
+        return RatingOptions(self.ties, self.anchor or None, self.prior, self.level, self.init, how)
 
     @property
     def elo(self) -> Elo:
@@ -132,11 +132,11 @@ class How:
         said: Mapping[str, Any],
         contestants: Mapping[str, Any] | None = None,
         categories: Mapping[str, Any] | None = None,
-    ) -> How:
+    ) -> BoardSettings:
         """What an address or `to_json` said; what it does not say is as usual. Raises ValueError, with the choices,
         also for an anchor that is none of the contestants, and a category that is none of these."""
         how = cls(
-            Whose.of(str(said.get("whose") or EVERYBODY)),
+            VerdictFilter.of(str(said.get("whose") or EVERYBODY)),
             str(said.get("category") or "")[:200],
             _one_of(said, "ties", TIES, cls.ties),
             _one_of(said, "swap", POLICIES, cls.swap),
@@ -160,7 +160,7 @@ class How:
         return how
 
 
-USUAL = How()
+USUAL = BoardSettings()
 
 
 def plain(number: float) -> str:

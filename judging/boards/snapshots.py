@@ -16,7 +16,7 @@ from django.db import transaction
 from django.db.models import Count, Max, Q, QuerySet
 
 from judging.boards.report import by_category, report
-from judging.boards.settings import USUAL, How
+from judging.boards.settings import USUAL, BoardSettings
 from judging.boards.votes import verdicts_in, votes_in
 from judging.models import Calibration, Rubric, Snapshot, Tournament, Verdict
 from judging.stats.agreement import MERGING, swaps
@@ -32,12 +32,12 @@ Place = tuple[int, int]
 """Of a board: (tournament, rubric), by their ids."""
 
 
-def board_of(tournament: Tournament, rubric: Rubric, asked: How = USUAL) -> Snapshot | None:
+def board_of(tournament: Tournament, rubric: Rubric, asked: BoardSettings = USUAL) -> Snapshot | None:
     """The board as it was worked out last; None where it never was."""
     return _kept(tournament, rubric, asked).first()
 
 
-def keep(tournament: Tournament, rubric: Rubric, asked: How = USUAL) -> Snapshot:
+def keep(tournament: Tournament, rubric: Rubric, asked: BoardSettings = USUAL) -> Snapshot:
     """Works a board out and keeps it; where it is the one that is kept already, that. Raises ValueError for an anchor
     that is none of the contestants."""
     # Taken first: what changes meanwhile makes the board old at once, not unnoticed.
@@ -78,7 +78,7 @@ def stamps(tournaments: Collection[int]) -> dict[Place, str]:
     return {(pk, rubric): _digest([SHAPE, *said, calibrated.get(rubric)]) for pk, rubric, *said in counted}
 
 
-def newer(tournament: Tournament, rubric: Rubric, asked: How, snapshot: Snapshot) -> int:
+def newer(tournament: Tournament, rubric: Rubric, asked: BoardSettings, snapshot: Snapshot) -> int:
     """How many verdicts have come since."""
     return verdicts_in(tournament, rubric, whose=asked.whose).filter(pk__gt=snapshot.last_verdict or 0).count()
 
@@ -95,11 +95,11 @@ def leading(tournaments: Collection[int]) -> dict[Place, list[dict[str, Any]]]:
     return {(pk, rubric): said for pk, rubric, said in newest.values_list("tournament", "rubric", STANDINGS)}
 
 
-def _kept(tournament: Tournament, rubric: Rubric, asked: How) -> QuerySet[Snapshot]:
+def _kept(tournament: Tournament, rubric: Rubric, asked: BoardSettings) -> QuerySet[Snapshot]:
     return Snapshot.objects.filter(tournament=tournament, rubric=rubric, asked=asked.to_json()).order_by("-at", "-pk")
 
 
-def _votes(tournament: Tournament, rubric: Rubric, asked: How) -> Votes:
+def _votes(tournament: Tournament, rubric: Rubric, asked: BoardSettings) -> Votes:
     ties = asked.identical == "tie"
     votes = votes_in(tournament, rubric, whose=asked.whose, tie_threshold=asked.threshold, identical_as_ties=ties)
     if not asked.category:
@@ -107,7 +107,7 @@ def _votes(tournament: Tournament, rubric: Rubric, asked: How) -> Votes:
     return votes.where(votes.categories.get(asked.category, np.zeros(len(votes), np.bool_)))
 
 
-def _by_category(votes: Votes, asked: How) -> Any:
+def _by_category(votes: Votes, asked: BoardSettings) -> Any:
     found = None if asked.category else by_category(votes, asked.asked, asked.swap)
     return found and found.to_json()
 
@@ -134,7 +134,7 @@ def _failed(votes: Votes) -> list[int]:
     return [int(number) for number in counted]
 
 
-def _thin_out(tournament: Tournament, rubric: Rubric, asked: How) -> None:
+def _thin_out(tournament: Tournament, rubric: Rubric, asked: BoardSettings) -> None:
     rows = list(_kept(tournament, rubric, asked).defer("board")[:3])
     if not asked.is_usual:
         _kept(tournament, rubric, asked).exclude(pk=rows[0].pk).delete()

@@ -15,7 +15,7 @@ from runs.charts import Table
 
 
 @dataclass(frozen=True)
-class Standing:
+class BoardRow:
     """A line of the board, in words. `name` is how rows and charts call it."""
 
     place: int
@@ -48,16 +48,16 @@ class Cell:
     """How far above (up to 5) or below (down to -5) a half."""
 
 
-def standings(said: Said) -> list[Standing]:
+def standings(said: Said) -> list[BoardRow]:
     """The best first."""
     failed = dict(zip(said["contestants"], said["failed"], strict=True))
     return [_standing(place, one, failed[one["contestant"]]) for place, one in enumerate(said["board"]["standings"], 1)]
 
 
-def _standing(place: int, one: Said, failed: int) -> Standing:
+def _standing(place: int, one: Said, failed: int) -> BoardRow:
     rating, anchored, ahead = one["rating"], one["anchored"], one["ahead"]
     votes, won, lost, tied = (count(one["record"][key]) for key in ("votes", "wins", "losses", "ties"))
-    return Standing(
+    return BoardRow(
         place, one["contestant"], one["group"], elo(rating and rating["value"]), interval(rating),
         elo(anchored and anchored["value"]), interval(anchored), votes, won, lost, tied,
         chance(one["p_first"]), ranks(one["rank_range"]), elo(ahead and ahead["by"]["value"], signed=True),

@@ -22,7 +22,7 @@ from judging.boards.category_table import by_category
 from judging.boards.charts import forest
 from judging.boards.forms import HowForm
 from judging.boards.schedule import CannotOrder, last_problem, open_order, order
-from judging.boards.settings import How
+from judging.boards.settings import BoardSettings
 from judging.boards.snapshots import board_of, history_of, stamps
 from judging.boards.tables import (
     apart,
@@ -57,7 +57,7 @@ class BoardAddress:
     tournament: Tournament
     rubrics: dict[Rubric, str]
     rubric: Rubric
-    how: How
+    how: BoardSettings
 
     @property
     def criterion(self) -> str:
@@ -84,7 +84,7 @@ def place(request: SignedIn, pk: int) -> BoardAddress:
     rubric = selected_rubric(request, rubrics)
     names = dict.fromkeys(found.contestants.order_by("place").values_list("name", flat=True))
     try:
-        how = How.of(request.GET, names, categories(found) if request.GET.get("category") else None)
+        how = BoardSettings.of(request.GET, names, categories(found) if request.GET.get("category") else None)
     except ValueError as error:
         raise UnknownChoice(str(error)) from error
     return BoardAddress(found, rubrics, rubric, how)

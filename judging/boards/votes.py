@@ -12,7 +12,7 @@ from django.db.models import Count, F, Func, Q, QuerySet
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
-from judging.boards.settings import EVERYBODY, JUDGES, PEOPLE, USUAL, How, Whose
+from judging.boards.settings import EVERYBODY, JUDGES, PEOPLE, USUAL, BoardSettings, VerdictFilter
 from judging.judges import admitted, left_out
 from judging.models import Comparison, Judge, Rubric, Side, Snapshot, Tournament, Verdict
 from judging.stats.votes import Floats, Ints, Outcome, Votes, lengths_apart
@@ -50,7 +50,7 @@ BY_SCORES = (Outcome.A, Outcome.B, Outcome.TIE)
 FIRST = {Side.A.value: 1, Side.B.value: -1, "": 0}
 
 
-def verdicts_in(tournament: Tournament, rubric: Rubric, *, whose: Whose = EVERYBODY) -> QuerySet[Verdict]:
+def verdicts_in(tournament: Tournament, rubric: Rubric, *, whose: VerdictFilter = EVERYBODY) -> QuerySet[Verdict]:
     """The verdicts that rate somebody: current, and admitted to boards.
 
     What a model was asked again, to see whether it says the same, measures the model and rates nobody twice.
@@ -63,7 +63,7 @@ def votes_in(
     tournament: Tournament,
     rubric: Rubric,
     *,
-    whose: Whose = EVERYBODY,
+    whose: VerdictFilter = EVERYBODY,
     tie_threshold: float | None = None,
     identical_as_ties: bool = False,
 ) -> Votes:
@@ -179,9 +179,9 @@ class Speaker:
         return "" if self.judge is None else gettext(KINDS[self.judge.kind])
 
     @property
-    def whose(self) -> Whose:
+    def whose(self) -> VerdictFilter:
         """What a board of their verdicts alone is asked for by."""
-        return Whose(PEOPLE) if self.judge is None else Whose(JUDGES, self.judge.pk)
+        return VerdictFilter(PEOPLE) if self.judge is None else VerdictFilter(JUDGES, self.judge.pk)
 
     def to_json(self) -> dict[str, Any]:
         """As files have it."""
@@ -189,7 +189,7 @@ class Speaker:
         return {"name": name, "kind": kind, "people": self.people, "verdicts": self.verdicts, "left_out": self.why}
 
 
-def speakers(tournament: Tournament, rubric: Rubric, asked: How) -> list[Speaker]:
+def speakers(tournament: Tournament, rubric: Rubric, asked: BoardSettings) -> list[Speaker]:
     """Of those whose verdicts are asked for, most verdicts first; who is left out comes last."""
     let_in = verdicts_in(tournament, rubric, whose=asked.whose).order_by().values_list("judge")
     by = let_in.annotate(Count("pk"), Count("voter", distinct=True))

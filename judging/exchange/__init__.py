@@ -3,8 +3,8 @@
 from judging.exchange.exporter import (
     FORMS,
     JSONL,
-    Asked,
     CannotWrite,
+    ExportOptions,
     check,
     lines,
     name_of,
@@ -16,8 +16,8 @@ from judging.exchange.exporter import (
     without_scores,
 )
 from judging.exchange.files import FILE_AT_MOST, FORMATS_READ, MB, UPLOAD_AT_MOST
-from judging.exchange.importer import Brought, File, Told, bring_in
-from judging.exchange.target import Place
+from judging.exchange.importer import File, FileReport, ImportResult, bring_in
+from judging.exchange.target import ImportTarget
 
 __all__ = [
     "FILE_AT_MOST",
@@ -26,12 +26,12 @@ __all__ = [
     "JSONL",
     "MB",
     "UPLOAD_AT_MOST",
-    "Asked",
-    "Brought",
     "CannotWrite",
+    "ExportOptions",
     "File",
-    "Place",
-    "Told",
+    "FileReport",
+    "ImportResult",
+    "ImportTarget",
     "bring_in",
     "check",
     "lines",

@@ -11,10 +11,10 @@ from ninja.errors import HttpError
 from pydantic import Field
 
 from judging.exchange import importer
-from judging.exchange.exporter import JSONL, Asked, CannotWrite, check, send, sent, transcript_of
+from judging.exchange.exporter import JSONL, CannotWrite, ExportOptions, check, send, sent, transcript_of
 from judging.exchange.files import FORMATS_READ, UPLOAD_AT_MOST
 from judging.exchange.importer import bring_in
-from judging.exchange.target import Place
+from judging.exchange.target import ImportTarget
 from judging.http import own_tournament, the_assignment, the_tournament
 from judging.judges import may_ask
 from runs.http import ApiRequest, Input, Invalid, Pk, RowId, needs, router
@@ -85,7 +85,7 @@ def import_judgments(request: ApiRequest, files: File[list[UploadedFile]], where
         raise HttpError(413, f"At most {UPLOAD_AT_MOST} bytes are taken at once: send fewer files")
     into = None if where.into is None else own_tournament(request.auth, where.into)
     owner = request.auth.person if into is None else into.owner
-    place = Place(owner, where.name, into, where.is_private)
+    place = ImportTarget(owner, where.name, into, where.is_private)
     uploads = [importer.File(one.name or "", one, UPLOAD_AT_MOST) for one in files]  # type: ignore[arg-type]
     brought = bring_in(uploads, place)
     if brought.is_empty:
@@ -117,7 +117,7 @@ def export_judgments(
     found = the_tournament(request.auth, pk)
     if names or found.closed_at is None:
         own_tournament(request.auth, pk)
-    asked = Asked(form, every, names)
+    asked = ExportOptions(form, every, names)
     try:
         check(found, asked)
     except CannotWrite as error:

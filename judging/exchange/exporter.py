@@ -51,7 +51,7 @@ class CannotWrite(ValueError):
 
 
 @dataclass(frozen=True)
-class Asked:
+class ExportOptions:
     """What is to be written. `every`: verdicts too that no board lets in. `by_name`: people by their names, which only
     a tournament's owner may ask for."""
 
@@ -60,7 +60,7 @@ class Asked:
     by_name: bool = False
 
 
-def check(tournament: Tournament, asked: Asked) -> None:
+def check(tournament: Tournament, asked: ExportOptions) -> None:
     """Raises CannotWrite where the form is none, or cannot say what is there: before the first line is sent."""
     if asked.form not in FORMS:
         raise CannotWrite(f"form is one of {', '.join(FORMS)}, not {asked.form[:40]!r}")
@@ -75,7 +75,7 @@ def without_scores(tournament: Tournament, *, every: bool = False) -> int:
     return sum(one.filter(outcome__in=said, score_a=None).count() for one in found)
 
 
-def lines(tournament: Tournament, asked: Asked) -> Iterator[str]:
+def lines(tournament: Tournament, asked: ExportOptions) -> Iterator[str]:
     """The lines of the file, each with its end, as they are read. `check` comes before."""
     who = speakers(tournament, by_name=asked.by_name)
     if asked.form == "csv":
@@ -138,7 +138,7 @@ def _cells(row: tuple[Any, ...], criterion: str, prompt: tuple[str, str], who: S
 PIECE = 1 << 16
 
 
-def sent(tournament: Tournament, asked: Asked) -> StreamingHttpResponse:
+def sent(tournament: Tournament, asked: ExportOptions) -> StreamingHttpResponse:
     """A tournament's verdicts as a file. `check` comes before."""
     ending, media_type = FORMS[asked.form]
     return send(lines(tournament, asked), name_of(tournament, asked.form, ending), media_type)

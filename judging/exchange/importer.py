@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from judging.exchange.files import FILE_AT_MOST, MB, rows
 from judging.exchange.store import Keeper
-from judging.exchange.target import Place, tournament_at
+from judging.exchange.target import ImportTarget, tournament_at
 from judging.models import JudgmentFile, Tournament
 from judging.stats.votes import Problem, each
 
@@ -37,7 +37,7 @@ class File:
 
 
 @dataclass
-class Told:
+class FileReport:
     """What became of one file. read: judgments understood; made, changed: verdicts, those known already not among
     them. alone: judgments that name no prompt, each of which is its own. problems: the first of `not_read` rows.
     repeated: the first of the `duplicates`, rows that only repeat an earlier one of the file."""
@@ -60,12 +60,12 @@ class Told:
 
 
 @dataclass
-class Brought:
+class ImportResult:
     """What an import did. tournament: None where no file held any judgment that could be kept."""
 
     tournament: Tournament | None
     is_new: bool
-    files: list[Told]
+    files: list[FileReport]
 
     @property
     def is_empty(self) -> bool:
@@ -89,23 +89,23 @@ class Brought:
 
 
 @transaction.atomic
-def bring_in(files: Sequence[File], place: Place) -> Brought:
+def bring_in(files: Sequence[File], place: ImportTarget) -> ImportResult:
     """Reads the files in their order and keeps what is in them."""
     tournament, is_new = tournament_at(place, [one.name for one in files])
     # One of answers that are here takes no contestants, prompts and criteria from files.
     is_open = is_new or tournament.judgment_files.exists()
     told = [_file(one, Keeper(tournament, is_open=is_open), place) for one in files]
-    if is_new and Brought(None, is_new, told).is_empty:
+    if is_new and ImportResult(None, is_new, told).is_empty:
         tournament.delete()
-        return Brought(None, False, told)
+        return ImportResult(None, False, told)
     if any(one.made or one.changed for one in told):
         # What is closed for long has boards that nobody works out again.
         Tournament.objects.filter(pk=tournament.pk, closed_at__isnull=False).update(closed_at=timezone.now())
-    return Brought(tournament, is_new, told)
+    return ImportResult(tournament, is_new, told)
 
 
-def _file(file: File, keeper: Keeper, place: Place) -> Told:
-    told = Told(file.name[-NAME_AT_MOST:])
+def _file(file: File, keeper: Keeper, place: ImportTarget) -> FileReport:
+    told = FileReport(file.name[-NAME_AT_MOST:])
     digest = _digest(file.content)
     said = each(rows(file.content, told.name, file.unpacked_at_most))
     for number in count(1):
@@ -131,7 +131,7 @@ def _digest(content: BinaryIO) -> str:
     return digest.hexdigest()
 
 
-def _block(block: Iterable[tuple[str, object]], keeper: Keeper, told: Told) -> None:
+def _block(block: Iterable[tuple[str, object]], keeper: Keeper, told: FileReport) -> None:
     kept = keeper.keep(block)  # type: ignore[arg-type]
     told.read += kept.read
     told.made += kept.made
@@ -150,7 +150,7 @@ def _count_anew() -> None:
         cursor.execute("ANALYZE judging_verdict, judging_comparison, judging_chosenprompt, judging_judge, runs_prompt")
 
 
-def _note(tournament: Tournament, told: Told, digest: str, place: Place) -> None:
+def _note(tournament: Tournament, told: FileReport, digest: str, place: ImportTarget) -> None:
     said = {
         "name": told.name, "read": told.read, "made": told.made, "changed": told.changed, "alone": told.alone,
         "not_read": told.not_read, "problems": told.problems, "by": place.owner,

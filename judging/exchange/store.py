@@ -96,7 +96,7 @@ TURNED = {Outcome.A: Outcome.B, Outcome.B: Outcome.A}
 
 
 @dataclass
-class Kept:
+class StoredJudgments:
     """What became of a block."""
 
     read: int = 0
@@ -119,9 +119,9 @@ class Keeper:
         self.criteria, self.judges, self.pairs = Criteria(tournament), Judges(tournament), Pairs(tournament)
         self._said: Counter[tuple[object, ...]] = Counter()
 
-    def keep(self, block: Iterable[tuple[str, Row]]) -> Kept:
+    def keep(self, block: Iterable[tuple[str, Row]]) -> StoredJudgments:
         """Keeps the judgments among (place, what its row says)."""
-        kept = Kept()
+        kept = StoredJudgments()
         fit = list(self._fit(block, kept))
         self.contestants.keep()
         self.judges.keep((one.annotator, one.is_person) for _, one in fit)
@@ -132,7 +132,7 @@ class Keeper:
         kept.read = len(said)
         return kept
 
-    def _fit(self, block: Iterable[tuple[str, Row]], kept: Kept) -> Iterator[tuple[str, Judgment]]:
+    def _fit(self, block: Iterable[tuple[str, Row]], kept: StoredJudgments) -> Iterator[tuple[str, Judgment]]:
         """Those whose contestants, criteria and judges can be."""
         for place, one in block:
             if isinstance(one, Problem):
@@ -153,7 +153,7 @@ class Keeper:
             self.criteria.rubric(one.criterion)
         return why
 
-    def _placed(self, fit: list[tuple[str, Judgment]], kept: Kept) -> Iterator[OfFile]:
+    def _placed(self, fit: list[tuple[str, Judgment]], kept: StoredJudgments) -> Iterator[OfFile]:
         for place, one in fit:
             said = self._of_file(one)
             if said is None:

@@ -18,7 +18,7 @@ USUAL = "Imported judgments"
 
 
 @dataclass(frozen=True)
-class Place:
+class ImportTarget:
     """`into` where there is one. Else the owner's tournament of that name which was imported before, or a new one; the
     name is the first file's where none is said."""
 
@@ -28,7 +28,7 @@ class Place:
     is_private: bool = False
 
 
-def tournament_at(place: Place, files: Sequence[str]) -> tuple[Tournament, bool]:
+def tournament_at(place: ImportTarget, files: Sequence[str]) -> tuple[Tournament, bool]:
     """(the tournament, locked; whether it is new)."""
     # Two imports of one person at once would make it twice.
     User.objects.select_for_update(no_key=True).get(pk=place.owner.pk)

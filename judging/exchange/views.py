@@ -19,8 +19,8 @@ from judging.boards import board_of
 from judging.exchange.exporter import (
     FORMS,
     JSONL,
-    Asked,
     CannotWrite,
+    ExportOptions,
     check,
     name_of,
     send,
@@ -30,8 +30,8 @@ from judging.exchange.exporter import (
     without_scores,
 )
 from judging.exchange.files import FORMATS_READ, MB, UPLOAD_AT_MOST
-from judging.exchange.importer import Brought, File, bring_in
-from judging.exchange.target import Place
+from judging.exchange.importer import File, ImportResult, bring_in
+from judging.exchange.target import ImportTarget
 from judging.http import visible_tournament
 from judging.models import Tournament
 from runs.http import SignedIn, UnknownChoice, page_of, selected
@@ -67,7 +67,7 @@ def judgments_import(request: SignedIn) -> HttpResponse:
     problem = too_much(uploads) if request.method == "POST" else ""
     brought = None
     if request.method == "POST" and form.is_valid() and not problem:
-        place = Place(request.user, form.cleaned_data["name"], is_private=form.cleaned_data["is_private"])
+        place = ImportTarget(request.user, form.cleaned_data["name"], is_private=form.cleaned_data["is_private"])
         brought = brought_by(uploads, place)
     context = {
         "form": form, "problem": problem, "brought": brought, "mine": _mine(request), "formats": FORMATS_READ,
@@ -108,7 +108,7 @@ def tournament_file(request: SignedIn, pk: int, form: str) -> HttpResponseBase:
         raise PermissionDenied
     if form == TRANSCRIPT:
         return send(transcript_lines(found), name_of(found, form, "jsonl"), JSONL)
-    asked = Asked(form, with_all, with_names)
+    asked = ExportOptions(form, with_all, with_names)
     try:
         check(found, asked)
     except CannotWrite as error:
@@ -126,7 +126,7 @@ def too_much(uploads: list[UploadedFile[Any]]) -> str:
     return ""
 
 
-def brought_by(uploads: list[UploadedFile[Any]], place: Place) -> Brought:
+def brought_by(uploads: list[UploadedFile[Any]], place: ImportTarget) -> ImportResult:
     """Import uploaded files, and return what became of each."""
     return bring_in([File(one.name or "", one, UPLOAD_AT_MOST) for one in uploads], place)  # type: ignore[arg-type]
 

@@ -5,19 +5,19 @@ from judging.judge_runs.commands import AGAIN, CannotAsk, Order, cancel, go_on, 
 from judging.judge_runs.questions import fill, planned
 from judging.judge_runs.results import transcript
 from judging.judge_runs.rule_judge import NotByRules, judge_all
-from judging.judge_runs.status import Estimate, Standing, estimate, standing, standings
-from judging.judge_runs.trial import Tried, try_out
+from judging.judge_runs.status import AssignmentStatus, Estimate, estimate, standing, standings
+from judging.judge_runs.trial import TrialResult, try_out
 from judging.judge_runs.worker import work
 
 __all__ = [
     "AGAIN",
+    "AssignmentStatus",
     "CannotAsk",
     "Estimate",
     "NotByRules",
     "Order",
     "Repeated",
-    "Standing",
-    "Tried",
+    "TrialResult",
     "cancel",
     "estimate",
     "fill",

@@ -21,7 +21,7 @@ ENDS = (Call.State.DONE, Call.State.FAILED, Call.State.UNPARSED, Call.State.REFU
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _NewQuestion:
     """A question to be, and what will be sent."""
 
     about: Comparison | GoldPair
@@ -82,7 +82,7 @@ def _missing(assignment: Assignment, at_most: int) -> QuerySet[Comparison] | Que
     return comparisons(assignment).filter(~Exists(made)).select_related(*related).order_by("place")[:at_most]
 
 
-def _asked(assignment: Assignment, found: Sequence[Comparison | GoldPair]) -> Iterator[_Asked]:
+def _asked(assignment: Assignment, found: Sequence[Comparison | GoldPair]) -> Iterator[_NewQuestion]:
     judge, sampling = assignment.judge, sampling_of(assignment.judge)
     rubrics = list(assignment.rubrics.select_related("criterion").order_by("pk"))
     for about in found:
@@ -94,7 +94,7 @@ def _asked(assignment: Assignment, found: Sequence[Comparison | GoldPair]) -> It
                 pair = Pair(*texts) if first is Side.A else Pair(*texts).swapped()
                 sent = request(judge.model, rubric_of(rubric), pair, sampling)
                 for sample in range(_times(assignment, about)):
-                    yield _Asked(about, rubric, first, sample, sent.key(sample, f"judge {judge.pk}"), sent)
+                    yield _NewQuestion(about, rubric, first, sample, sent.key(sample, f"judge {judge.pk}"), sent)
 
 
 def _times(assignment: Assignment, about: Comparison | GoldPair) -> int:
@@ -114,7 +114,7 @@ def _orders(assignment: Assignment, about: Comparison | GoldPair) -> tuple[Side,
     return (Side(about.first),)
 
 
-def _calls(assignment: Assignment, asked: Sequence[_Asked]) -> dict[str, Call]:
+def _calls(assignment: Assignment, asked: Sequence[_NewQuestion]) -> dict[str, Call]:
     made = [
         Call(judge=assignment.judge, rubric=one.rubric, key=one.key, sample=one.sample, sent=one.request.body)
         for one in {one.key: one for one in asked}.values()
@@ -123,7 +123,7 @@ def _calls(assignment: Assignment, asked: Sequence[_Asked]) -> dict[str, Call]:
     return {call.key: call for call in Call.objects.filter(key__in=[call.key for call in made])}
 
 
-def _question(assignment: Assignment, one: _Asked, call: Call) -> Question:
+def _question(assignment: Assignment, one: _NewQuestion, call: Call) -> Question:
     about = {"gold_pair": one.about} if isinstance(one.about, GoldPair) else {"comparison": one.about}
     return Question(
         assignment=assignment, rubric=one.rubric, first=one.first.value, sample=one.sample, call=call, **about

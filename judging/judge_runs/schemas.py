@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from ninja import Schema
 from pydantic import Field
 
-from judging.judge_runs.status import Estimate, Standing
+from judging.judge_runs.status import AssignmentStatus, Estimate
 from judging.models import Assignment, Calibration, Judge
 from runs.http import Input, Pk, Word
 
@@ -75,7 +75,7 @@ class AssignmentOut(Schema):
     cap: str
 
     @classmethod
-    def of(cls, row: Assignment, standing: Standing) -> AssignmentOut:
+    def of(cls, row: Assignment, standing: AssignmentStatus) -> AssignmentOut:
         """As it stands."""
         counted = ("planned", "done", "refused", "failed", "unparsed", "left")
         counts = {name: getattr(standing, name) for name in counted}

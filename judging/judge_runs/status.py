@@ -30,7 +30,7 @@ COUNTS = {
 
 
 @dataclass(frozen=True)
-class Standing:
+class AssignmentStatus:
     """Questions, by how their calls stand. left: neither ended nor under way. missing: the share of ends that are no
     verdicts. contradicting: verdicts against their own scores. estimated: whose cost the server did not count."""
 
@@ -65,17 +65,20 @@ class Estimate:
     at_most: Decimal
 
 
-def standing(assignment: Assignment) -> Standing:
+def standing(assignment: Assignment) -> AssignmentStatus:
     """As the database has it now."""
     return standings([assignment])[0]
 
 
-def standings(assignments: Sequence[Assignment]) -> list[Standing]:
+def standings(assignments: Sequence[Assignment]) -> list[AssignmentStatus]:
     """Of each, in their order; one question, however many they are."""
     asked = Question.objects.filter(assignment__in=assignments).values("assignment").order_by("assignment")
     counted = {pk: counts for pk, *counts in asked.annotate(**COUNTS).values_list("assignment", *COUNTS)}
     none = [0] * len(COUNTS)
-    return [Standing(one.planned, **dict(zip(COUNTS, counted.get(one.pk, none), strict=True))) for one in assignments]
+    return [
+        AssignmentStatus(one.planned, **dict(zip(COUNTS, counted.get(one.pk, none), strict=True)))
+        for one in assignments
+    ]
 
 
 def estimate(

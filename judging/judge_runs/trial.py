@@ -30,14 +30,14 @@ LONGEST_SECONDS = 20.0
 
 
 @dataclass(frozen=True)
-class Tried:
+class TrialResult:
     """What came of it, for people."""
 
     went_well: bool
     words: str
 
 
-def try_out(judge: Judge) -> Tried:
+def try_out(judge: Judge) -> TrialResult:
     """Asks once, outside all limits; the answer is kept nowhere."""
     # Slow to import, and needed by nobody who only shows pages.
     from judging.model_judge.client import Client
@@ -49,13 +49,15 @@ def try_out(judge: Judge) -> Tried:
             return _told(judge, ended(client.ask(sent), RUBRIC))
     except (Busy, Denied, KeyLost, NotAllowed, Rejected, Unwell, ValueError) as error:
         said = gettext("%(judge)s cannot be asked now: %(why)s")
-        return Tried(False, said % {"judge": judge.name, "why": error})
+        return TrialResult(False, said % {"judge": judge.name, "why": error})
 
 
-def _told(judge: Judge, end: Ended) -> Tried:
+def _told(judge: Judge, end: Ended) -> TrialResult:
     what = {"judge": judge.name, "step": end.reading.step if end.reading else "", "why": end.why}
     if end.state is not State.DONE:
-        return Tried(False, gettext("%(judge)s answered, but gave no verdict: %(why)s.") % what)
+        return TrialResult(False, gettext("%(judge)s answered, but gave no verdict: %(why)s.") % what)
     if end.outcome is not Outcome.A:
-        return Tried(False, gettext("%(judge)s answered and was understood, but took seven for two and two.") % what)
-    return Tried(True, gettext("%(judge)s answered and was understood (read as %(step)s).") % what)
+        return TrialResult(
+            False, gettext("%(judge)s answered and was understood, but took seven for two and two.") % what
+        )
+    return TrialResult(True, gettext("%(judge)s answered and was understood (read as %(step)s).") % what)

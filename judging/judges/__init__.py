@@ -15,7 +15,7 @@ from judging.judges.commands import (
     rules_judge,
 )
 from judging.judges.keys import KeyLost, keep_key, key_of
-from judging.judges.rubrics import Words, make_standard, newest_rubrics, next_version
+from judging.judges.rubrics import RubricText, make_standard, newest_rubrics, next_version
 
 __all__ = [
     "ANSWER_SECONDS_AT_MOST",
@@ -23,7 +23,7 @@ __all__ = [
     "CannotKeep",
     "Draft",
     "KeyLost",
-    "Words",
+    "RubricText",
     "admitted",
     "allowed_hosts",
     "bring_back",

@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.utils.text import slugify
 from django.utils.translation import gettext, gettext_lazy
 
-from judging.judges.rubrics import Words
+from judging.judges.rubrics import RubricText
 from judging.models import Criterion
 
 
@@ -35,9 +35,9 @@ class WordsForm(forms.Form):
         return said
 
     @property
-    def words(self) -> Words:
+    def words(self) -> RubricText:
         """What was typed."""
-        return Words(**{name: self.cleaned_data[name] for name in ("question", "text", "scale_low", "scale_high")})
+        return RubricText(**{name: self.cleaned_data[name] for name in ("question", "text", "scale_low", "scale_high")})
 
 
 class CriterionForm(WordsForm):

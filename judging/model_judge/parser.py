@@ -61,7 +61,7 @@ def read(text: str, rubric: Rubric) -> Reading:
 
 
 @dataclass(frozen=True)
-class _Said:
+class _Statement:
     """Of one place in the text, as it stands there."""
 
     verdict: Any = None
@@ -74,7 +74,7 @@ class _Said:
         return self.verdict, self.scores, self.both_bad
 
 
-def _one(step: str, found: list[_Said], rubric: Rubric) -> Reading:
+def _one(step: str, found: list[_Statement], rubric: Rubric) -> Reading:
     if any(one._judged != found[-1]._judged for one in found):
         why = f"holds {len(found)} different verdicts"
         return Reading(step, Outcome.UNPARSED, ambiguous=True, why=why)
@@ -84,7 +84,7 @@ def _one(step: str, found: list[_Said], rubric: Rubric) -> Reading:
         return Reading(step, Outcome.UNPARSED, why=str(error))
 
 
-def _understood(step: str, said: _Said, rubric: Rubric) -> Reading:
+def _understood(step: str, said: _Statement, rubric: Rubric) -> Reading:
     scores = said.scores and (_score(said.scores[0], rubric), _score(said.scores[1], rubric))
     by_scores = of_scores(*scores, TIE_THRESHOLD) if scores else None
     if said.verdict is None:
@@ -118,7 +118,7 @@ def _score(value: Any, rubric: Rubric) -> float:
     return float(value)
 
 
-def _objects(text: str) -> Iterator[_Said]:
+def _objects(text: str) -> Iterator[_Statement]:
     """Objects in the text, outermost, that say who won."""
     decoder, at = json.JSONDecoder(), text.find("{")
     while at >= 0:
@@ -132,16 +132,16 @@ def _objects(text: str) -> Iterator[_Said]:
         at = text.find("{", end)
 
 
-def _of_object(value: dict[str, Any]) -> _Said:
+def _of_object(value: dict[str, Any]) -> _Statement:
     both = value.get("score_a"), value.get("score_b")
     scores = None if both == (None, None) else both
-    return _Said(value.get("verdict"), scores, value.get("both_bad") is True, storable(value.get("reasoning", "")))
+    return _Statement(value.get("verdict"), scores, value.get("both_bad") is True, storable(value.get("reasoning", "")))
 
 
-def _brackets(text: str) -> list[_Said]:
-    return [_Said(scores=(float(a), float(b))) for a, b in BRACKETS.findall(text)]
+def _brackets(text: str) -> list[_Statement]:
+    return [_Statement(scores=(float(a), float(b))) for a, b in BRACKETS.findall(text)]
 
 
-def _lines(text: str) -> list[_Said]:
+def _lines(text: str) -> list[_Statement]:
     """Every score of A with every one of B; one without the other says nothing."""
-    return [_Said(scores=(float(a), float(b))) for a in LINE_A.findall(text) for b in LINE_B.findall(text)]
+    return [_Statement(scores=(float(a), float(b))) for a in LINE_A.findall(text) for b in LINE_B.findall(text)]

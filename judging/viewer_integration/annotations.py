@@ -16,8 +16,7 @@ from django.utils.translation import gettext_noop as _
 from judging.models import Comparison, Judge, Rubric, Verdict
 from judging.stats.votes import COUNTED
 from judging.viewer_integration.matches import Met, met
-from runs.responses.viewer import Chip, Columns, Picked, Told
-from runs.responses.viewer.annotations import Sql
+from runs.responses.viewer import AnnotationField, Chip, Columns, Picked, Sql
 
 COUNTING = [outcome.name.lower() for outcome in COUNTED]
 LEAN = {"a": 1, "b": -1}
@@ -47,7 +46,7 @@ FROM judged GROUP BY id"""
 
 
 @dataclass
-class _Said:
+class _Leanings:
     """Of an answer by a criterion: rater -> what they said each time, 1 where it won. names: of judges."""
 
     leans: dict[tuple[int | None, int | None], list[int]] = field(default_factory=lambda: defaultdict(list))
@@ -58,7 +57,7 @@ def of(stands: Met, pinned: Collection[int], others: Collection[int]) -> Mapping
     """Answer of `others` -> its chips, by criterion. One query."""
     if not stands.tournaments:
         return {}
-    found: dict[tuple[int, str], _Said] = defaultdict(_Said)
+    found: dict[tuple[int, str], _Leanings] = defaultdict(_Leanings)
     for a, b, slug, voter, judge, name, outcome in _rows(stands, {*pinned, *others}):
         if (a in pinned) == (b in pinned):
             continue
@@ -81,7 +80,7 @@ def _rows(stands: Met, answers: Collection[int]) -> Iterator[tuple[int, int, str
     return once.order_by("pk").values_list(*ROW, "outcome").iterator()
 
 
-def _chip(slug: str, said: _Said) -> Chip:
+def _chip(slug: str, said: _Leanings) -> Chip:
     labels = Counter(_label(leans) for leans in said.leans.values())
     lead = (labels[1] > labels[-1]) - (labels[1] < labels[-1])
     sign, tone = SIGNS[lead]
@@ -104,7 +103,7 @@ def _outcome(lead: int, labels: Mapping[int, int]) -> str:
     return words % {"count": labels[lead], "n": n}
 
 
-def _lines(said: _Said) -> Iterator[str]:
+def _lines(said: _Leanings) -> Iterator[str]:
     """Judges by name; people together: who said what is theirs."""
     people = Counter(_label(leans) for (voter, _), leans in said.leans.items() if voter is not None)
     if people:
@@ -127,24 +126,24 @@ class Judged:
     taken to be anywhere from 0 to 1 alike."""
 
     title = _("Judges, against the pinned answer")
-    flags: Mapping[str, Told] = {
-        "disagree": Told(_("judges disagree"), "{t}.is_split"),
-        "reward_against": Told(
+    flags: Mapping[str, AnnotationField] = {
+        "disagree": AnnotationField(_("judges disagree"), "{t}.is_split"),
+        "reward_against": AnnotationField(
             _("reward against judges"),
             "({c}.reward > {pin}.reward AND {t}.least < 0) OR ({c}.reward < {pin}.reward AND {t}.most > 0)",
         ),
-        "cost_against": Told(
+        "cost_against": AnnotationField(
             _("cost against judges"),
             "({c}.cost < {pin}.cost AND {t}.least < 0) OR ({c}.cost > {pin}.cost AND {t}.most > 0)",
         ),
-        "swapped": Told(_("swapped sides change a judge's mind"), "{t}.is_swapped"),
-        "people_against": Told(_("people against models"), "{t}.is_against"),
-        "unjudged": Told(_("unjudged"), "{t}.id IS NULL AND {c}.id <> {pin}.id"),
+        "swapped": AnnotationField(_("swapped sides change a judge's mind"), "{t}.is_swapped"),
+        "people_against": AnnotationField(_("people against models"), "{t}.is_against"),
+        "unjudged": AnnotationField(_("unjudged"), "{t}.id IS NULL AND {c}.id <> {pin}.id"),
     }
-    sorts: Mapping[str, Told] = {
-        "won": Told(_("share won over the pinned column"), "{t}.won"),
-        "disagreement": Told(_("how far judges disagree"), "{t}.disagreement"),
-        "uncertainty": Told(_("how little judges tell"), "{t}.uncertainty"),
+    sorts: Mapping[str, AnnotationField] = {
+        "won": AnnotationField(_("share won over the pinned column"), "{t}.won"),
+        "disagreement": AnnotationField(_("how far judges disagree"), "{t}.disagreement"),
+        "uncertainty": AnnotationField(_("how little judges tell"), "{t}.uncertainty"),
     }
     picks: Sequence[str] = (CRITERION,)
 

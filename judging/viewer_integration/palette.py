@@ -8,7 +8,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
 from judging.models import Tournament
-from runs.http import Place, matching, pages_of
+from runs.http import PaletteEntry, matching, pages_of
 from runs.models.experiment import Person
 
 PAGES = {
@@ -17,8 +17,8 @@ PAGES = {
 }  # fmt: skip
 
 
-def places(person: Person, words: Sequence[str]) -> Iterator[Place]:
+def places(person: Person, words: Sequence[str]) -> Iterator[PaletteEntry]:
     """Nothing but tournaments before a word is typed: the newest."""
     yield from pages_of(PAGES, words) if words else ()
     for one in matching(Tournament.objects.visible_to(person), words, "name"):
-        yield Place(gettext("tournament"), one.name, one.question, one.get_absolute_url())
+        yield PaletteEntry(gettext("tournament"), one.name, one.question, one.get_absolute_url())

@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 from django.views.decorators.http import require_safe
 
-from runs.http import OFFERS, Place, SignedIn, matching, pages_of
+from runs.http import OFFERS, PaletteEntry, SignedIn, matching, pages_of
 from runs.models import Experiment, Run
 
 WORDS_AT_MOST = 8
@@ -34,8 +34,8 @@ def palette(request: SignedIn) -> HttpResponse:
     named = PAGES | FOR_ADMINS if request.user.is_superuser else PAGES
     places = [
         *(pages_of(named, words) if words else pages_of(named, words)[:FIRST_PAGES]),
-        *(Place(gettext("experiment"), e.name, e.question, e.get_absolute_url()) for e in experiments),
-        *(Place(gettext("run"), r.name, r.experiment.name, r.get_absolute_url()) for r in runs),
+        *(PaletteEntry(gettext("experiment"), e.name, e.question, e.get_absolute_url()) for e in experiments),
+        *(PaletteEntry(gettext("run"), r.name, r.experiment.name, r.get_absolute_url()) for r in runs),
         *(place for places in OFFERS for place in places(request.user, words)),
     ]
     return TemplateResponse(request, "experiments/palette.html", {"places": places, "q": " ".join(words)})

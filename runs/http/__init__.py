@@ -32,7 +32,7 @@ from runs.http.lookup import (
     visible_run,
 )
 from runs.http.openapi_text import complete, words
-from runs.http.palette import OFFERS, Place, matching, offer, pages_of
+from runs.http.palette import OFFERS, PaletteEntry, matching, offer, pages_of
 from runs.http.parameters import (
     Axes,
     Row,
@@ -68,8 +68,8 @@ __all__ = [
     "Name",
     "Note",
     "Number",
+    "PaletteEntry",
     "Pk",
-    "Place",
     "Row",
     "RowId",
     "RunName",

@@ -16,7 +16,7 @@ OF_EACH = 8
 
 
 @dataclass(frozen=True)
-class Place:
+class PaletteEntry:
     """Somewhere to go; `where` says what it belongs to."""
 
     kind: str
@@ -25,7 +25,7 @@ class Place:
     address: str
 
 
-Offer = Callable[[Person, Sequence[str]], Iterable[Place]]
+Offer = Callable[[Person, Sequence[str]], Iterable[PaletteEntry]]
 OFFERS: list[Offer] = []
 
 
@@ -34,10 +34,14 @@ def offer(places: Offer) -> None:
     OFFERS.append(places)
 
 
-def pages_of(named: dict[str, str], words: Sequence[str]) -> list[Place]:
+def pages_of(named: dict[str, str], words: Sequence[str]) -> list[PaletteEntry]:
     """Pages by the names of their addresses -> words for them: those whose words hold all that was typed."""
     titles = {name: gettext(title) for name, title in named.items()}
-    return [Place(gettext("page"), title, "", reverse(name)) for name, title in titles.items() if _holds(title, words)]
+    return [
+        PaletteEntry(gettext("page"), title, "", reverse(name))
+        for name, title in titles.items()
+        if _holds(title, words)
+    ]
 
 
 def matching(rows: QuerySet[Row], words: Sequence[str], *fields: str) -> QuerySet[Row]:

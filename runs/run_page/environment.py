@@ -15,7 +15,7 @@ from runs.models import Attempt
 
 
 @dataclass(frozen=True)
-class Told:
+class EnvironmentRow:
     """An attempt and what it ran on; with the number of the one before it that said so, and what differs, in words."""
 
     attempt: Attempt
@@ -24,7 +24,7 @@ class Told:
     otherwise: str = ""
 
 
-def told(attempts: Sequence[Attempt]) -> list[Told]:
+def told(attempts: Sequence[Attempt]) -> list[EnvironmentRow]:
     """Attempts of one run, the newest first, each against the one before. One query."""
     found = ran_on(attempts)
     return [_told(one, [earlier for earlier in found[n + 1 :] if earlier.told]) for n, one in enumerate(found)]
@@ -51,11 +51,11 @@ def attempt_code(request: SignedIn, uid: str, n: int) -> FileResponse:
     return FileResponse(path.open("rb"), as_attachment=True, filename=path.name, content_type="application/zip")
 
 
-def _told(one: RanOn, earlier: Sequence[RanOn]) -> Told:
+def _told(one: RanOn, earlier: Sequence[RanOn]) -> EnvironmentRow:
     if one.told is None or not earlier:
-        return Told(one.attempt, one)
+        return EnvironmentRow(one.attempt, one)
     found: list[Difference] = differences(one, earlier[0])
-    return Told(one.attempt, one, earlier[0].attempt.n, in_words(found))
+    return EnvironmentRow(one.attempt, one, earlier[0].attempt.n, in_words(found))
 
 
 def _attempt(request: SignedIn, uid: str, n: int) -> Attempt:

@@ -42,7 +42,7 @@ class TakenOver(Exception):
 
 
 @dataclass(frozen=True)
-class Said:
+class Registration:
     """What a service says of itself when it registers."""
 
     kind: str
@@ -56,7 +56,7 @@ class Said:
     lease_seconds: int = 60
 
 
-def register(owner: User, said: Said, run: Run | None = None) -> tuple[Service, bool]:
+def register(owner: User, said: Registration, run: Run | None = None) -> tuple[Service, bool]:
     """Return the service with its lease begun, and whether the name is new. Whoever held it is taken over from.
 
     `run` is the run that registers the scorer it serves, under the name of its config and no other: the service then
@@ -98,7 +98,7 @@ def find(person: Person, kind: str, name: str = "") -> Service | None:
     return (found.filter(name=name) if name else found).own_first(person).first()
 
 
-def _secret_of(owner: User, said: Said, run: Run) -> ScorerSecret | None:
+def _secret_of(owner: User, said: Registration, run: Run) -> ScorerSecret | None:
     """Return the secret of the scorer that a run serves. Raise Unusable if its config serves no such scorer."""
     scorer = run.run_config.scorer
     if scorer is None or (said.kind, said.name) != ("scorer", scorer.name):
@@ -117,7 +117,7 @@ def _held(owner: User, kind: str, name: str, instance: str) -> Service:
     return service
 
 
-def _problems(said: Said) -> Iterator[Problem]:
+def _problems(said: Registration) -> Iterator[Problem]:
     if why := address_problem(said.address):
         yield Problem("address", f"must be an address such as http://node7:8000: {why}")
     if said.health_path and not (said.health_path.startswith("/") and _is_plain(said.health_path)):

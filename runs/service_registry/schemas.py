@@ -11,7 +11,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from runs.http import NO_NUL, Input, unkeepable
 from runs.models import Service
-from runs.service_registry.commands import Said
+from runs.service_registry.commands import Registration
 
 KIND = r"^[a-z][a-z0-9-]{0,39}$"
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
@@ -46,9 +46,9 @@ class NewService(Beat):
             raise ValueError("version must hold no halves of characters")
         return self
 
-    def said(self) -> Said:
+    def said(self) -> Registration:
         """The same for the registry."""
-        return Said(**self.model_dump())
+        return Registration(**self.model_dump())
 
 
 class ServiceOut(Schema):

@@ -10,7 +10,7 @@ from runs.launching import rebuilds
 from runs.models import ApiToken, SavedView
 from runs.run_page.log import files
 from runs.service_registry import commands
-from runs.service_registry.commands import Said
+from runs.service_registry.commands import Registration
 from tests.browser.axe import HEIGHT, WIDE, check_views, choose_theme
 from tests.browser.chart_readout import look_at
 from tests.browser.page_idle import at_rest
@@ -149,7 +149,7 @@ def other_pages(ada, experiment, runs_dir):
     failed.attempts.update(ended_at=timezone.now(), reason="ValueError: sigma is no number")
     thrown = type(experiment).objects.create(name="Thrown away", owner=ada, deleted_at=timezone.now())
     SavedView.objects.create(owner=ada, name="Best first", page="experiment", experiment=experiment, is_shared=True)
-    commands.register(ada, Said("scorer", "safety-7b", "0123456789", "http://node7:8000", "/health"))
+    commands.register(ada, Registration("scorer", "safety-7b", "0123456789", "http://node7:8000", "/health"))
     for one in (run, failed):
         told(one.newest_attempt())
     ApiToken.objects.create(user=ada, name="laptop", scope="read", digest="0", expires_at=timezone.now())

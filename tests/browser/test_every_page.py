@@ -19,7 +19,7 @@ from playwright.sync_api import Page
 from runs.access import Scope, link_text
 from runs.models import ApiToken, Experiment, Run, SavedView, Sweep
 from runs.service_registry import commands
-from runs.service_registry.commands import Said
+from runs.service_registry.commands import Registration
 from tests import soaking
 from tests.browser.page_idle import over_the_edge
 from tests.conftest import person
@@ -65,7 +65,9 @@ def fill(place: Experiment, count: int, first: int = 0) -> None:
         Experiment.objects.create(name=f"Thrown {n}", owner=place.owner, deleted_at=timezone.now())
         SavedView.objects.create(owner=place.owner, name=f"View {n}", page="experiment", experiment=place)
         ApiToken.objects.create(user=place.owner, name=f"t{n}", scope="read", digest=f"{n}", expires_at=timezone.now())
-        commands.register(place.owner, Said("scorer", f"scorer-{n}", "0123456789", f"http://node{n}:8000", "/health"))
+        commands.register(
+            place.owner, Registration("scorer", f"scorer-{n}", "0123456789", f"http://node{n}:8000", "/health")
+        )
         person(f"person {n}")
     if first == 0:
         swept(place, runs[:MANY])

@@ -12,7 +12,7 @@ from django.utils import timezone
 from playwright.sync_api import Browser, BrowserContext, Error, Page, Route, expect
 
 from judging import tournaments
-from judging.judges import Words, make_standard, next_version
+from judging.judges import RubricText, make_standard, next_version
 from judging.models import Criterion, Tournament, Turn, Verdict
 from judging.voting import invite
 from runs.models import Experiment
@@ -162,7 +162,7 @@ def test_the_pages_of_judging_fit_and_axe_finds_no_serious_fault(
     invite(tournament, ada, ["Dee"])
     polite = Criterion.objects.create(slug="polite", owner=ada)
     for text in ("Says please.", "Says please and thanks."):
-        next_version(polite, Words("Which is more polite?", text), ada)
+        next_version(polite, RubricText("Which is more polite?", text), ada)
     signed_in.emulate_media(color_scheme="dark", reduced_motion="reduce")
     signed_in.set_viewport_size(PHONE)  # type: ignore[arg-type]
     here = tournament.get_absolute_url()

@@ -64,7 +64,7 @@ def test_its_board_is_kept_and_told(taught: Experiment) -> None:
 def test_model_before_training_is_drawn_in_the_neutral_colour(taught: Experiment) -> None:
     held = tournament.hold(taught)
     assert held is not None
-    said = boards.keep(held, held.rubrics.get(), boards.How(prior=0.5))
+    said = boards.keep(held, held.rubrics.get(), boards.BoardSettings(prior=0.5))
 
     traces = forest(said.board, held.methods).figure["data"]
 

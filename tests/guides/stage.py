@@ -40,7 +40,9 @@ def make(files: Path) -> None:
     held(admin, experiment, prompts=1)
     for name in ("gpu", "gpus"):
         Cluster.objects.create(name=name, kind="slurm")
-    commands.register(admin, commands.Said("scorer", "beaver", "0123456789", "http://127.0.0.1:9", lease_seconds=3600))
+    commands.register(
+        admin, commands.Registration("scorer", "beaver", "0123456789", "http://127.0.0.1:9", lease_seconds=3600)
+    )
     save_secret(admin, "beaver-token", "a-token-of-a-scorer", address="http://127.0.0.1:9")
     _write_files(files, access.issue(admin, "read")[1])
 

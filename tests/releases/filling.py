@@ -32,7 +32,7 @@ def main() -> None:
     gold(ada)
     tournament = Tournament.objects.get()
     boards.keep(tournament, tournament.rubrics.order_by("pk")[0])
-    commands.register(ada, commands.Said("scorer", "beaver", "4f1c9a52e0b7", "http://127.0.0.1:9"))
+    commands.register(ada, commands.Registration("scorer", "beaver", "4f1c9a52e0b7", "http://127.0.0.1:9"))
     Scoring.objects.create(id=1, run=run, scorer="beaver", asked_by=ada, state="failed")
     failed = full_runs.make_run(
         Experiment.objects.create(name="Words that ended", owner=ada), "grpo-micro", state="failed"

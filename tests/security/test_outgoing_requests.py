@@ -28,7 +28,7 @@ from runs.responses import scoring
 from runs.responses.scoring import tasks
 from runs.responses.scoring.scorers import why_not
 from runs.service_registry import commands
-from runs.service_registry.commands import Said as Registration
+from runs.service_registry.commands import Registration
 from tests.fakes.judge_server import Act, JudgeServer
 from tests.judging.judge_factory import judge_at, on, worked
 from tests.judging.tournament_factory import held, rubric

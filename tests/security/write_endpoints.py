@@ -25,7 +25,7 @@ from runs.launching.budgets import set_limit
 from runs.launching.config_form import initial_from
 from runs.launching.sweeps.commands import NewSweep, launch_sweep
 from runs.models import Experiment, Import, Limit, Run, SavedView, Scoring, Sweep
-from runs.service_registry.commands import Said, register
+from runs.service_registry.commands import Registration, register
 from tests.runs import full_runs
 from tests.runs.attempt_records import answer
 from workers.config import preset
@@ -141,7 +141,7 @@ def _put_to_work(things: Things) -> Write:
 def _scored(things: Things) -> Write:
     """By a scorer that has registered."""
     owner = things.experiment.owner
-    register(owner, Said("scorer", "beaver", "4f1c9a52e0b7", "http://127.0.0.1:9"))
+    register(owner, Registration("scorer", "beaver", "4f1c9a52e0b7", "http://127.0.0.1:9"))
     full_runs.record(things.stopped, [answer(1, "Madrid")])
     return Write([things.stopped.uid], {"scorer": "beaver"})
 

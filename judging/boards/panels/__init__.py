@@ -5,6 +5,6 @@ Pages show them; nothing here says which ratings are the true ones.
 
 from judging.boards.panels.disputes import untold
 from judging.boards.panels.scorers import Scorer, scorers_in
-from judging.boards.panels.snapshots import Kept, claim, kept, work_out
+from judging.boards.panels.snapshots import PanelSnapshot, claim, kept, work_out
 
-__all__ = ["Kept", "Scorer", "claim", "kept", "scorers_in", "untold", "work_out"]
+__all__ = ["PanelSnapshot", "Scorer", "claim", "kept", "scorers_in", "untold", "work_out"]

@@ -11,7 +11,7 @@ import numpy as np
 from judging.stats import agreement, ratings
 from judging.stats.agreement import POLICIES
 from judging.stats.agreement.shares import LENGTH
-from judging.stats.ratings import ELO_PER_NAT, POSITION, Adjusted, Asked, Board, NoEstimate
+from judging.stats.ratings import ELO_PER_NAT, POSITION, Adjusted, Board, NoEstimate, RatingOptions
 from judging.stats.ratings.intervals import standard_errors
 from judging.stats.ratings.scale import INIT
 from judging.stats.votes import Bools, Votes
@@ -43,7 +43,7 @@ def policies(votes: Votes) -> dict[str, Any]:
 
 def ties(votes: Votes) -> dict[str, Any]:
     """Ratings with ties as half wins, and with a strength of their own: two scales. And who ties with whom."""
-    boards = {how: ratings.board(votes, Asked(ties=how)) for how in ratings.TIES}
+    boards = {how: ratings.board(votes, RatingOptions(ties=how)) for how in ratings.TIES}
     nu = boards["davidson"].groups[0].fit.nu if len(boards["davidson"].groups) == 1 else None
     return {
         "boards": {how: _board(board) for how, board in boards.items()},

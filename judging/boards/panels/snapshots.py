@@ -32,7 +32,7 @@ LOST_AFTER_SECONDS = 240
 
 
 @dataclass(frozen=True)
-class Kept:
+class PanelSnapshot:
     """The panels as they were worked out. is_current: nothing has changed since."""
 
     panels: dict[str, Any]
@@ -40,16 +40,18 @@ class Kept:
     is_current: bool
 
 
-def kept(tournament: Tournament, rubric: Rubric) -> Kept | None:
+def kept(tournament: Tournament, rubric: Rubric) -> PanelSnapshot | None:
     """What was worked out last; None where that never was, or is lost."""
     found = cache.get(_key(tournament, rubric))
     if found is None:
         return None
     said = json.loads(found)
-    return Kept(said["panels"], datetime.fromisoformat(said["at"]), said["stamp"] == _stamp(tournament, rubric))
+    return PanelSnapshot(
+        said["panels"], datetime.fromisoformat(said["at"]), said["stamp"] == _stamp(tournament, rubric)
+    )
 
 
-def work_out(tournament: Tournament, rubric: Rubric) -> Kept:
+def work_out(tournament: Tournament, rubric: Rubric) -> PanelSnapshot:
     """Works the panels out and keeps them."""
     # Taken first: what changes meanwhile makes them old at once, not unnoticed.
     stamp, at = _stamp(tournament, rubric), timezone.now()
@@ -57,7 +59,7 @@ def work_out(tournament: Tournament, rubric: Rubric) -> Kept:
     said = {"panels": panels, "at": at.isoformat(), "stamp": stamp}
     cache.set(_key(tournament, rubric), json.dumps(said), KEPT_SECONDS)
     cache.delete(f"{_key(tournament, rubric)}-claimed")
-    return Kept(json.loads(json.dumps(panels)), at, is_current=True)
+    return PanelSnapshot(json.loads(json.dumps(panels)), at, is_current=True)
 
 
 def claim(tournament: Tournament, rubric: Rubric) -> bool:

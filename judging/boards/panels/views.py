@@ -17,7 +17,7 @@ from django.views.decorators.http import require_safe
 from judging.access import may_look_after
 from judging.boards.panels.disputes import untold
 from judging.boards.panels.format import Said
-from judging.boards.panels.snapshots import Kept, claim, kept, work_out
+from judging.boards.panels.snapshots import PanelSnapshot, claim, kept, work_out
 from judging.boards.panels.tables import (
     Names,
     agreement_rows,
@@ -127,7 +127,7 @@ def tournament_panels(request: SignedIn, pk: int) -> HttpResponse:
     )
 
 
-def _kept(found: Tournament, rubric: Rubric) -> Kept | None:
+def _kept(found: Tournament, rubric: Rubric) -> PanelSnapshot | None:
     """Return the stored panels if they are current, else compute them now if there are at most AT_ONCE verdicts.
 
     With more verdicts, start a job for them, unless one was started already, and return the older panels, or None if
@@ -144,7 +144,7 @@ def _kept(found: Tournament, rubric: Rubric) -> Kept | None:
     return known
 
 
-def _told(request: SignedIn, found: Tournament, now: Kept | None) -> Kept | None:
+def _told(request: SignedIn, found: Tournament, now: PanelSnapshot | None) -> PanelSnapshot | None:
     """Whoever may still vote shall not know what others said of which comparison."""
     if now is None or found.closed_at is not None or may_look_after(request.user, found):
         return now
@@ -204,7 +204,7 @@ def _left_out(found: Tournament, rubric: Rubric) -> list[str]:
     return list(left_out(list(judges.order_by("name", "pk")), [rubric], found).values())
 
 
-def _dated(now: Kept | None) -> dict[str, Any]:
+def _dated(now: PanelSnapshot | None) -> dict[str, Any]:
     if now is None:
         return {"panels": None, "at": None, "is_current": False}
     return {"panels": now.panels, "at": now.at.isoformat(), "is_current": now.is_current}

@@ -13,7 +13,7 @@ import numpy as np
 
 from judging.boards.report.report import plain
 from judging.stats import agreement, ratings
-from judging.stats.ratings import Asked, Board, Range
+from judging.stats.ratings import Board, Range, RatingOptions
 from judging.stats.ratings.bootstrap import FEW
 from judging.stats.ratings.standings import Record
 from judging.stats.votes import Votes
@@ -62,7 +62,7 @@ class ByCategory:
         return plain(asdict(self))
 
 
-def by_category(votes: Votes, asked: Asked, swap: str = "as-is") -> ByCategory | None:
+def by_category(votes: Votes, asked: RatingOptions, swap: str = "as-is") -> ByCategory | None:
     """As the whole board is asked for, but for its anchor and with fewer resamples; None where no prompt has a
     category."""
     rated = agreement.by_policy(votes, swap).counted
@@ -79,7 +79,7 @@ def by_category(votes: Votes, asked: Asked, swap: str = "as-is") -> ByCategory |
     )
 
 
-def _of_category(name: str, votes: Votes, asked: Asked) -> OfCategory:
+def _of_category(name: str, votes: Votes, asked: RatingOptions) -> OfCategory:
     found, prompts = ratings.board(votes, asked), len(np.unique(votes.prompt))
     why = _why_not(found, prompts)
     by_name = {one.contestant: one for one in found.standings}

@@ -11,7 +11,7 @@ import numpy as np
 
 from judging.stats import agreement, ratings
 from judging.stats.agreement import All, Estimate, Pair, Swaps
-from judging.stats.ratings import Adjusted, Asked, Board, Elo, HeldOut, Orders, Triples, WinMatrix
+from judging.stats.ratings import Adjusted, Board, Elo, HeldOut, Orders, RatingOptions, Triples, WinMatrix
 from judging.stats.votes import Floats, Votes
 
 ORDERS = 200
@@ -91,7 +91,7 @@ class Report:
 def report(
     criterion: str,
     votes: Votes,
-    asked: Asked,
+    asked: RatingOptions,
     swap: str = "as-is",
     controls: Sequence[str] = (),
     elo: Elo | None = None,
@@ -151,7 +151,7 @@ def _controlled(votes: Votes, controls: Sequence[str]) -> Adjusted | str | None:
         return str(error)
 
 
-def _online(votes: Votes, asked: Asked, elo: Elo | None) -> Online | None:
+def _online(votes: Votes, asked: RatingOptions, elo: Elo | None) -> Online | None:
     if elo is None:
         return None
     anchor = asked.anchor_in(votes.contestants)

@@ -9,7 +9,7 @@ import numpy as np
 from judging.boards.report.cells import NONE, interval, many, table, votes
 from judging.boards.report.diagnostics import controlled, judges, notes, online_elo
 from judging.boards.report.report import Report
-from judging.stats.ratings import UNITS, Standing
+from judging.stats.ratings import UNITS, ContestantStanding
 from judging.stats.ratings.groups import Rated, order
 from judging.stats.ratings.standings import difference
 
@@ -51,7 +51,7 @@ def _board(report: Report) -> str:
     return table(head, [_row(one, bool(anchor), several) for one in report.board.standings])
 
 
-def _row(one: Standing, has_anchor: bool, several: bool) -> list[str]:
+def _row(one: ContestantStanding, has_anchor: bool, several: bool) -> list[str]:
     ranks = one.rank_range
     rank = NONE if ranks is None else f"{ranks[0]}" if ranks[0] == ranks[1] else f"{ranks[0]}–{ranks[1]}"
     counts = (one.record.votes, one.record.wins, one.record.losses, one.record.ties)

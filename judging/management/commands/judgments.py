@@ -13,7 +13,7 @@ from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from judging import exchange
-from judging.exchange import Asked, Brought, CannotWrite, File, Place
+from judging.exchange import CannotWrite, ExportOptions, File, ImportResult, ImportTarget
 from judging.models import Tournament
 from runs.access import may_make
 
@@ -41,7 +41,7 @@ class Command(BaseCommand):
     def _import(self, options: dict[str, Any]) -> None:
         owner = _person(options["owner"])
         into = None if options["into"] is None else _tournament(options["into"])
-        place = Place(into.owner if into else owner, options["name"], into, options["private"])
+        place = ImportTarget(into.owner if into else owner, options["name"], into, options["private"])
         with ExitStack() as keep:
             brought = exchange.bring_in([_file(path, keep) for path in options["files"]], place)
         self.stdout.write(_as_json(brought) if options["json"] else _in_words(brought))
@@ -50,7 +50,7 @@ class Command(BaseCommand):
 
     def _export(self, options: dict[str, Any]) -> None:
         tournament = _tournament(options["tournament"])
-        asked = Asked(options["form"], options["all"], options["names"])
+        asked = ExportOptions(options["form"], options["all"], options["names"])
         if options["transcript"]:
             lines = exchange.transcript_lines(tournament)
         else:
@@ -112,13 +112,13 @@ def _person(name: str) -> User:
     return found[0]
 
 
-def _as_json(brought: Brought) -> str:
+def _as_json(brought: ImportResult) -> str:
     where = None if brought.tournament is None else brought.tournament.pk
     said = {"said": brought.sentence, "tournament": where, "files": [asdict(one) for one in brought.files]}
     return json.dumps(said, indent=2, ensure_ascii=False)
 
 
-def _in_words(brought: Brought) -> str:
+def _in_words(brought: ImportResult) -> str:
     lines = []
     for one in brought.files:
         lines += [f"Not understood: {problem}" for problem in one.problems[:PROBLEMS_SHOWN]]

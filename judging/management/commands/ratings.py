@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from judging.boards.report import Report, report, text
 from judging.stats.agreement import POLICIES
-from judging.stats.ratings import TIES, UNITS, Asked, Elo, Resampling
+from judging.stats.ratings import TIES, UNITS, Elo, RatingOptions, Resampling
 from judging.stats.ratings.scale import INIT
 from judging.stats.votes import TIE_THRESHOLD, Judged, Votes, criteria, read, together, votes_of
 
@@ -72,7 +72,7 @@ def _reports(judged: Judged, options: dict[str, Any]) -> list[Report]:
     shuffle = None if options["shuffle_seed"] < 0 else options["shuffle_seed"]
     elo = Elo(k=options["k"], init=options["init"], shuffle=shuffle) if options["online_elo"] else None
     how = Resampling(options["unit"], options["resamples"], options["seed"])
-    asked = Asked(options["ties"], options["anchor"], options["prior"], options["level"], options["init"], how)
+    asked = RatingOptions(options["ties"], options["anchor"], options["prior"], options["level"], options["init"], how)
     return [
         report(name, votes, asked, options["swap"], options["control"], elo)
         for criterion in options["criterion"] or criteria(judged.judgments)

@@ -14,9 +14,9 @@ from judging.stats.ratings.information_gain import telling
 from judging.stats.ratings.maximum_likelihood import TIES
 from judging.stats.ratings.next_pair import Choice, Rule, next_pairs
 from judging.stats.ratings.online_elo import Elo, Orders, over_orders, single_pass
-from judging.stats.ratings.options import Asked
+from judging.stats.ratings.options import RatingOptions
 from judging.stats.ratings.scale import ELO_PER_NAT
-from judging.stats.ratings.standings import Range, Standing
+from judging.stats.ratings.standings import ContestantStanding, Range
 
 __all__ = [
     "ELO_PER_NAT",
@@ -24,18 +24,18 @@ __all__ = [
     "TIES",
     "UNITS",
     "Adjusted",
-    "Asked",
     "Board",
     "Choice",
+    "ContestantStanding",
     "Effect",
     "Elo",
     "HeldOut",
     "NoEstimate",
     "Orders",
     "Range",
+    "RatingOptions",
     "Resampling",
     "Rule",
-    "Standing",
     "Tally",
     "Triples",
     "WinMatrix",

@@ -17,9 +17,9 @@ from judging.stats.ratings.connectivity import Connectivity, NoEstimate, connect
 from judging.stats.ratings.counts import counts
 from judging.stats.ratings.groups import Rated, rate
 from judging.stats.ratings.maximum_likelihood import with_prior
-from judging.stats.ratings.options import Asked
+from judging.stats.ratings.options import RatingOptions
 from judging.stats.ratings.reasons import FAILED, NO_VOTE, NOT_COMPARABLE, PRIOR
-from judging.stats.ratings.standings import Standing, of_group, without
+from judging.stats.ratings.standings import ContestantStanding, of_group, without
 from judging.stats.votes import MISSING, Outcome, Votes
 
 DIGITS = 6
@@ -45,9 +45,9 @@ class Board:
     """standings: the best first. sentences: what a reader must know before any number. groups: the ratings that the
     standings are made of, with all pairwise differences."""
 
-    asked: Asked
+    asked: RatingOptions
     tally: Tally
-    standings: tuple[Standing, ...]
+    standings: tuple[ContestantStanding, ...]
     sentences: tuple[str, ...]
     groups: tuple[Rated, ...]
     connectivity: Connectivity
@@ -69,13 +69,13 @@ class Board:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-def board(votes: Votes, asked: Asked | None = None) -> Board:
+def board(votes: Votes, asked: RatingOptions | None = None) -> Board:
     """Rates everybody who can be. Raises ValueError for an anchor that nobody is."""
-    asked = asked or Asked()
+    asked = asked or RatingOptions()
     asked.anchor_in(votes.contestants)
     summed = counts(votes)
     found = connectivity(with_prior(summed, asked.prior))
-    standings, groups, refused = list[Standing](), list[Rated](), list[str]()
+    standings, groups, refused = list[ContestantStanding](), list[Rated](), list[str]()
     for number, members in enumerate(found.groups, 1):
         try:
             rated = rate(votes, members, asked) if len(members) > 1 else None
@@ -102,7 +102,7 @@ def tally(votes: Votes) -> Tally:
 
 
 def _sentences(
-    votes: Votes, asked: Asked, found: Connectivity, groups: list[Rated], refused: list[str]
+    votes: Votes, asked: RatingOptions, found: Connectivity, groups: list[Rated], refused: list[str]
 ) -> tuple[str, ...]:
     if not len(votes.counted):
         return (NO_VOTE,)

@@ -11,7 +11,7 @@ from judging.stats.ratings.connectivity import NoEstimate
 from judging.stats.ratings.counts import counts
 from judging.stats.ratings.intervals import Interval, percentile, rank_intervals, rank_probabilities, standard_errors
 from judging.stats.ratings.maximum_likelihood import Fit, fit
-from judging.stats.ratings.options import Asked
+from judging.stats.ratings.options import RatingOptions
 from judging.stats.ratings.reasons import FEW_CLUSTERS, LEFT_OUT, NO_INTERVALS, ONE_CLUSTER, UNBOUNDED
 from judging.stats.ratings.sandwich import sandwich
 from judging.stats.ratings.scale import ELO_PER_NAT, anchored, centred, differences
@@ -42,7 +42,7 @@ class Rated:
     sentences: tuple[str, ...]
 
 
-def rate(votes: Votes, members: tuple[int, ...], asked: Asked) -> Rated:
+def rate(votes: Votes, members: tuple[int, ...], asked: RatingOptions) -> Rated:
     """Rates a group by the votes among its members. Raises NoEstimate where they have no ratings."""
     own = votes.among(members)
     found = fit(counts(own), asked.ties, asked.prior)
@@ -67,7 +67,7 @@ def rate(votes: Votes, members: tuple[int, ...], asked: Asked) -> Rated:
     )  # fmt: skip
 
 
-def _drawn(votes: Votes, asked: Asked) -> tuple[Draws | None, tuple[str, ...]]:
+def _drawn(votes: Votes, asked: RatingOptions) -> tuple[Draws | None, tuple[str, ...]]:
     """Resamples that can carry intervals, if any, and what is to be said of them."""
     how, units = asked.resampling, UNITS[asked.resampling.unit]
     draws = bootstrap(votes, how, asked.ties, asked.prior)
@@ -92,7 +92,7 @@ def _differences(theta: Floats, level: float) -> Interval:
     return Interval(np.array([row.low for row in rows]), np.array([row.high for row in rows]))
 
 
-def _errors(votes: Votes, found: Fit, asked: Asked) -> Floats | None:
+def _errors(votes: Votes, found: Fit, asked: RatingOptions) -> Floats | None:
     unit = asked.resampling.unit
     if asked.ties != "half-win" or asked.prior or unit == "both":
         return None

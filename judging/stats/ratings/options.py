@@ -10,7 +10,7 @@ from judging.stats.ratings.scale import INIT
 
 
 @dataclass(frozen=True)
-class Asked:
+class RatingOptions:
     """ties: half-win or davidson, whose strengths lie on another scale. anchor: who stands at `init`; None: nobody, the
     mean does. prior: wins added each way to pairs that met. level: of all intervals."""
 

@@ -40,7 +40,7 @@ class Record:
 
 
 @dataclass(frozen=True)
-class Standing:
+class ContestantStanding:
     """group: who is comparable, from 1, the better ones first where votes say so. rating: with the group's mean at
     init; anchored: with the anchor there; None where there is none. p_first: the chance of being the group's best.
     rank_range: which ranks of the group the intervals leave open."""
@@ -55,12 +55,12 @@ class Standing:
     record: Record
 
 
-def of_group(rated: Rated, group: int, names: tuple[str, ...], counts: Counts) -> list[Standing]:
+def of_group(rated: Rated, group: int, names: tuple[str, ...], counts: Counts) -> list[ContestantStanding]:
     """The standings of a rated group, the best first."""
     places = order(rated)
     below = [*places[1:], None]
     return [
-        Standing(
+        ContestantStanding(
             names[rated.members[place]],
             group,
             _range(rated.centred, rated.centred_interval, place),
@@ -74,9 +74,9 @@ def of_group(rated: Rated, group: int, names: tuple[str, ...], counts: Counts) -
     ]
 
 
-def without(number: int, group: int, names: tuple[str, ...], counts: Counts) -> Standing:
+def without(number: int, group: int, names: tuple[str, ...], counts: Counts) -> ContestantStanding:
     """The standing of who cannot be rated."""
-    return Standing(names[number], group, None, None, None, None, None, record(number, counts))
+    return ContestantStanding(names[number], group, None, None, None, None, None, record(number, counts))
 
 
 def difference(rated: Rated, i: int, j: int) -> Range:

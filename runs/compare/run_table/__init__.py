@@ -15,7 +15,7 @@ from runs.compare.run_table.language import (
     written,
 )
 from runs.compare.run_table.paging import SORTED, NotACursor, Order, PageCursor, page
-from runs.compare.run_table.queries import Found, find
+from runs.compare.run_table.queries import RunCount, find
 from runs.compare.run_table.rows import Cell, Row, rows_of
 from runs.compare.run_table.table import Heading, RunsTable, fitting, runs_table, steps_of
 from runs.compare.run_table.table_query import asked_of, built
@@ -28,7 +28,6 @@ __all__ = [
     "SUMMARIES",
     "Cell",
     "Column",
-    "Found",
     "GroupRow",
     "Heading",
     "Kind",
@@ -38,6 +37,7 @@ __all__ = [
     "Problem",
     "QueryError",
     "Row",
+    "RunCount",
     "RunsTable",
     "Spread",
     "Term",

@@ -18,19 +18,19 @@ IDS = ArrayField(BigIntegerField())
 
 
 @dataclass(frozen=True)
-class Found:
+class RunCount:
     """How many runs there are; `few` are their primary keys, None where they are many."""
 
     total: int
     few: tuple[int, ...] | None
 
 
-def find(runs: QuerySet[Run]) -> Found:
+def find(runs: QuerySet[Run]) -> RunCount:
     """Counts and names the runs in one query."""
     is_few = LessThanOrEqual(Count("pk"), Value(FEW))
     few = Case(When(is_few, then=ArrayAgg("pk")), output_field=IDS)
     counted = runs.order_by().aggregate(total=Count("pk"), few=few)
-    return Found(counted["total"], tuple(counted["few"] or ()) if counted["total"] <= FEW else None)
+    return RunCount(counted["total"], tuple(counted["few"] or ()) if counted["total"] <= FEW else None)
 
 
 def those(pks: Sequence[int]) -> QuerySet[Run]:

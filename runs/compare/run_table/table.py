@@ -15,7 +15,7 @@ from runs.compare.run_table.conditions import bounding, matching
 from runs.compare.run_table.grouping import GroupRow, grouped, is_averaged
 from runs.compare.run_table.language import Problem, QueryError, exactly
 from runs.compare.run_table.paging import SORTED, page
-from runs.compare.run_table.queries import Found, find
+from runs.compare.run_table.queries import RunCount, find
 from runs.compare.run_table.rows import Row, group_names, rows_of
 from runs.compare.run_table.table_query import TableQuery, asked_of
 from runs.metrics import Provenance
@@ -138,9 +138,9 @@ def steps_of(run: Run) -> int:
     return int(section.get("iterations") or section.get("max_steps") or 0)
 
 
-def _found(asked: TableQuery, runs: QuerySet[Run], states: Sequence[tuple[str, int]]) -> Found:
+def _found(asked: TableQuery, runs: QuerySet[Run], states: Sequence[tuple[str, int]]) -> RunCount:
     """The runs that fit the query. Where it asks for nothing, they have been counted already, by state."""
-    return find(runs) if asked.terms else Found(sum(count for _, count in states), None)
+    return find(runs) if asked.terms else RunCount(sum(count for _, count in states), None)
 
 
 def _by_state(runs: QuerySet[Run]) -> tuple[list[tuple[str, int]], int]:

@@ -20,7 +20,7 @@ from runs.launching.budgets import Demand
 from runs.launching.commands import cancel_runs, resume_run
 from runs.launching.create import NAME_LENGTH, check, check_hours, check_words, held_by_sweep, run_of
 from runs.launching.resume import check_undo
-from runs.launching.sweeps.plan import Cell, Planned, identity, label, planned, widened
+from runs.launching.sweeps.plan import Cell, PlannedRun, identity, label, planned, widened
 from runs.launching.transitions import tell
 from runs.models import Attempt, AttemptEvent, Cluster, Experiment, Hold, Origin, Run, Sweep, key_of
 from workers.config import ConfigError, Problem
@@ -45,7 +45,7 @@ class NewSweep:
     at_once: int = AT_ONCE
 
 
-def plan_sweep(new: NewSweep, person: User) -> list[Planned]:
+def plan_sweep(new: NewSweep, person: User) -> list[PlannedRun]:
     """Return the runs that the sweep would have. Raise ConfigError with everything that is wrong with any of them."""
     check_words(new.name, new.preset)
     runs = planned(new.base, new.grid, new.cells, new.seeds)
@@ -217,7 +217,7 @@ def _again(left: Attempt) -> Attempt:
     )  # fmt: skip
 
 
-def _make(sweep: Sweep, person: User, runs: Sequence[Planned]) -> list[Run]:
+def _make(sweep: Sweep, person: User, runs: Sequence[PlannedRun]) -> list[Run]:
     """The rows of runs and attempts, in a few statements. Raises ConfigError where they are beyond a limit."""
     clusters = {cluster.name: cluster for cluster in Cluster.objects.all()}
     demands = check_hours(person, sweep.experiment, [one.config for one in runs], sweep.preset)
@@ -233,7 +233,7 @@ def _make(sweep: Sweep, person: User, runs: Sequence[Planned]) -> list[Run]:
     return made
 
 
-def _run(sweep: Sweep, person: User, one: Planned, demand: Demand) -> Run:
+def _run(sweep: Sweep, person: User, one: PlannedRun, demand: Demand) -> Run:
     words = f"{sweep.name} {label(one.cell)}"
     seed = f" seed {one.seed}"
     run = run_of(sweep.experiment, person, demand, words[: NAME_LENGTH - len(seed)] + seed, sweep.preset)
@@ -253,10 +253,10 @@ def _check_at_once(at_once: int) -> None:
         raise ConfigError([Problem("at_once", f"must be at least 1 and at most {AT_ONCE_AT_MOST}, not {at_once}")])
 
 
-def _check_places(runs: Sequence[Planned], person: User) -> None:
+def _check_places(runs: Sequence[PlannedRun], person: User) -> None:
     """Raise ConfigError with what clusters or the person's rights forbid. Configs that ask for the same are checked
     once."""
-    asked: dict[str, Planned] = {}
+    asked: dict[str, PlannedRun] = {}
     for one in runs:
         asked.setdefault(f"{one.config.compute} {list(resources(one.config))}", one)
     problems: dict[Problem, None] = {}

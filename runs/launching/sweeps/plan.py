@@ -21,7 +21,7 @@ Cell = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedRun:
     """One run of a sweep. `cell` holds the values as the config has them."""
 
     cell: Cell
@@ -48,14 +48,14 @@ def cells_of(grid: Mapping[str, Sequence[Any]], listed: Sequence[Cell]) -> list[
 
 def planned(
     base: Mapping[str, Any], grid: Mapping[str, Sequence[Any]], listed: Sequence[Cell], seeds: Sequence[int]
-) -> list[Planned]:
+) -> list[PlannedRun]:
     """Every run, each once: all cells of the first seed before those of the next, so that each is seen early.
 
     Raises ConfigError with every problem of every cell.
     """
     if problems := list(_complaints(grid, listed, seeds)):
         raise ConfigError(problems)
-    found: dict[str, Planned] = {}
+    found: dict[str, PlannedRun] = {}
     wrong: dict[Problem, None] = {}
     for seed, cell in itertools.product(seeds, cells_of(grid, listed)):
         try:
@@ -135,10 +135,10 @@ def _are(choices: Iterable[str]) -> str:
     return f"are {listed}" if "." in listed else listed
 
 
-def _planned(base: Mapping[str, Any], cell: Cell, seed: int) -> Planned:
+def _planned(base: Mapping[str, Any], cell: Cell, seed: int) -> PlannedRun:
     config = RunConfig.from_json({**_laid_over(base, cell), "seed": seed})
     whole = config.to_json()
-    return Planned({key: _at(whole, key) for key in cell}, seed, config)
+    return PlannedRun({key: _at(whole, key) for key in cell}, seed, config)
 
 
 def _laid_over(base: Mapping[str, Any], cell: Cell) -> dict[str, Any]:

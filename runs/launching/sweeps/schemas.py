@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from runs.http import Input, Name, Pk, RunName, Word, unkeepable
 from runs.launching.budgets.schemas import HoursOut
-from runs.launching.sweeps.status import Standing
+from runs.launching.sweeps.status import SweepStatus
 from runs.launching.sweeps.table import CellRow
 from runs.models import Sweep
 
@@ -105,7 +105,7 @@ class SweepOut(Schema):
     unknown: int
 
     @classmethod
-    def of(cls, now: Standing, **more: Any) -> Any:
+    def of(cls, now: SweepStatus, **more: Any) -> Any:
         """The sweep as JSON; `more` are what a wider shape adds."""
         sweep = now.sweep
         kept = ("id", "name", "preset", "created_at", "at_once", "paused_at", "cancelled_at", "grid", "cells", "seeds")

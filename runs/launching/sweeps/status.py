@@ -12,7 +12,7 @@ from workers.executors.states import OPEN_STATES, State
 
 
 @dataclass(frozen=True)
-class Standing:
+class SweepStatus:
     """`states` are (state, how many runs), in the order of a run's life; `waiting` have not been let go yet."""
 
     sweep: Sweep
@@ -46,13 +46,13 @@ class Standing:
         return self.ended < self.total
 
 
-def standing(sweep: Sweep) -> Standing:
+def standing(sweep: Sweep) -> SweepStatus:
     """Four queries, however many runs."""
     runs = runs_of(sweep)
     counted = dict(runs.order_by().values_list("state").annotate(n=Count("pk")))
     attempts = Attempt.objects.filter(run__in=runs)
     estimated, unknown = expected(runs)
-    return Standing(
+    return SweepStatus(
         sweep=sweep,
         states=[(state.value, counted[state.value]) for state in State if state.value in counted],
         waiting=attempts.held().filter(hold=Hold.SWEEP).count(),

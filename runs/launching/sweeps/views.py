@@ -32,7 +32,7 @@ from runs.launching.sweeps.commands import (
     unpause_sweep,
 )
 from runs.launching.sweeps.forms import MoreForm, SweepForm
-from runs.launching.sweeps.plan import Planned, label
+from runs.launching.sweeps.plan import PlannedRun, label
 from runs.launching.sweeps.status import standing
 from runs.launching.sweeps.table import best, cell_rows
 from runs.metrics import cursors
@@ -52,7 +52,7 @@ class SweepPlan:
     seconds: how long it takes with so many at a time, by the same estimates.
     """
 
-    runs: list[Planned]
+    runs: list[PlannedRun]
     at_once: int
     estimated: Hours
     seconds: float

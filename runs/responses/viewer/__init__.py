@@ -1,6 +1,6 @@
 """Answers beside each other: a prompt a row, a run or a checkpoint a column; asked, sorted, paged by the database."""
 
-from runs.responses.viewer.annotations import Chip, Picked, Sql, Teller, Told, chips, picked, tell
+from runs.responses.viewer.annotations import AnnotationField, AnnotationSource, Chip, Picked, Sql, chips, picked, tell
 from runs.responses.viewer.categories import categories
 from runs.responses.viewer.columns import COLUMNS_AT_MOST, SPLIT, Column, Columns, columns_of
 from runs.responses.viewer.cursor import NotAPlace, ResponseCursor
@@ -16,6 +16,8 @@ __all__ = [
     "SORTS",
     "SPLIT",
     "TEXT_AT_MOST",
+    "AnnotationField",
+    "AnnotationSource",
     "Chip",
     "Column",
     "Columns",
@@ -28,8 +30,6 @@ __all__ = [
     "Slow",
     "Sql",
     "Sum",
-    "Teller",
-    "Told",
     "asked_of",
     "categories",
     "chips",

@@ -22,7 +22,7 @@ class Sql:
 
 
 @dataclass(frozen=True)
-class Told:
+class AnnotationField:
     """A flag or a sort. `sql`, a boolean or a number, is of {t}, what is told of a column's answer, all null where that
     is nothing; of {c}, the answer itself; and of {pin}, the pinned column's."""
 
@@ -49,12 +49,12 @@ class Chip:
     lines: Sequence[str] = field(default_factory=tuple)
 
 
-class Teller(Protocol):
+class AnnotationSource(Protocol):
     """Whoever tells. `flags` and `sorts` by name; `title` stands above what can be asked of it."""
 
     title: str
-    flags: Mapping[str, Told]
-    sorts: Mapping[str, Told]
+    flags: Mapping[str, AnnotationField]
+    sorts: Mapping[str, AnnotationField]
     picks: Sequence[str]
     """Names of what may be picked."""
 
@@ -71,10 +71,10 @@ class Teller(Protocol):
         """Answer -> its chips. rows: the answers of each column, None where it has none."""
 
 
-_tellers: list[Teller] = []
+_tellers: list[AnnotationSource] = []
 
 
-def tell(teller: Teller) -> None:
+def tell(teller: AnnotationSource) -> None:
     """From now on the viewer tells this too. Raises ValueError where it uses a name of another's."""
     taken = {name for other in _tellers for name in (*other.flags, *other.sorts, *other.picks)}
     if doubled := taken & {*teller.flags, *teller.sorts, *teller.picks}:
@@ -82,7 +82,7 @@ def tell(teller: Teller) -> None:
     _tellers.append(teller)
 
 
-def tellers() -> tuple[Teller, ...]:
+def tellers() -> tuple[AnnotationSource, ...]:
     """All of them, in the order in which they came."""
     return tuple(_tellers)
 
@@ -106,11 +106,11 @@ def chips(columns: Columns, rows: Sequence[Sequence[int | None]]) -> dict[int, l
     return found
 
 
-def flags() -> dict[str, Told]:
+def flags() -> dict[str, AnnotationField]:
     """Of all of them."""
     return {name: told for teller in _tellers for name, told in teller.flags.items()}
 
 
-def sorts() -> dict[str, Told]:
+def sorts() -> dict[str, AnnotationField]:
     """Of all of them."""
     return {name: told for teller in _tellers for name, told in teller.sorts.items()}

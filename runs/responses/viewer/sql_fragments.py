@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runs.responses.viewer.annotations import Sql, Teller, Told, flags, sorts, tellers
+from runs.responses.viewer.annotations import AnnotationField, AnnotationSource, Sql, flags, sorts, tellers
 from runs.responses.viewer.columns import Columns
 from runs.responses.viewer.response_query import ResponseQuery
 
@@ -29,10 +29,10 @@ def value(which: str, name: str, pin: str) -> str:
     return _filled(which, sorts()[which], name, pin)
 
 
-def _filled(which: str, told: Told, name: str, pin: str) -> str:
+def _filled(which: str, told: AnnotationField, name: str, pin: str) -> str:
     k = next(k for k, teller in enumerate(tellers()) if which in teller.flags or which in teller.sorts)
     return f"({told.sql.format(t=f'{name}_told{k}', c=name, pin=pin)})"
 
 
-def _is_asked(teller: Teller, asked: ResponseQuery) -> bool:
+def _is_asked(teller: AnnotationSource, asked: ResponseQuery) -> bool:
     return asked.sort in teller.sorts or any(name in teller.flags for name in asked.told)

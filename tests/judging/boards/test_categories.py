@@ -13,11 +13,11 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from judging import boards
-from judging.boards import How, keep, votes_in_categories
+from judging.boards import BoardSettings, keep, votes_in_categories
 from judging.boards.report import by_category
 from judging.boards.report.by_category import SHOWN_AT_MOST
 from judging.models import ChosenPrompt, Tournament
-from judging.stats.ratings import Asked, Resampling, board
+from judging.stats.ratings import RatingOptions, Resampling, board
 from judging.stats.votes import Outcome, Votes
 from judging.voting import drawn
 from runs.models import Experiment, Prompt
@@ -38,11 +38,11 @@ def voted(prompts: int = 60, few: int = 25) -> Votes:
 
 def test_each_category_is_rated_by_the_votes_on_its_prompts_alone() -> None:
     votes = voted()
-    found = by_category(votes, Asked(anchor="model-0", init=1200))
+    found = by_category(votes, RatingOptions(anchor="model-0", init=1200))
     assert found is not None
     assert [(one.category, one.prompts) for one in found.shown] == [(BIG, 45), (SMALL, 25)]
     for one, mask in zip(found.shown, (votes.kind < 2, votes.kind == 0), strict=True):
-        alone = board(votes.where(mask), Asked(init=1200, resampling=Resampling(resamples=found.resamples)))
+        alone = board(votes.where(mask), RatingOptions(init=1200, resampling=Resampling(resamples=found.resamples)))
         standing = {who.contestant: who for who in alone.standings}
         assert [cell.rating for cell in one.cells] == [standing[name].rating for name in votes.contestants]
         assert [cell.record for cell in one.cells] == [standing[name].record for name in votes.contestants]
@@ -52,7 +52,7 @@ def test_each_category_is_rated_by_the_votes_on_its_prompts_alone() -> None:
 
 
 def test_a_category_of_few_prompts_gives_no_number() -> None:
-    found = by_category(voted(few=4), Asked())
+    found = by_category(voted(few=4), RatingOptions())
     assert found is not None
     one = next(one for one in found.shown if one.category == SMALL)
     assert one.prompts == 4
@@ -64,7 +64,9 @@ def test_a_category_of_few_prompts_gives_no_number() -> None:
 def test_where_not_everybody_can_be_compared_nobody_has_a_number_and_it_says_why() -> None:
     votes = voted()
     lost = (votes.kind == 0) & ((votes.a == 3) | (votes.b == 3))
-    found = by_category(replace(votes, outcome=np.where(lost, np.where(votes.a == 3, 1, 0), votes.outcome)), Asked())
+    found = by_category(
+        replace(votes, outcome=np.where(lost, np.where(votes.a == 3, 1, 0), votes.outcome)), RatingOptions()
+    )
     assert found is not None
     big, small = found.shown
     assert "model-3 lost every comparison" in small.why[0]
@@ -75,16 +77,18 @@ def test_where_not_everybody_can_be_compared_nobody_has_a_number_and_it_says_why
 def test_what_failed_counts_nowhere_and_without_categories_there_is_nothing() -> None:
     votes = voted()
     failed = replace(votes, outcome=np.where(votes.kind == 0, Outcome.ERROR, votes.outcome))
-    found = by_category(failed, Asked())
+    found = by_category(failed, RatingOptions())
     assert found is not None
     assert [(one.category, one.prompts) for one in found.shown] == [(BIG, 20)]
-    assert by_category(invented(50), Asked()) is None
+    assert by_category(invented(50), RatingOptions()) is None
 
 
 def test_of_many_categories_those_with_most_votes_are_shown_and_the_others_counted() -> None:
     votes = invented(400, contestants=3, prompts=60)
     many = tuple((f"kind {k:02}", "all") for k in range(60))
-    found = by_category(replace(votes, kinds=many, kind=votes.prompt), Asked(resampling=Resampling(resamples=2)))
+    found = by_category(
+        replace(votes, kinds=many, kind=votes.prompt), RatingOptions(resampling=Resampling(resamples=2))
+    )
     assert found is not None
     assert (len(found.shown), len(found.others)) == (SHOWN_AT_MOST, 61 - SHOWN_AT_MOST)
     assert found.shown[0].category == "all"
@@ -114,7 +118,7 @@ def test_a_tournament_has_the_categories_that_its_prompts_had_when_it_was_made(t
 @pytest.mark.django_db
 def test_they_are_kept_with_the_board_of_all_prompts(tournament: Tournament) -> None:
     kept = keep(tournament, rubric("helpfulness"))
-    alone = keep(tournament, rubric("helpfulness"), How(category=BIG))
+    alone = keep(tournament, rubric("helpfulness"), BoardSettings(category=BIG))
     big, small = kept.board["categories"]["shown"]
     assert (big["category"], big["votes"], small["prompts"]) == (BIG, alone.votes, 2)
     ratings = {one["contestant"]: one["rating"]["value"] for one in alone.board["board"]["standings"]}

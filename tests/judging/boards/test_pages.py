@@ -15,7 +15,7 @@ from django.test import Client
 from django.utils import timezone
 
 from judging import boards
-from judging.boards import How, keep, tasks, votes_in, work_through
+from judging.boards import BoardSettings, keep, tasks, votes_in, work_through
 from judging.boards.format import count, short
 from judging.models import BoardOrder, Calibration, Rubric, Snapshot, Tournament, Verdict
 from judging.stats.ratings import board
@@ -108,7 +108,7 @@ def test_another_board_is_ordered_by_the_form_worked_out_by_the_job_and_has_an_a
 ) -> None:
     voted(tournament)
     monkeypatch.setattr(tasks.keep_boards, "delay", lambda: None)
-    form = How(ties="davidson", unit="annotator", level=0.8, anchor="runner 1 · step 0 · eval", prior=0.5)
+    form = BoardSettings(ties="davidson", unit="annotator", level=0.8, anchor="runner 1 · step 0 · eval", prior=0.5)
 
     answer = ada_client.post(f"/judging/{tournament.pk}/board/order/?criterion=helpfulness", form.to_json())
     assert answer.status_code == 302
@@ -133,9 +133,11 @@ def test_the_job_is_called_for_what_was_ordered(
     voted(tournament)
     monkeypatch.setattr(tasks.keep_boards, "delay", tasks.keep_boards)
 
-    answer = ada_client.post(f"/judging/{tournament.pk}/board/order/?criterion=helpfulness", How(swap="tie").to_json())
+    answer = ada_client.post(
+        f"/judging/{tournament.pk}/board/order/?criterion=helpfulness", BoardSettings(swap="tie").to_json()
+    )
 
-    assert boards.board_of(tournament, rubric("helpfulness"), How(swap="tie")) is not None
+    assert boards.board_of(tournament, rubric("helpfulness"), BoardSettings(swap="tie")) is not None
     assert answer["Location"].endswith("?criterion=helpfulness&swap=tie")
 
 
@@ -171,7 +173,7 @@ def test_page_and_api_spell_criteria_alike(ada: User, ada_client: Client, tourna
 
 
 def test_an_order_that_cannot_be_is_refused(ada_client: Client, tournament: Tournament) -> None:
-    refused = ada_client.post(f"/judging/{tournament.pk}/board/order/", How(prior=-1).to_json())
+    refused = ada_client.post(f"/judging/{tournament.pk}/board/order/", BoardSettings(prior=-1).to_json())
     assert refused.status_code == 400
 
 
@@ -217,7 +219,7 @@ def test_it_is_for_whoever_may_see_the_tournament_and_a_viewer_orders_nothing(
 
     assert "Standings" in page(bo_client, tournament)
     assert "Show this board" not in page(bo_client, tournament)
-    assert bo_client.post(f"/judging/{tournament.pk}/board/order/", How().to_json()).status_code == 403
+    assert bo_client.post(f"/judging/{tournament.pk}/board/order/", BoardSettings().to_json()).status_code == 403
     Tournament.objects.filter(pk=tournament.pk).update(is_private=True)
     for path in ("", "file/", "chart/?name=forest", "history/", "history/chart/?name=time"):
         assert bo_client.get(f"/judging/{tournament.pk}/board/{path}").status_code == 404

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 
-from judging.boards import USUAL, How, board_of, keep, tasks, votes_in
+from judging.boards import USUAL, BoardSettings, board_of, keep, tasks, votes_in
 from judging.models import Snapshot, Tournament, Verdict
 from judging.stats import votes
 from judging.stats.ratings import Elo, single_pass
@@ -22,7 +22,9 @@ from tests.judging.tournament_factory import held, rubric
 from tests.runs.api_client import calls, paths
 
 pytestmark = pytest.mark.django_db
-OTHERWISE = How(anchor="runner 1 · step 0 · eval", init=1500, threshold=1.5, k=4, shuffle=7, failed="left-out")
+OTHERWISE = BoardSettings(
+    anchor="runner 1 · step 0 · eval", init=1500, threshold=1.5, k=4, shuffle=7, failed="left-out"
+)
 WRONG = {
     "init": ("-1", "init must be a number from 0 to 10000, not '-1'"),
     "threshold": ("much", "threshold must be a number from 0 to 100, not 'much'"),
@@ -44,11 +46,11 @@ def words(html: str) -> str:
 
 
 def test_what_was_asked_is_said_in_addresses_and_snapshots_and_read_back() -> None:
-    assert How.of(OTHERWISE.to_json()) == OTHERWISE
+    assert BoardSettings.of(OTHERWISE.to_json()) == OTHERWISE
     assert OTHERWISE.query.endswith("init=1500&threshold=1.5&k=4&shuffle=7&failed=left-out")
     assert "threshold" not in USUAL.to_json()
-    assert How.of({"threshold": "0", "shuffle": "-1"}).elo.shuffle is None
-    assert How.of({"threshold": "0"}).threshold == 0 and How.of({"threshold": ""}).threshold is None
+    assert BoardSettings.of({"threshold": "0", "shuffle": "-1"}).elo.shuffle is None
+    assert BoardSettings.of({"threshold": "0"}).threshold == 0 and BoardSettings.of({"threshold": ""}).threshold is None
 
 
 @pytest.mark.parametrize("name", WRONG)
@@ -61,7 +63,7 @@ def test_a_wrong_one_gets_a_sentence_with_what_is_valid(
     assert sentence in words(ada_client.get(at).content.decode()).replace("&#x27;", "'")
     refused = calls(ada).get(f"/api/v1/tournaments/{tournament.pk}/board?{name}={value}")
     assert refused.status_code == 422 and sentence in paths(refused)[""]
-    again = ada_client.post(f"{tournament.get_absolute_url()}board/order/", How().to_json() | {name: value})
+    again = ada_client.post(f"{tournament.get_absolute_url()}board/order/", BoardSettings().to_json() | {name: value})
     assert again.status_code == 400 and "field-problems" in again.content.decode()
 
 
@@ -118,7 +120,10 @@ def test_form_and_api_order_it_and_the_page_says_it(
 
 
 def test_boards_that_were_kept_before_it_could_be_said_are_found_again(tournament: Tournament) -> None:
-    kept, other = keep(tournament, rubric("helpfulness")), keep(tournament, rubric("helpfulness"), How(ties="davidson"))
+    kept, other = (
+        keep(tournament, rubric("helpfulness")),
+        keep(tournament, rubric("helpfulness"), BoardSettings(ties="davidson")),
+    )
     for one in (kept, other):
         short = {name: one.asked[name] for name in one.asked if name not in ("init", "k", "shuffle", "failed")}
         Snapshot.objects.filter(pk=one.pk).update(asked=short)
@@ -130,4 +135,4 @@ def test_boards_that_were_kept_before_it_could_be_said_are_found_again(tournamen
             cursor.execute(operation.sql)
 
     assert board_of(tournament, rubric("helpfulness")) == kept
-    assert board_of(tournament, rubric("helpfulness"), How(ties="davidson")) == other
+    assert board_of(tournament, rubric("helpfulness"), BoardSettings(ties="davidson")) == other

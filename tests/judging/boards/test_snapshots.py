@@ -12,9 +12,9 @@ from django.utils import timezone
 from judging import boards
 from judging.boards import (
     USUAL,
+    BoardSettings,
     CannotOrder,
-    How,
-    Whose,
+    VerdictFilter,
     board_of,
     history_of,
     keep,
@@ -71,12 +71,12 @@ def test_a_vote_that_two_games_became_has_no_side_to_control_for(tournament: Tou
         for one in tournament.comparisons.all()
     )
 
-    assert list(keep(tournament, helpful, How(swap="half")).board["controlled"]["effects"]) == ["position"]
-    assert keep(tournament, helpful, How(swap="tie")).board["controlled"] is None
+    assert list(keep(tournament, helpful, BoardSettings(swap="half")).board["controlled"]["effects"]) == ["position"]
+    assert keep(tournament, helpful, BoardSettings(swap="tie")).board["controlled"] is None
 
 
 def test_the_same_board_is_kept_once_and_another_beside_it(tournament: Tournament) -> None:
-    helpful, other = rubric("helpfulness"), How(ties="davidson", level=0.9, whose=Whose("people"))
+    helpful, other = rubric("helpfulness"), BoardSettings(ties="davidson", level=0.9, whose=VerdictFilter("people"))
 
     assert keep(tournament, helpful) == keep(tournament, helpful)
     made = keep(tournament, helpful, other)
@@ -84,14 +84,14 @@ def test_the_same_board_is_kept_once_and_another_beside_it(tournament: Tournamen
     assert Snapshot.objects.count() == 2
     assert board_of(tournament, helpful, other) == made
     assert made.board["board"]["asked"]["ties"] == "davidson"
-    assert How.of(made.asked) == other
+    assert BoardSettings.of(made.asked) == other
 
 
 def test_a_category_is_rated_by_its_own_votes_alone(tournament: Tournament) -> None:
     tournament.chosen_prompts.filter(place__lt=6).update(categories=["harm"])
 
-    kept = keep(tournament, rubric("helpfulness"), How(category="harm"))
-    none = keep(tournament, rubric("helpfulness"), How(category="unknown"))
+    kept = keep(tournament, rubric("helpfulness"), BoardSettings(category="harm"))
+    none = keep(tournament, rubric("helpfulness"), BoardSettings(category="unknown"))
 
     assert 0 < kept.votes < board_votes(tournament)
     assert kept.board["board"]["tally"]["prompts"] == 6
@@ -134,7 +134,7 @@ def test_of_its_history_a_board_every_ten_minutes_stays_and_the_newest(tournamen
 
 
 def test_what_was_ordered_is_done_first_and_ordered_once(ada: User, bo: User, tournament: Tournament) -> None:
-    helpful, how = rubric("helpfulness"), How(prior=0.5)
+    helpful, how = rubric("helpfulness"), BoardSettings(prior=0.5)
 
     assert order(tournament, helpful, how, ada) == order(tournament, helpful, how, bo)
     assert work_through() == 2
@@ -145,7 +145,7 @@ def test_what_was_ordered_is_done_first_and_ordered_once(ada: User, bo: User, to
 
 
 def test_an_order_that_makes_no_sense_ends_with_the_reason(ada: User, tournament: Tournament) -> None:
-    helpful, how = rubric("helpfulness"), How(anchor="nobody")
+    helpful, how = rubric("helpfulness"), BoardSettings(anchor="nobody")
     order(tournament, helpful, how, ada)
 
     work_through()
@@ -156,10 +156,10 @@ def test_an_order_that_makes_no_sense_ends_with_the_reason(ada: User, tournament
 
 def test_nobody_orders_more_than_some_boards_at_a_time(ada: User, tournament: Tournament) -> None:
     for k in range(OPEN_AT_MOST):
-        order(tournament, rubric("helpfulness"), How(prior=1 + k), ada)
+        order(tournament, rubric("helpfulness"), BoardSettings(prior=1 + k), ada)
 
     with pytest.raises(CannotOrder, match=f"^{OPEN_AT_MOST} boards that you asked for are still to be worked out"):
-        order(tournament, rubric("helpfulness"), How(prior=0.1), ada)
+        order(tournament, rubric("helpfulness"), BoardSettings(prior=0.1), ada)
 
 
 @pytest.mark.django_db(transaction=True)

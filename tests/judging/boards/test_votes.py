@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from judging.boards import Whose, votes_in
+from judging.boards import VerdictFilter, votes_in
 from judging.models import Calibration, ChosenPrompt, Judge, Rubric, Side, Tournament, Verdict
 from judging.stats.ratings import board
 from judging.stats.votes import Judgment, Outcome, fastchat, read, votes_of
@@ -94,20 +94,22 @@ def test_it_is_of_those_whose_verdicts_are_asked_for(ada: User, tournament: Tour
     cast(tournament, helpful, once(invented(20, contestants=4, prompts=12)))
     rules = ruled(tournament, helpful)
 
-    every, people = votes_in(tournament, helpful), votes_in(tournament, helpful, whose=Whose("people"))
-    judges, one = (votes_in(tournament, helpful, whose=Whose.of(word)) for word in ("judges", f"judge-{rules.pk}"))
+    every, people = votes_in(tournament, helpful), votes_in(tournament, helpful, whose=VerdictFilter("people"))
+    judges, one = (
+        votes_in(tournament, helpful, whose=VerdictFilter.of(word)) for word in ("judges", f"judge-{rules.pk}")
+    )
 
     assert len(every) == len(people) + len(judges)
     assert len(judges) == len(one) == 72
     assert one.annotators == (rules.name,)
-    assert not len(votes_in(tournament, helpful, whose=Whose("judges", rules.pk + 1)))
+    assert not len(votes_in(tournament, helpful, whose=VerdictFilter("judges", rules.pk + 1)))
 
 
 def test_whose_verdicts_is_said_in_a_word_that_is_read_back() -> None:
-    for one in (Whose(), Whose("people"), Whose("judges"), Whose("judges", 12)):
-        assert Whose.of(str(one)) == one
+    for one in (VerdictFilter(), VerdictFilter("people"), VerdictFilter("judges"), VerdictFilter("judges", 12)):
+        assert VerdictFilter.of(str(one)) == one
     with pytest.raises(ValueError, match="one of all, people, judges, or judge- and a number, not 'judge-x'"):
-        Whose.of("judge-x")
+        VerdictFilter.of("judge-x")
 
 
 def test_judges_of_one_name_are_two(ada: User, bo: User, tournament: Tournament, helpful: Rubric) -> None:

@@ -16,12 +16,12 @@ import pytest
 from django.contrib.auth.models import User
 
 from judging.boards import votes_in
-from judging.exchange import MB, Brought, File, Place, bring_in, lines
-from judging.exchange import Asked as Written
+from judging.exchange import MB, File, ImportResult, ImportTarget, bring_in, lines
+from judging.exchange import ExportOptions as Written
 from judging.exchange.participants import CONTESTANTS_AT_MOST
 from judging.judges import newest_rubrics
 from judging.models import Comparison, Contestant, Criterion, Judge, JudgmentFile, Rubric, Tournament, Verdict
-from judging.stats.ratings import Asked, Elo, Resampling, board, single_pass
+from judging.stats.ratings import Elo, RatingOptions, Resampling, board, single_pass
 from judging.stats.votes import Outcome, criteria, read, votes_of
 from runs.models import Experiment, Import, Prompt
 from tests.judging.bulk_verdicts import ruled
@@ -30,7 +30,7 @@ from tests.judging.tournament_factory import held
 from tests.runs.attempt_records import make_run
 
 pytestmark = pytest.mark.django_db
-ASKED = Asked(resampling=Resampling(resamples=50))
+ASKED = RatingOptions(resampling=Resampling(resamples=50))
 ROW = {"model_a": "ada-1", "model_b": "bo-2", "dimension": "help", "prompt_id": 3, "scores": [8, 4]}
 LEFT = {"order_ab": ["ada-1", "bo-2"]}
 
@@ -40,8 +40,8 @@ def file(*rows: object, name: str = "votes.jsonl") -> File:
     return File(name, io.BytesIO("\n".join(lines).encode("utf-8", "surrogatepass")))
 
 
-def brought(owner: User, *files: File, **place: object) -> Brought:
-    return bring_in(files, Place(owner, **place))  # type: ignore[arg-type]
+def brought(owner: User, *files: File, **place: object) -> ImportResult:
+    return bring_in(files, ImportTarget(owner, **place))  # type: ignore[arg-type]
 
 
 def the_rubric(tournament: Tournament, name: str) -> Rubric:

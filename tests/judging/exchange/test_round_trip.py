@@ -12,9 +12,9 @@ from django.db import connection
 from django.utils import timezone
 
 from judging.boards import votes_in
-from judging.exchange import Asked, CannotWrite, File, Place, bring_in, check, lines
+from judging.exchange import CannotWrite, ExportOptions, File, ImportTarget, bring_in, check, lines
 from judging.models import Calibration, Comparison, Contestant, Judge, Rubric, Side, Tournament, Verdict, Voter
-from judging.stats.ratings import Asked as BoardAsked
+from judging.stats.ratings import RatingOptions as BoardAsked
 from judging.stats.ratings import Resampling, board
 from judging.stats.votes import Outcome, read, votes_of
 from judging.voting import Judged, of_judge
@@ -72,7 +72,7 @@ def hashes(tournament: Tournament) -> list[str]:
 
 
 def again(owner: User, text: str) -> Tournament:
-    made = bring_in([File("again.jsonl", io.BytesIO(text.encode()))], Place(owner, "again"))
+    made = bring_in([File("again.jsonl", io.BytesIO(text.encode()))], ImportTarget(owner, "again"))
     assert made.tournament is not None and not made.files[0].problems
     return made.tournament
 
@@ -80,34 +80,34 @@ def again(owner: User, text: str) -> Tournament:
 def test_fastchats_format_gives_the_same_boards_from_the_database_and_from_the_file(
     ada: User, tournament: Tournament
 ) -> None:
-    text = "".join(lines(tournament, Asked("fastchat")))
+    text = "".join(lines(tournament, ExportOptions("fastchat")))
     there = again(ada, text)
     assert hashes(there) == hashes(tournament)
     judgments = read(text, "x").judgments
     names = ["helpfulness", "harmlessness"]
     assert [board(votes_of(judgments, one), ASKED).hash for one in names] == hashes(tournament)
-    once_more = "".join(lines(there, Asked("fastchat")))
+    once_more = "".join(lines(there, ExportOptions("fastchat")))
     assert sorted(once_more.splitlines()) == sorted(text.splitlines())
 
 
 def test_the_published_format_gives_the_same_boards_where_all_were_scored(ada: User, tournament: Tournament) -> None:
     with pytest.raises(CannotWrite, match="verdicts have a winner and no scores, as people's have"):
-        check(tournament, Asked("published"))
+        check(tournament, ExportOptions("published"))
     Verdict.objects.filter(score_a=None).exclude(outcome__in=("unparsed", "refused", "error")).delete()
-    check(tournament, Asked("published"))
-    text = "".join(lines(tournament, Asked("published")))
+    check(tournament, ExportOptions("published"))
+    text = "".join(lines(tournament, ExportOptions("published")))
     assert hashes(again(ada, text))[0] == hashes(tournament)[0] and '"scores": null' in text
 
 
 def test_what_is_in_no_board_is_written_only_where_that_is_asked_for(tournament: Tournament) -> None:
-    shown, every = ("".join(lines(tournament, Asked("fastchat", every=all_))) for all_ in (False, True))
+    shown, every = ("".join(lines(tournament, ExportOptions("fastchat", every=all_))) for all_ in (False, True))
     assert '"j True"' in shown and '"j False"' not in shown and '"j False"' in every
 
 
 def test_people_are_numbers_unless_their_names_are_asked_for(tournament: Tournament) -> None:
     Voter.objects.filter(number=1).update(imported_name="secret name")
     for form in ("fastchat", "csv"):
-        plain, named = ("".join(lines(tournament, Asked(form, by_name=by))) for by in (False, True))
+        plain, named = ("".join(lines(tournament, ExportOptions(form, by_name=by))) for by in (False, True))
         assert "secret name" not in plain and "person 2" in plain and "secret name" in named
 
 
@@ -115,7 +115,7 @@ def test_the_table_holds_what_was_passed_by_too_and_nothing_that_a_spreadsheet_w
     tournament: Tournament,
 ) -> None:
     Contestant.objects.filter(tournament=tournament, place=0).update(name="=cmd()")
-    rows = list(csv.DictReader(io.StringIO("".join(lines(tournament, Asked("csv"))))))
+    rows = list(csv.DictReader(io.StringIO("".join(lines(tournament, ExportOptions("csv"))))))
     assert [row["reason"] for row in rows if row["outcome"] == "skip"] == ["unsure"]
     assert {row["kind"] for row in rows} == {"person", "rules", "openai"}
     assert {row["a"][0] for row in rows if "cmd" in row["a"]} == {"'"}
@@ -123,7 +123,7 @@ def test_the_table_holds_what_was_passed_by_too_and_nothing_that_a_spreadsheet_w
 
 
 def test_lengths_are_words_of_the_answers_and_survive(ada: User, tournament: Tournament) -> None:
-    text = "".join(lines(tournament, Asked("fastchat")))
+    text = "".join(lines(tournament, ExportOptions("fastchat")))
     assert json.loads(text.splitlines()[0])["lengths"] == [4, 4]
     there = again(ada, text.replace('"lengths": [4.0, 4.0]', '"lengths": [4.0, 2.0]', 1))
     length = votes_in(there, there.rubrics.order_by("pk")[0]).features["length"]
@@ -132,4 +132,4 @@ def test_lengths_are_words_of_the_answers_and_survive(ada: User, tournament: Tou
 
 def test_a_form_that_is_none_names_those_that_are(tournament: Tournament) -> None:
     with pytest.raises(CannotWrite, match="form is one of published, fastchat, csv, not 'xml'"):
-        check(tournament, Asked("xml"))
+        check(tournament, ExportOptions("xml"))

@@ -11,7 +11,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from judging.boards import How
+from judging.boards import BoardSettings
 from judging.boards.forms import JUDGES_OFFERED
 from judging.models import Judge, Tournament, Voter
 from runs.models import Experiment
@@ -130,7 +130,7 @@ def test_who_is_left_out_comes_last_and_everybodys_own_board_is_found(
     assert f'{board}?criterion=helpfulness&amp;whose=judge-{hidden.pk}"' in page
     alone = ada_client.get(board, {"whose": f"judge-{hidden.pk}"})
     assert alone.context["form"].fields["whose"].choices[-1] == (f"judge-{hidden.pk}", "named 00059")
-    said = How.of({"whose": f"judge-{hidden.pk}"})
+    said = BoardSettings.of({"whose": f"judge-{hidden.pk}"})
     answer = ada_client.post(f"{reverse('tournament-board-order', args=[tournament.pk])}?{said.query}", said.to_json())
     assert answer.status_code == 302
 

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from judging import boards, judge_runs
-from judging.boards import How
+from judging.boards import BoardSettings
 from judging.boards.votes import IDENTITY
 from judging.judges import rules_judge
 from judging.models import Comparison, Judge, Tournament, Turn, Verdict, Voter
@@ -27,7 +27,7 @@ from tests.runs.api_client import calls
 
 pytestmark = pytest.mark.django_db
 ANSWERS = {"first run": ["same", "fox", "", " line\n"], "second run": ["\nsame ", "cat", " \t\n", "line"]}
-TIES = How(identical="tie")
+TIES = BoardSettings(identical="tie")
 migration = import_module("judging.migrations.0012_identical_answers")
 
 

@@ -66,9 +66,9 @@ def test_runs_that_are_named_are_paged_as_all_are(runs, experiment, descending):
 def test_a_few_runs_are_named_and_many_are_only_counted(runs, experiment, monkeypatch):
     found = run_table.find(experiment.runs.all())
     assert (found.total, sorted(found.few)) == (len(runs), [run.pk for run in runs])
-    assert run_table.find(experiment.runs.none()) == run_table.Found(0, ())
+    assert run_table.find(experiment.runs.none()) == run_table.RunCount(0, ())
     monkeypatch.setattr("runs.compare.run_table.queries.FEW", len(runs) - 1)
-    assert run_table.find(experiment.runs.all()) == run_table.Found(len(runs), None)
+    assert run_table.find(experiment.runs.all()) == run_table.RunCount(len(runs), None)
 
 
 def test_numbers_are_sorted_as_numbers_and_what_is_none_comes_last(runs, experiment):

@@ -24,7 +24,7 @@ from runs.launching.budgets import set_limit
 from runs.launching.sweeps.commands import NewSweep, cancel_sweep, launch_sweep
 from runs.models import ApiToken, Attempt, Cluster, ClusterTest, Experiment, Limit, Run, SavedView, Scoring, Sweep
 from runs.service_registry.api import EXAMPLE
-from runs.service_registry.commands import Said, register
+from runs.service_registry.commands import Registration, register
 from tests.conftest import person
 from tests.judging.sample_tournament import count_from_one, meeting
 from tests.judging.tournament_factory import gold
@@ -50,7 +50,7 @@ def ended(run: Run) -> None:
 def serving(run: Run) -> None:
     """Only what has registered beats and leaves."""
     told = EXAMPLE | {"capabilities": {}}
-    register(run.created_by, Said(**told))
+    register(run.created_by, Registration(**told))
 
 
 def elsewhere() -> Cluster:
@@ -101,7 +101,7 @@ def rated(run: Run) -> None:
 
 def scorer(run: Run) -> None:
     """A scorer that has registered."""
-    register(run.created_by, Said("scorer", "beaver", "4f1c9a52e0b7", "http://127.0.0.1:9"))
+    register(run.created_by, Registration("scorer", "beaver", "4f1c9a52e0b7", "http://127.0.0.1:9"))
 
 
 def scored(run: Run, state: str = "going") -> None:

@@ -8,7 +8,7 @@ from django.urls import reverse
 from runs.models import Scoring
 from runs.responses.scoring import tasks
 from runs.service_registry import commands
-from runs.service_registry.commands import Said
+from runs.service_registry.commands import Registration
 from tests.runs.api_client import calls, paths
 from tests.runs.launching.test_api_sweeps import post
 from tests.runs.viewer_responses import model, said
@@ -26,7 +26,7 @@ def run(experiment, runs_dir):
 @pytest.fixture
 def scorer(run):
     with talking(lengths) as server:
-        commands.register(run.created_by, Said("scorer", "beaver", "0123456789", server.url))
+        commands.register(run.created_by, Registration("scorer", "beaver", "0123456789", server.url))
         yield server
 
 

@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 from runs.models import Response, Score
 from runs.responses import scoring
 from runs.service_registry import commands
-from runs.service_registry.commands import Said
+from runs.service_registry.commands import Registration
 from tests.runs.viewer_responses import model, said
 from tests.workers.scorer.scripted_scorer import lengths, talking
 from workers.scorer.scores import ScorerFailed, Scores
@@ -61,7 +61,7 @@ def test_what_breaks_off_keeps_what_it_has_and_goes_on(run):
 
 
 def test_the_command_asks_a_registered_scorer(run, address, capsys):
-    commands.register(run.created_by, Said("scorer", "beaver", "0123456789", address))
+    commands.register(run.created_by, Registration("scorer", "beaver", "0123456789", address))
     call_command("score", run.uid, scorer="beaver", step=500)
     assert capsys.readouterr().out == "5 of 5 answers scored\n"
     call_command("score", run.uid, scorer="beaver")

@@ -17,7 +17,7 @@ from runs.models import Response, Score, Scoring
 from runs.responses import scoring
 from runs.responses.scoring import queries, tasks, worker
 from runs.service_registry import commands
-from runs.service_registry.commands import Said
+from runs.service_registry.commands import Registration
 from tests.runs.viewer_responses import model, said
 from tests.workers.scorer.scripted_scorer import Said as Answer
 from tests.workers.scorer.scripted_scorer import lengths, talking
@@ -34,7 +34,7 @@ def run(experiment, runs_dir):
 
 def begun(run, url, **what):
     commands.register(
-        run.created_by, Said("scorer", "beaver", "0123456789", url, token_file=what.pop("token_file", ""))
+        run.created_by, Registration("scorer", "beaver", "0123456789", url, token_file=what.pop("token_file", ""))
     )
     return scoring.begin(run, run.created_by, "beaver", **what)
 
@@ -100,7 +100,7 @@ def test_after_ten_minutes_without_a_score_it_has_failed_and_may_be_resumed(run)
         Scoring.objects.update(moved_at=timezone.now() - timedelta(minutes=11))
         assert work(made)[0] == "failed" and made.reason.endswith("Nothing came for 10 minutes.")
     with talking(lengths) as server:
-        commands.register(run.created_by, Said("scorer", "beaver", "0123456789", server.url))
+        commands.register(run.created_by, Registration("scorer", "beaver", "0123456789", server.url))
         assert scoring.resume(made).state == "going"
         assert work(made) == ("done", ANSWERS, ANSWERS)
     with pytest.raises(scoring.CannotScore, match="Only a scoring that failed or was cancelled"):
@@ -155,7 +155,7 @@ def test_one_scorer_scores_a_run_once_at_a_time(run):
     ],
 )
 def test_what_cannot_be_scored_is_said_with_what_can(run, what, why):
-    commands.register(run.created_by, Said("scorer", "beaver", "0123456789", "http://127.0.0.1:9"))
+    commands.register(run.created_by, Registration("scorer", "beaver", "0123456789", "http://127.0.0.1:9"))
     with pytest.raises(scoring.CannotScore, match=why):
         scoring.begin(run, run.created_by, **{"scorer": "beaver", **what})
 
@@ -163,14 +163,14 @@ def test_what_cannot_be_scored_is_said_with_what_can(run, what, why):
 def test_site_reads_no_token_file_and_sends_a_secrets_token_instead(run, tmp_path, settings):
     ada, secret = run.created_by, tmp_path / "secret"
     secret.write_text("of-the-site\n")
-    commands.register(ada, Said("scorer", "inside", "0123456789", "http://169.254.169.254/latest"))
-    commands.register(ada, Said("scorer", "reader", "0123456789", "http://127.0.0.1:9", token_file=str(secret)))
+    commands.register(ada, Registration("scorer", "inside", "0123456789", "http://169.254.169.254/latest"))
+    commands.register(ada, Registration("scorer", "reader", "0123456789", "http://127.0.0.1:9", token_file=str(secret)))
     assert scoring.choices(ada, run) == []
     settings.SCORER_HOSTS = ["169.254.169.254"]
     assert scoring.choices(ada, run) == ["inside"]
     with talking(lengths) as server:
         made = Scoring.objects.create(run=run, scorer="reader", asked_by=ada)
-        commands.register(ada, Said("scorer", "reader", "0123456789", server.url, token_file=str(secret)))
+        commands.register(ada, Registration("scorer", "reader", "0123456789", server.url, token_file=str(secret)))
         assert work(made)[0] == "failed" and "is none of the hosts that scorers are called at" in made.reason
         User.objects.filter(pk=ada.pk).update(is_superuser=True)
         made = Scoring.objects.get(pk=made.pk)

@@ -9,13 +9,15 @@ from django.db.models import F
 from runs import service_registry
 from runs.models import Service
 from runs.service_registry import commands
-from runs.service_registry.commands import NotRegistered, Said, TakenOver, Unusable
+from runs.service_registry.commands import NotRegistered, Registration, TakenOver, Unusable
 
 pytestmark = pytest.mark.django_db
 
 
 def said(**changes):
-    return Said(**{"kind": "scorer", "name": "safety", "instance": "one", "address": "http://node7:8000", **changes})
+    return Registration(
+        **{"kind": "scorer", "name": "safety", "instance": "one", "address": "http://node7:8000", **changes}
+    )
 
 
 def pass_seconds(seconds):

@@ -9,14 +9,14 @@ from django.utils import timezone
 
 from runs.models import Service
 from runs.service_registry import commands
-from runs.service_registry.commands import Said
+from runs.service_registry.commands import Registration
 
 pytestmark = pytest.mark.django_db
 
 
 def register(owner, name="safety", **changes):
     made = {"kind": "scorer", "instance": "one", "address": "http://node7:8000", "version": "<b>1</b>", **changes}
-    return commands.register(owner, Said(name=name, **made))
+    return commands.register(owner, Registration(name=name, **made))
 
 
 def page(client, **asked):

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from judging.boards.report import report, text
-from judging.stats.ratings import TIES, UNITS, Asked, Elo, Resampling
+from judging.stats.ratings import TIES, UNITS, Elo, RatingOptions, Resampling
 from judging.stats.ratings.connectivity import bounds_ties, connectivity
 from judging.stats.ratings.counts import counts
 from judging.stats.ratings.maximum_likelihood import fit
@@ -54,7 +54,7 @@ def test_groups_are_those_who_reach_each_other(made):
 @given(any_votes(), some.sampled_from(TIES), some.sampled_from(list(UNITS)), some.sampled_from([0.0, 0.5]))
 @settings(max_examples=40, deadline=None, suppress_health_check=SLOW)
 def test_every_number_is_one_and_who_has_none_is_named(made, ties, unit, prior):
-    asked = Asked(ties, "a", prior, resampling=Resampling(unit, 20))
+    asked = RatingOptions(ties, "a", prior, resampling=Resampling(unit, 20))
     found = report("any", made, asked, "half", ["position"], Elo())
     json.dumps(found.to_json(), allow_nan=False)
     board, said = found.board, " ".join(found.board.sentences)
@@ -82,7 +82,7 @@ def test_strengths_and_ties_are_found_wherever_they_exist(made):
 @given(any_votes())
 @settings(max_examples=25, deadline=None, suppress_health_check=SLOW)
 def test_ratings_of_a_group_solve_the_equations_of_their_likelihood(made):
-    found = report("any", made, Asked(resampling=Resampling(resamples=2))).board
+    found = report("any", made, RatingOptions(resampling=Resampling(resamples=2))).board
     for group in found.groups:
         own = counts(made.among(group.members))
         theta = group.fit.theta

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from judging.stats.ratings import Asked, board, cyclic_triples, held_out, residuals, win_matrix
+from judging.stats.ratings import RatingOptions, board, cyclic_triples, held_out, residuals, win_matrix
 from judging.stats.ratings.counts import counts
 from judging.stats.ratings.goodness_of_fit import COIN
 from judging.stats.ratings.maximum_likelihood import fit
@@ -40,7 +40,7 @@ def test_records_are_what_happened():
 
 def test_who_is_not_comparable_with_the_anchor_has_no_anchored_rating():
     within = [(0, 1, A), (1, 0, A), (2, 3, A), (3, 2, A)]
-    found = board(told(("ada", "bo", "cy", "di"), *within), Asked(anchor="ada"))
+    found = board(told(("ada", "bo", "cy", "di"), *within), RatingOptions(anchor="ada"))
     anchored = {one.contestant: one.anchored and one.anchored.value for one in found.standings}
     assert anchored == {"ada": 1000, "bo": 1000, "cy": None, "di": None}
     assert "ada is not comparable with everybody: who is not has no anchored rating." in found.sentences

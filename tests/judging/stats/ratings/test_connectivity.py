@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from judging.stats.ratings import Asked, board
+from judging.stats.ratings import RatingOptions, board
 from judging.stats.ratings.connectivity import connectivity, strongly_connected
 from judging.stats.ratings.counts import Counts, counts
 from judging.stats.ratings.maximum_likelihood import fit
@@ -80,13 +80,13 @@ def test_who_was_never_compared_is_named():
 
 def test_a_declared_prior_gives_the_unbeaten_a_number_and_says_so():
     votes = told(NAMES[:2], *[(0, 1, A)] * 9)
-    found = board(votes, Asked(prior=0.5))
+    found = board(votes, RatingOptions(prior=0.5))
     assert found.standings[0].rating.value - found.standings[1].rating.value == pytest.approx(400 * np.log10(19))
     assert "Every pair that met was given 0.5 wins each way: ratings are drawn together by that." in found.sentences
 
 
 def test_a_prior_joins_nobody_who_never_met():
-    found = board(told(NAMES, (0, 1, A), (2, 3, A)), Asked(prior=1.0))
+    found = board(told(NAMES, (0, 1, A), (2, 3, A)), RatingOptions(prior=1.0))
     assert [one.group for one in found.standings] == [1, 1, 2, 2]
 
 
@@ -113,7 +113,7 @@ def test_ties_that_nothing_bounds_give_no_davidson_ratings_and_say_so():
     # One win and one tie: strengths ever further apart, and ties ever likelier, fit ever better.
     votes = told(NAMES[:2], (0, 1, A), (0, 1, TIE))
     assert rated(votes)["ada"] > 1000
-    found = board(votes, Asked("davidson"))
+    found = board(votes, RatingOptions("davidson"))
     assert [one.rating for one in found.standings] == [None, None]
     assert found.sentences[0].startswith("Wins and ties of ada, bo leave davidson ratings without bounds")
     assert not fit(counts(told(NAMES[:2], (0, 1, A), (0, 1, A), (1, 0, A), (0, 1, TIE))), "davidson").failed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from judging.stats.ratings import Asked, Resampling, board
+from judging.stats.ratings import RatingOptions, Resampling, board
 from judging.stats.ratings.bootstrap import bootstrap
 from judging.stats.ratings.counts import Cells, Counts, counts
 from judging.stats.ratings.intervals import percentile, rank_intervals, rank_probabilities
@@ -94,7 +94,7 @@ def test_prompts_and_annotators_together_are_less_sure_than_either():
 
 def test_the_same_seed_gives_the_same_intervals():
     made = invented(size=300)
-    same = [board(made, Asked(resampling=Resampling(resamples=50, seed=seed))).hash for seed in (1, 1, 2)]
+    same = [board(made, RatingOptions(resampling=Resampling(resamples=50, seed=seed))).hash for seed in (1, 1, 2)]
     assert same[0] == same[1] != same[2]
 
 
@@ -120,7 +120,7 @@ def test_few_prompts_are_warned_of():
 
 
 def test_one_annotator_cannot_be_resampled():
-    found = board(invented(annotators=1), Asked(resampling=Resampling("annotator", 50)))
+    found = board(invented(annotators=1), RatingOptions(resampling=Resampling("annotator", 50)))
     assert found.standings[0].rating.low is None
     assert "All votes come from one cluster (annotators are drawn)" in found.sentences[0]
 
@@ -134,7 +134,7 @@ def test_resamples_without_ratings_are_counted_and_where_many_no_interval_is_giv
     assert sentence.endswith("or unconnected: at 95% there are no intervals. More votes or a prior give some.")
     assert found.standings[0].rating.value == pytest.approx(1000 + 200 * np.log10(39))
     assert found.standings[0].rating.low is None
-    with_prior = board(votes(("ada", "bo"), zeros, zeros + 1, outcome), Asked(prior=0.5))
+    with_prior = board(votes(("ada", "bo"), zeros, zeros + 1, outcome), RatingOptions(prior=0.5))
     assert with_prior.standings[0].rating.low is not None
 
 
@@ -158,7 +158,7 @@ def test_few_resamples_without_ratings_are_left_out_and_told():
 )
 def test_what_is_asked_wrongly_is_answered_with_what_there_is(asked, why):
     with pytest.raises(ValueError, match=why):
-        board(invented(size=100), Asked(**asked))
+        board(invented(size=100), RatingOptions(**asked))
 
 
 def test_an_unknown_unit_is_answered_with_those_there_are():

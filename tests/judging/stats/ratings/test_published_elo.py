@@ -8,7 +8,7 @@ import random
 import numpy as np
 import pytest
 
-from judging.stats.ratings import Asked, Elo, adjusted, board, over_orders, single_pass
+from judging.stats.ratings import Elo, RatingOptions, adjusted, board, over_orders, single_pass
 from tests.judging.published_votes import judgments_path, needs_data, published_elo, published_votes
 
 pytestmark = needs_data
@@ -65,7 +65,7 @@ def test_other_orders_of_the_same_judgments_say_very_different_things(criterion,
 )
 def test_bradley_terry_with_prompts_resampled_is_as_others_found_it(criterion, anchored, ahead, v2_above_v1):
     votes = published_votes(criterion)
-    found = board(votes, Asked(anchor=ANCHOR))
+    found = board(votes, RatingOptions(anchor=ANCHOR))
     best = found.standings[0]
     assert best.contestant == "ES-500"
     assert best.anchored.value == pytest.approx(anchored[0], abs=1)
@@ -78,7 +78,7 @@ def test_bradley_terry_with_prompts_resampled_is_as_others_found_it(criterion, a
 
 
 def test_an_anchor_widens_everybody_elses_interval():
-    best = board(published_votes("helpfulness"), Asked(anchor=ANCHOR)).standings[0]
+    best = board(published_votes("helpfulness"), RatingOptions(anchor=ANCHOR)).standings[0]
     centred, anchored = best.rating.high - best.rating.low, best.anchored.high - best.anchored.low
     assert centred == pytest.approx(159, abs=10)
     assert anchored == pytest.approx(335, abs=15)

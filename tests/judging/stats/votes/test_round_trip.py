@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from judging.stats.ratings import Asked, Resampling, board
+from judging.stats.ratings import RatingOptions, Resampling, board
 from judging.stats.votes import FORMATS, Judgment, Outcome, criteria, fastchat, published, read, votes_of
 from tests.judging.published_votes import judgments_path, needs_data
 
-ASKED = Asked(resampling=Resampling(resamples=50))
+ASKED = RatingOptions(resampling=Resampling(resamples=50))
 
 
 def again(judgments, written) -> tuple[Judgment, ...]:
