@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from celery import Celery
-from celery.contrib.testing.worker import start_worker
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.utils import timezone
@@ -16,6 +17,7 @@ from django.utils import timezone
 from esweb.celery import TASK_PACKAGES, app
 from judging.models import Tournament
 from judging.tournaments.commands import DAYS_IN_BIN
+from tests.process_environment import on_test_database
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -52,6 +54,22 @@ def test_a_message_that_was_queued_before_its_task_moved_is_done() -> None:
     queue = f"old-messages-{os.getpid()}"
     with Celery(broker=settings.CELERY_BROKER_URL) as sender:
         sender.send_task("judging.jobs.purge_bin", queue=queue)
-        app.loader.import_default_modules()
-        with start_worker(app, pool="solo", queues=[queue], perform_ping_check=False, loglevel="ERROR"):
+    # A process of its own: a worker of esweb that stops ends its process soon after (`esweb.celery.StopDeadline`).
+    command = [
+        sys.executable,
+        "-m",
+        "celery",
+        "--quiet",
+        "--app",
+        "esweb",
+        "worker",
+        "--pool",
+        "solo",
+        "--queues",
+        queue,
+    ]
+    with subprocess.Popen(command, cwd=ROOT, env=on_test_database()) as worker:
+        try:
             wait_until(lambda: not Tournament.objects.exists(), "the tournament to be purged")
+        finally:
+            worker.terminate()

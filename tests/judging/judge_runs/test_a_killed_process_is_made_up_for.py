@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -10,7 +9,6 @@ import threading
 from pathlib import Path
 
 import pytest
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import connection
 
@@ -18,18 +16,10 @@ from judging import judge_runs
 from judging.models import Assignment, Call, Judge, Rubric, Tournament, Verdict
 from tests.fakes.judge_server import Act, Asked, JudgeServer, longer
 from tests.judging.judge_factory import judge_at, on, worked
+from tests.process_environment import on_test_database
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 MANAGE_PY = Path(__file__).parents[3] / "manage.py"
-
-
-def environment() -> dict[str, str]:
-    """Of a process on the tests' database."""
-    said = connection.get_connection_params()
-    where = "&".join(f"{name}={said[name]}" for name in ("host", "port", "user", "password") if said.get(name))
-    url = f"postgresql:///{connection.settings_dict['NAME']}?{where}"
-    data = str(settings.DATA_DIR)
-    return {**os.environ, "DATABASE_URL": url, "REDIS_URL": settings.REDIS_URL, "ESWEB_DATA": data}
 
 
 def connected() -> set[int]:
@@ -55,7 +45,7 @@ def test_after_a_kill_the_missing_calls_are_made(
     assignment = on(judge_at(server, ada, at_once=2), tournament, rubrics)
     command = [sys.executable, str(MANAGE_PY), "judges", "work", str(assignment.pk)]
     ours = connected()
-    with subprocess.Popen(command, env=environment()) as process:
+    with subprocess.Popen(command, env=on_test_database()) as process:
         wait_until(lambda: len(server.asked) >= 6 or process.poll() is not None, "six calls of the judge")
         process.send_signal(signal.SIGKILL)
     killed.set()
