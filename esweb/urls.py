@@ -6,6 +6,7 @@ from django.contrib import admin
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
+from django.utils.translation import gettext_noop as _
 from django.views.decorators.cache import cache_control
 from django.views.i18n import JavaScriptCatalog
 
@@ -13,6 +14,7 @@ from esweb.api import api
 from esweb.api_docs import api_docs
 from esweb.bootstrap.health import ADDRESS, health
 from runs.accounts.sign_in_links import sign_in
+from runs.http import PalettePage, register_pages
 
 # Pages for people who are not signed in have scripts too.
 script_words = login_not_required(cache_control(max_age=300, private=True)(JavaScriptCatalog.as_view()))
@@ -20,6 +22,9 @@ handler400 = "esweb.middleware.error_pages.bad_request"
 handler403 = "esweb.middleware.error_pages.permission_denied"
 handler404 = "esweb.middleware.error_pages.page_not_found"
 handler500 = "esweb.middleware.error_pages.server_error"
+
+register_pages(PalettePage("api-docs", _("API")))
+
 urlpatterns = [
     path("", include("runs.urls")),
     path("", include("judging.urls")),

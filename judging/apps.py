@@ -11,12 +11,12 @@ class JudgingConfig(AppConfig):
     name = "judging"
 
     def ready(self) -> None:
-        """From now on pages of runs show what judges said, and the palette leads to judging."""
+        """From now on pages of runs show what judges said, and the command palette finds tournaments."""
         # Models cannot be imported before all apps are there.
         from judging.viewer_integration import Judged
-        from judging.viewer_integration.palette import places
+        from judging.viewer_integration.palette import tournament_entries
         from runs import http
         from runs.responses import viewer
 
         viewer.tell(Judged())
-        http.offer(places)
+        http.register_source(tournament_entries)

@@ -40,10 +40,35 @@ class UnitScheduling(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
         return unit_of(nodeid)
 
+    def remove_node(self, node: WorkerController) -> str | None:
+        """Return the test in which the worker crashed, if it did. It counts as run, the rest of the work is queued.
+
+        LoadScopeScheduling queues that test too, so that it ends one worker after another.
+        """
+        work = self.assigned_work.pop(node)
+        pending = [(unit, nodeid) for unit, tests in work.items() for nodeid, done in tests.items() if not done]
+        if not pending:
+            return None
+        (unit, crashed), *rest = pending
+        work[unit][crashed] = True
+        self.workqueue.update({unit: work[unit] for unit, _ in rest})
+        for other in self.nodes:
+            self._reschedule(other)
+        return crashed
+
+    def _reschedule(self, node: WorkerController) -> None:
+        super()._reschedule(node)
+        # A worker runs its last test only when another follows, or when it shuts down.
+        while not node.shutting_down and self._pending_of(self.assigned_work[node]) < 2:
+            super()._reschedule(node)
+
     def _assign_work_unit(self, node: WorkerController) -> None:
         browser = [unit for unit in self.workqueue if unit.startswith(BROWSER)]
         others = [unit for unit in self.workqueue if not unit.startswith(BROWSER)]
-        suitable = (browser or others) if node is self.nodes[0] else others
+        # If the first worker crashed, the next that takes work is first. If all others are shutting down, that is the
+        # worker that pytest-xdist starts in its place.
+        first = next(other for other in self.nodes if not other.shutting_down)
+        suitable = (browser or others) if node is first else others
         if not suitable:
             node.shutdown()
             return

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from django.urls import path
+from django.utils.translation import gettext_noop as _
 
 from judging.judge_runs.judge_views import judge, judge_change, judge_edit, judge_new, judges
 from judging.judge_runs.views import assignment_change, tournament_judges, tournament_judges_standing
+from runs.http import PalettePage, register_pages
+
+register_pages(PalettePage("judges", _("Judging: model judges")))
 
 urlpatterns = [
     path("judging/judges/", judges, name="judges"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.urls import path
+from django.utils.translation import gettext_noop as _
 
 from judging.tournaments.create_view import tournament_new
 from judging.tournaments.list import tournaments
@@ -13,6 +14,9 @@ from judging.tournaments.views import (
     tournament_standing,
     tournament_uninvite,
 )
+from runs.http import PalettePage, register_pages
+
+register_pages(PalettePage("tournaments", _("Judging: tournaments")))
 
 urlpatterns = [
     path("judging/", tournaments, name="tournaments"),

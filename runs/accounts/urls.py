@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from django.contrib.auth.views import PasswordChangeView, PasswordResetConfirmView
 from django.urls import path, reverse_lazy
+from django.utils.translation import gettext_noop as _
 from django.views.generic import RedirectView
 
 from runs.accounts.views import people, person_change, secret_delete, secrets, token_revoke, tokens
+from runs.http import PalettePage, register_pages
+
+register_pages(
+    PalettePage("settings-tokens", _("Settings: tokens")),
+    PalettePage("settings-secrets", _("Settings: secrets")),
+    PalettePage("settings-password", _("Settings: password")),
+    PalettePage("settings-people", _("Settings: people"), is_for_admins=True),
+)
 
 urlpatterns = [
     path("settings/", RedirectView.as_view(pattern_name="settings-tokens"), name="settings"),

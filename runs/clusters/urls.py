@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from django.urls import path
+from django.utils.translation import gettext_noop as _
 
 from runs.clusters.connection_test.views import cluster_test, cluster_test_steps
 from runs.clusters.views import cluster_edit, cluster_new, clusters
+from runs.http import PalettePage, register_pages
+
+register_pages(PalettePage("settings-clusters", _("Settings: clusters"), is_for_admins=True))
 
 urlpatterns = [
     path("settings/clusters/", clusters, name="settings-clusters"),

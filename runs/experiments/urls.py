@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.urls import path
+from django.utils.translation import gettext_noop as _
 
 from runs.experiments.bulk import runs_bulk, runs_undo
 from runs.experiments.command_palette import palette
@@ -13,6 +14,14 @@ from runs.experiments.list import experiments
 from runs.experiments.saved_views.views import saved_view, saved_view_change, saved_views
 from runs.experiments.trash.views import bin, run_restore
 from runs.experiments.views import experiment, experiment_chart, experiment_runs
+from runs.http import PalettePage, register_pages
+
+register_pages(
+    PalettePage("home", _("Home"), is_common=True),
+    PalettePage("experiments", _("Experiments"), is_common=True),
+    PalettePage("saved-views", _("Saved views")),
+    PalettePage("bin", _("Bin")),
+)
 
 urlpatterns = [
     path("experiments/<int:pk>/", experiment, name="experiment"),

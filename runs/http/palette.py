@@ -1,10 +1,11 @@
-"""Entries of the command palette: features register theirs, and each finds its rows by the words that were typed."""
+"""Registry of the command palette: features register their pages in their `urls`, and sources of other entries."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
 from django.urls import reverse
 from django.utils.translation import gettext
@@ -12,12 +13,12 @@ from django.utils.translation import gettext
 from runs.http.parameters import Row
 from runs.models.experiment import Person
 
-OF_EACH = 8
+MAX_ROWS = 8
 
 
 @dataclass(frozen=True)
 class PaletteEntry:
-    """Somewhere to go; `where` says what it belongs to."""
+    """A link of the palette; `where` names what it belongs to."""
 
     kind: str
     title: str
@@ -25,34 +26,60 @@ class PaletteEntry:
     address: str
 
 
-Offer = Callable[[Person, Sequence[str]], Iterable[PaletteEntry]]
-OFFERS: list[Offer] = []
+@dataclass(frozen=True)
+class PalettePage:
+    """A page without arguments: the name of its address and its title, marked for translation.
+
+    Common pages come first, and are shown before anything is typed.
+    """
+
+    url_name: str
+    title: str
+    is_common: bool = False
+    is_for_admins: bool = False
 
 
-def offer(places: Offer) -> None:
-    """Adds places of others, such as of judging, which is not known here. They ask who wants them, by which words."""
-    OFFERS.append(places)
+EntrySource = Callable[[Person, Sequence[str]], Iterable[PaletteEntry]]
+"""Return the entries that this person may see and that match all words."""
+_PAGES: dict[str, PalettePage] = {}
+_SOURCES: list[EntrySource] = []
 
 
-def pages_of(named: dict[str, str], words: Sequence[str]) -> list[PaletteEntry]:
-    """Pages by the names of their addresses -> words for them: those whose words hold all that was typed."""
-    titles = {name: gettext(title) for name, title in named.items()}
+def register_pages(*pages: PalettePage) -> None:
+    """Add pages. A page of the same `url_name` is replaced."""
+    _PAGES.update({page.url_name: page for page in pages})
+
+
+def register_source(source: EntrySource) -> None:
+    """Add a source of entries, such as judging's tournaments, which runs does not import."""
+    _SOURCES.append(source)
+
+
+def find_pages(person: User, words: Sequence[str]) -> list[PaletteEntry]:
+    """Return the pages with all words in their titles, common ones first; without words, common pages only."""
+    pages = [page for page in _PAGES.values() if person.is_superuser or not page.is_for_admins]
+    titles = {page: gettext(page.title) for page in sorted(pages, key=lambda page: not page.is_common)}
     return [
-        PaletteEntry(gettext("page"), title, "", reverse(name))
-        for name, title in titles.items()
-        if _holds(title, words)
+        PaletteEntry(gettext("page"), title, "", reverse(page.url_name))
+        for page, title in titles.items()
+        if (_matches(title, words) if words else page.is_common)
     ]
 
 
-def matching(rows: QuerySet[Row], words: Sequence[str], *fields: str) -> QuerySet[Row]:
-    """The newest rows of which one of the fields holds each of the words."""
+def find_entries(person: Person, words: Sequence[str]) -> list[PaletteEntry]:
+    """Return the entries of all registered sources."""
+    return [entry for source in _SOURCES for entry in source(person, words)]
+
+
+def find_rows(rows: QuerySet[Row], words: Sequence[str], *fields: str) -> QuerySet[Row]:
+    """Return the newest MAX_ROWS rows. Each word must occur in one of the fields."""
     for word in words:
-        wanted = Q()
+        condition = Q()
         for field in fields:
-            wanted |= Q(**{f"{field}__icontains": word})
-        rows = rows.filter(wanted)
-    return rows.order_by("-pk")[:OF_EACH]
+            condition |= Q(**{f"{field}__icontains": word})
+        rows = rows.filter(condition)
+    return rows.order_by("-pk")[:MAX_ROWS]
 
 
-def _holds(title: str, words: Sequence[str]) -> bool:
+def _matches(title: str, words: Sequence[str]) -> bool:
     return all(word.lower() in title.lower() for word in words)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from django.urls import path
+from django.utils.translation import gettext_noop as _
 
+from runs.http import PalettePage, register_pages
 from runs.importing.views import import_files, import_undo
+
+register_pages(PalettePage("import", _("Import runs")))
 
 urlpatterns = [
     path("import/", import_files, name="import"),

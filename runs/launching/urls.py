@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from django.urls import path
+from django.utils.translation import gettext_noop as _
 
+from runs.http import PalettePage, register_pages
 from runs.launching.budgets.views import costs, limit_remove, limit_set
 from runs.launching.launch_page import launch, launch_check
 from runs.launching.queue.views import queue, queue_change, queue_standing
 from runs.launching.rebuilds.views import run_checkpoint, run_checkpoints, run_rebuild_stop
 from runs.launching.sweeps.views import sweep, sweep_change, sweep_extend, sweep_standing
 from runs.launching.views import experiment_resume, run_cancel, run_resume
+
+register_pages(
+    PalettePage("queue", _("Queue")),
+    PalettePage("costs", _("Costs and limits")),
+)
 
 urlpatterns = [
     path("experiments/<int:pk>/launch/", launch, name="launch"),

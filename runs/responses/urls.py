@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from django.urls import path
+from django.utils.translation import gettext_noop as _
 
+from runs.http import PalettePage, register_pages
 from runs.responses.by_step import run_responses
 from runs.responses.collapse.views import run_collapse, run_collapse_chart
 from runs.responses.scoring.views import run_scores, run_scoring_change
 from runs.responses.timeline import time_machine, time_machine_chart
 from runs.responses.viewer.export import viewer_export
 from runs.responses.viewer.views import viewer, viewer_cover, viewer_response, viewer_scatter
+
+register_pages(PalettePage("viewer", _("Answers side by side"), is_common=True))
 
 urlpatterns = [
     path("runs/<slug:uid>/responses/", run_responses, name="run-responses"),

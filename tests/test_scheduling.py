@@ -1,0 +1,41 @@
+"""Every test runs although a worker of pytest-xdist crashes: on real workers, in a folder of tests of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.scheduling import BROWSER
+
+ROOT = Path(__file__).resolve().parents[1]
+FILES = {
+    f"{BROWSER}test_a.py": "import os\ndef test_crashes():\n    os._exit(1)\ndef test_after_the_crash():\n    pass\n",
+    f"{BROWSER}test_b.py": "def test_of_a_browser():\n    pass\n",
+    "tests/test_c.py": "def test_short():\n    pass\n",
+    "tests/test_d.py": "import time\ndef test_long():\n    time.sleep({seconds})\n",
+}
+"""In the browser's first file a test ends its worker. The other worker then sleeps, or has nothing left to do."""
+
+
+@pytest.mark.parametrize("seconds", [0, 3])
+def test_after_a_crash_the_rest_runs(tmp_path: Path, seconds: int) -> None:
+    for name, text in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text.format(seconds=seconds))
+    command = [sys.executable, "-m", "pytest", "-p", "tests.scheduling", "-p", "no:cacheprovider", "-n", "2", "-v"]
+    done = subprocess.run(
+        [*command, "--rootdir", str(tmp_path), "-c", os.devnull, str(tmp_path)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert "1 failed, 4 passed" in done.stdout, done.stdout + done.stderr
+    assert "crashed while running 'tests/browser/test_a.py::test_crashes'" in done.stdout
