@@ -1,13 +1,11 @@
-"""Which code an attempt runs: its fingerprint, where it comes from, and a bundle of it. Stdlib only.
+"""The code that an attempt runs: its fingerprint, its origin, and a bundle of it. Stdlib only.
 
-The fingerprint is the sha256 of a listing as `sha256sum` prints it, of every file of the package `workers`: whoever has
-the files can find it again, here, on a node, or by hand.
+The fingerprint is the sha256 of a listing of all files of the package `workers`, as `sha256sum` prints it, so that it
+can be computed from the files anywhere: here, on a node, or by hand.
 """
 
-from workers.code.bundle import bundle, bundle_path, command, unpacked
-from workers.code.contents import PACKAGE, fingerprint, listing
-from workers.code.origin import Code, code_of
-from workers.code.unpacking import BadBundle, unpack
+from workers.code.bundle import BadBundle, bundle, bundle_path, command, unpack, unpacked
+from workers.code.identity import PACKAGE, Code, code_of, fingerprint, listing
 
 __all__ = [
     "PACKAGE",

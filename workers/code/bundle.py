@@ -1,35 +1,45 @@
-"""The code as one file, to be shipped where it does not lie yet: `<fingerprint>.pyz`, which unpacks itself.
+"""A bundle is the code as one file, `<fingerprint>.pyz`: copied to a machine without it, it unpacks itself.
 
-It is a zip of the package, of the listing that the fingerprint digests, and of a `__main__.py`. The same files make the
-same bundle, byte for byte, with the same zlib.
+    python <fingerprint>.pyz ROOT       # makes ROOT/<fingerprint> and prints it
+
+It is a zip of the package, of the listing that the fingerprint digests, and of a `__main__.py` that calls `main` here,
+on a machine that may have no other part of esweb. The same files and the same zlib give the same bytes.
 """
 
 from __future__ import annotations
 
 import secrets
+import shutil
+import sys
+import tempfile
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
-from workers.code.contents import PACKAGE, files, fingerprint, listing
-from workers.code.unpacking import LISTING, BadBundle, unpack
+from workers.code.identity import PACKAGE, files, fingerprint, listing
 
 SUFFIX = ".pyz"
+LISTING = "SHA256SUMS"
 MAIN = """\
 import sys
 
-from workers.code.unpacking import main
+from workers.code.bundle import main
 
 sys.exit(main(sys.argv[1:]))
 """
-LONG_AGO = (1980, 1, 1, 0, 0, 0)
-"""The oldest time that a zip can say; that of the files would make each bundle another one."""
+EARLIEST = (1980, 1, 1, 0, 0, 0)
+"""The earliest time that a zip can hold. With the files' own times, equal files would give different bundles."""
 READABLE = 0o100644 << 16
 
 
-def bundle(root: Path, package: Path = PACKAGE) -> Path:
-    """The bundle of the package as it lies on disk now, in `root`; made where it is not there yet.
+class BadBundle(OSError):
+    """A bundle whose content does not match its name. The message says what to do."""
 
-    Raises OSError, and BadBundle where the files were changed while they were read.
+
+def bundle(root: Path, package: Path = PACKAGE) -> Path:
+    """Return the bundle of the package as it is on disk now, in `root`; write it if it is missing.
+
+    Raise OSError, and BadBundle if files changed while they were read.
     """
     path = bundle_path(root, fingerprint(package))
     if path.exists():
@@ -47,19 +57,77 @@ def bundle(root: Path, package: Path = PACKAGE) -> Path:
 
 
 def bundle_path(root: Path, sha256: str) -> Path:
-    """Where the bundle of this fingerprint lies, in `root`."""
+    """Return the path of the bundle of this fingerprint in `root`."""
     return root / f"{sha256}{SUFFIX}"
 
 
+def unpack(path: Path, root: Path) -> Path:
+    """Return the folder under `root` with the bundle's package `workers`; unpack it if it is missing or damaged.
+
+    Several processes may do this at the same time: the folder appears whole, or not at all. Raise OSError and its
+    subclass BadBundle.
+    """
+    target = root / path.stem
+    if _is_whole(target):
+        return target
+    root.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=root))
+    damaged = draft.with_name(f"{draft.name}-damaged")
+    try:
+        _extract(path, draft)
+        draft.chmod(0o755)
+        if target.is_dir() and not _is_whole(target):
+            target.rename(damaged)
+        # This fails if another process has made the folder meanwhile; that one is as good.
+        draft.rename(target)
+    except BadBundle:
+        raise
+    except OSError:
+        if not _is_whole(target):
+            raise
+    finally:
+        for folder in (draft, damaged):
+            shutil.rmtree(folder, ignore_errors=True)
+    return target
+
+
 def unpacked(root: Path, package: Path = PACKAGE) -> Path:
-    """The folder under `root` that holds this very package and stays as it is. Raises OSError and BadBundle."""
+    """Return a folder under `root` that holds this package and does not change. Raise OSError and BadBundle."""
     return unpack(bundle(root, package), root)
 
 
 def command(python: str, bundle: str, root: str) -> list[str]:
-    """What unpacks a bundle on a machine that has nothing else of esweb; prints the folder to put on PYTHONPATH."""
-    # -I: nothing of the environment, and no folder of packages of its own, comes before the bundle.
+    """Return the command that unpacks a bundle, on any machine, and prints the folder to put on PYTHONPATH."""
+    # -I: no variable of the environment and no other folder of packages comes before the bundle.
     return [python, "-I", bundle, root]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command line of a bundle. Return the exit code: 0, or 2 for bad arguments or a bad bundle."""
+    if len(arguments) != 1:
+        print(f"usage: python {sys.argv[0]} FOLDER", file=sys.stderr)
+        return 2
+    try:
+        print(unpack(Path(sys.argv[0]).resolve(), Path(arguments[0]).resolve()))
+    except BadBundle as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+def _is_whole(folder: Path) -> bool:
+    return folder.is_dir() and fingerprint(folder / "workers") == folder.name
+
+
+def _extract(path: Path, folder: Path) -> None:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = [name for name in archive.namelist() if name == LISTING or name.startswith("workers/")]
+            archive.extractall(folder, names)
+    except (zipfile.BadZipFile, EOFError) as error:
+        raise BadBundle(f"{path} is cut off or damaged: copy it again ({error})") from error
+    if (actual := fingerprint(folder / "workers")) != path.stem:
+        raise BadBundle(f"{path} holds the code {actual}, not what its name says: copy it again")
 
 
 def _write(path: Path, package: Path) -> None:
@@ -71,6 +139,6 @@ def _write(path: Path, package: Path) -> None:
 
 
 def _entry(name: str) -> zipfile.ZipInfo:
-    entry = zipfile.ZipInfo(name, LONG_AGO)
+    entry = zipfile.ZipInfo(name, EARLIEST)
     entry.compress_type, entry.external_attr, entry.create_system = zipfile.ZIP_DEFLATED, READABLE, 3
     return entry

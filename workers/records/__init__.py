@@ -1,6 +1,7 @@
 """The wire format: what a run writes, one JSON object a line, and how it is written and read."""
 
 from workers.records.categories import categories_of
+from workers.records.files import Broken, Piece, RecordWriter, next_epoch, read, records_path
 from workers.records.kinds import (
     Alert,
     Checkpoint,
@@ -17,8 +18,6 @@ from workers.records.kinds import (
     Status,
 )
 from workers.records.lines import BadLine, pack, unpack
-from workers.records.reader import Broken, Piece, read
-from workers.records.writer import RecordWriter, next_epoch, records_path
 
 __all__ = [
     "Alert",
