@@ -19,7 +19,7 @@ from typing import Any
 from uuid import uuid4
 
 from benchmarks.closed_loop import Client
-from benchmarks.points import KEYS, START, Batch
+from benchmarks.points import KEYS, POINTS, START, Batch
 from benchmarks.servers import ROOT, Site, await_answer, end
 
 INSTALL_SECONDS = 900
@@ -43,7 +43,7 @@ class MLflow:
     goal: float
     port: int
     batches = 6
-    takes_more = False
+    largest = POINTS
     quickest_goal = 0.0
 
     def clients(self, batches: Sequence[Sequence[Batch]]) -> list[Client]:
@@ -66,7 +66,7 @@ class Trackio:
 
     name = "trackio"
     batches = 20
-    takes_more = True
+    largest = 100_000
     goal, quickest_goal = 3.0, 7.0
     port: int
 

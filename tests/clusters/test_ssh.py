@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -66,18 +68,20 @@ def test_what_ends_badly_there_is_an_answer_and_what_never_began_says_so(ssh: Op
 
 def test_a_command_that_takes_too_long_may_have_worked(ssh: OpenSsh) -> None:
     with pytest.raises(Unreachable, match=r"sleep gave no answer in 0.3 s") as late:
-        ssh.run(["sleep", "600"], 0.3)
+        ssh.run(["sleep", "5"], 0.3)
     assert not isinstance(late.value, NotBegun)
 
 
 def test_a_connection_that_breaks_in_the_middle_leaves_it_open_and_the_next_one_works(
     ssh: OpenSsh, sshd: Sshd, tmp_path: Path
 ) -> None:
-    began = tmp_path / "began"
+    pid_file = tmp_path / "pid"
+    script = f"echo $$ > {pid_file}.new; mv {pid_file}.new {pid_file}; exec sleep 600"
     with ThreadPoolExecutor(1) as one:
-        asked = one.submit(ssh.run, ["/bin/sh", "-c", f"touch {began}; sleep 600"], PATIENCE_SECONDS)
-        wait_until(began.exists, "the command to start")
+        asked = one.submit(ssh.run, ["/bin/sh", "-c", script], PATIENCE_SECONDS)
+        wait_until(pid_file.exists, "the command to start")
         sshd.stop()
+        os.kill(int(pid_file.read_text()), signal.SIGKILL)
         with pytest.raises(Unreachable) as broken:
             asked.result()
     assert not isinstance(broken.value, NotBegun)
