@@ -1,4 +1,4 @@
-"""Ratings in each category of prompts, as they were kept -> what the page and its file show."""
+"""Turn the stored ratings in each category of prompts into the rows of the page and of its file."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ from runs.charts import Table
 
 @dataclass(frozen=True)
 class Cell:
-    """rating: empty where there is none; won: then the share of its games that it won, ties halved. votes: its
-    games."""
+    """Texts of one contestant in one category.
+
+    rating, between: the rating and its interval, empty if there is none. won: the share of games won, with ties as
+    half a win, only if there is no rating. votes: the number of games.
+    """
 
     rating: str
     between: str
@@ -29,7 +32,11 @@ class Cell:
 
 @dataclass(frozen=True)
 class Head:
-    """Of a category. query: the address of a board of its own. why: why it has no ratings."""
+    """Heading of a category.
+
+    query: the URL query of a leaderboard of this category alone. is_narrow: whether its intervals are too narrow. why:
+    the reasons why the category has no ratings.
+    """
 
     name: str
     prompts: int
@@ -41,8 +48,11 @@ class Head:
 
 
 def by_category(said: Said, how: BoardSettings, criterion: str) -> dict[str, Any] | None:
-    """heads: the categories with most verdicts; rows: contestants as they stand on the board, with their rating on the
-    whole; None of a board of which nothing is known by category."""
+    """Return the stored ratings by category with the texts of the page, or None if the board has none.
+
+    heads: the categories with the most votes. rows: the contestants in the order of the board, each as a name, the cell
+    of the whole board and a cell for each category. is_telling: whether a head has reasons or sentences to show.
+    """
     found: dict[str, Any] | None = said.get("categories")
     if not found:
         return None
@@ -76,7 +86,7 @@ def _cell(one: Said) -> Cell:
 
 
 def table(said: Said) -> Table:
-    """A line a contestant and category, with every digit; of a board of no categories, none."""
+    """Return one row per contestant and category, with all digits; no rows if the board has no categories."""
     head = ("contestant", "category", "prompts", "rating", "low", "high", "votes", "wins", "losses", "ties", "why_none")
     found = said.get("categories") or {"shown": []}
     rows = [

@@ -1,4 +1,4 @@
-"""The form of how a board is made: the same fields as its address has."""
+"""Form of a board's settings, with the same fields as the board's URL."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RANGE = gettext_lazy("From {low} to {high}.")
 
 
 def _of(words: Any, low: float, high: float) -> Any:
-    """Help that ends with what is valid."""
+    """Return a help text that ends with the valid range."""
     return format_lazy("{words} {range}", words=words, range=format_lazy(RANGE, low=plain(low), high=plain(high)))
 
 
@@ -42,7 +42,7 @@ def _number(label: Any, words: Any, low: float, high: float, **more: Any) -> for
 
 
 class HowForm(forms.Form):
-    """Choices beside each other, the usual ones first."""
+    """Settings of a board as choices, with the default choices first."""
 
     whose = forms.ChoiceField(label=gettext_lazy("Whose verdicts"))
     category = forms.ChoiceField(required=False, label=gettext_lazy("Category of prompts"))
@@ -90,7 +90,7 @@ class HowForm(forms.Form):
 
     @property
     def how(self) -> BoardSettings:
-        """What was chosen. Raises ValueError."""
+        """Return the settings that the form holds. Raise ValueError if one is invalid."""
         return BoardSettings.of(self.cleaned_data)
 
 
@@ -125,8 +125,11 @@ def _choices(tournament: Tournament, rubric: Rubric, how: BoardSettings) -> dict
 
 
 def _judges(tournament: Tournament, how: BoardSettings) -> list[tuple[str, str]]:
-    """Those with most verdicts and, after them, the one that is asked for where it is none of these: an imported file
-    may name thousands."""
+    """Return the choices of the JUDGES_OFFERED judges with the most verdicts.
+
+    The judge that the settings select comes last if it is not one of these. A list of all judges would be too long,
+    because an imported file may name thousands.
+    """
     there = Judge.objects.filter(verdicts__comparison__tournament=tournament)
     found = list(there.annotate(said=Count("verdicts")).order_by("-said", "name", "pk")[:JUDGES_OFFERED])
     asked = how.whose.judge
@@ -135,7 +138,7 @@ def _judges(tournament: Tournament, how: BoardSettings) -> list[tuple[str, str]]
 
 
 def _categories(tournament: Tournament, rubric: Rubric) -> Iterator[tuple[str, str]]:
-    """Each with how many prompts and verdicts it has, the most prompts first."""
+    """Yield each category with its numbers of prompts and verdicts, the one with the most prompts first."""
     prompts = categories(tournament)
     votes = votes_in_categories(tournament, rubric) if prompts else {}
     for name, count in prompts.items():

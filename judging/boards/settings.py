@@ -1,4 +1,4 @@
-"""The settings of a board, which verdicts it counts among them, as its address spells them."""
+"""Settings of a board, such as the verdicts that it counts, and their form in the board's URL."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ INITS = (0.0, 10_000.0)
 THRESHOLDS = (0.0, 100.0)
 KS = (0.1, 1000.0)
 AS_GIVEN = -1
-"""In place of a seed: the order of verdicts is not shuffled."""
+"""Value in place of a seed: the order of verdicts is not shuffled."""
 FAILED = ("tie", "left-out")
 IDENTICAL = ("left-out", "tie")
 DIGITS = 9
-"""Of a number, as addresses say them."""
+"""Number of significant digits of a number in URLs."""
 
 
 @dataclass(frozen=True)
 class VerdictFilter:
-    """Everybody's, people's, those of judges that are no people, or of one of these alone.
+    """Selection of verdicts: all, those of voters, those of judges that are not people, or those of one such judge.
 
-    `str` says it as addresses and snapshots have it: all, people, judges, judge-7.
+    `str` returns the form in URLs and snapshots: all, people, judges, judge-7.
     """
 
     kind: str = ALL
@@ -46,7 +46,7 @@ class VerdictFilter:
 
     @classmethod
     def of(cls, word: str) -> VerdictFilter:
-        """What `str` said. Raises ValueError naming the choices."""
+        """Parse the result of `str`. Raise ValueError, with the choices, if it is unknown."""
         if word in KINDS:
             return cls(word)
         if found := ONE.fullmatch(word):
@@ -57,7 +57,7 @@ class VerdictFilter:
         )
 
     def among(self, verdicts: QuerySet[Verdict]) -> QuerySet[Verdict]:
-        """Theirs of these verdicts."""
+        """Return the verdicts that this filter selects."""
         if self.judge is not None:
             return verdicts.filter(judge=self.judge)
         return verdicts if self.kind == ALL else verdicts.filter(judge__isnull=self.kind == PEOPLE)
@@ -69,12 +69,14 @@ SEEDS = (AS_GIVEN, 2**31 - 1)
 
 @dataclass(frozen=True)
 class BoardSettings:
-    """Whose verdicts, on which prompts' category (all where it is empty), and how they become ratings.
+    """Settings of a leaderboard: which verdicts count and how they become ratings.
 
-    ties, unit, level, anchor (empty: nobody, the mean stands there), prior and init as `judging.stats.ratings` has
-    them; swap is one of agreement's POLICIES. threshold: scores that differ by no more are a tie; None: as each verdict
-    has it. k, shuffle (AS_GIVEN: none) and failed, one of FAILED, are of online Elo alone. identical, one of IDENTICAL:
-    whether each pair of identical answers counts as a tie; what was said of them never does.
+    whose: the verdicts that count. category: the category of prompts, empty for all. ties, unit, level, anchor, prior
+    and init have the meaning that they have in `judging.stats.ratings`; with an empty anchor, the mean rating is init.
+    swap: one of agreement's POLICIES. threshold: scores that differ by no more are a tie; None means that each
+    verdict's own outcome counts. k, shuffle (AS_GIVEN: no shuffling) and failed, one of FAILED, apply to online Elo
+    alone. identical: one of IDENTICAL, whether each pair of identical responses counts as a tie; verdicts on such pairs
+    never count.
     """
 
     whose: VerdictFilter = EVERYBODY
@@ -93,36 +95,36 @@ class BoardSettings:
     identical: str = IDENTICAL[0]
 
     def to_json(self) -> dict[str, Any]:
-        """All of it that was said, as snapshots keep it."""
+        """Return all settings that are not None, in the form that snapshots store."""
         said = asdict(self) | {"whose": str(self.whose)}
         return {name: value for name, value in said.items() if value is not None}
 
     @property
     def query(self) -> str:
-        """What of it is not as usual, as an address says it."""
+        """Return the settings that differ from their defaults, as a URL query."""
         said = self.to_json()
         other = {field.name: said[field.name] for field in fields(self) if getattr(self, field.name) != field.default}
         return urlencode({name: plain(value) if isinstance(value, float) else value for name, value in other.items()})
 
     @property
     def level_words(self) -> str:
-        """The level of intervals as people say it."""
+        """Return the level of intervals in per cent, as a text."""
         return f"{100 * self.level:g}\N{NARROW NO-BREAK SPACE}%"
 
     @property
     def is_usual(self) -> bool:
-        """The board that is kept by itself, over time."""
+        """Return whether all settings are the defaults. Only their board is updated automatically and has a history."""
         return self == USUAL
 
     @property
     def asked(self) -> RatingOptions:
-        """Its share of it that `judging.stats.ratings` asks for."""
+        """Return the options that `judging.stats.ratings` takes."""
         how = Resampling(unit=self.unit)
         return RatingOptions(self.ties, self.anchor or None, self.prior, self.level, self.init, how)
 
     @property
     def elo(self) -> Elo:
-        """Its share of online Elo."""
+        """Return the options of online Elo."""
         shuffle = None if self.shuffle == AS_GIVEN else self.shuffle
         return Elo(self.k, init=self.init, shuffle=shuffle, missing_as_tie=self.failed == FAILED[0])
 
@@ -133,8 +135,11 @@ class BoardSettings:
         contestants: Mapping[str, Any] | None = None,
         categories: Mapping[str, Any] | None = None,
     ) -> BoardSettings:
-        """What an address or `to_json` said; what it does not say is as usual. Raises ValueError, with the choices,
-        also for an anchor that is none of the contestants, and a category that is none of these."""
+        """Parse the parameters of a URL or the result of `to_json`; a missing setting has its default.
+
+        Raise ValueError, with the choices, if a value is invalid, also if the anchor is not one of `contestants` or the
+        category is not one of `categories`.
+        """
         how = cls(
             VerdictFilter.of(str(said.get("whose") or EVERYBODY)),
             str(said.get("category") or "")[:200],
@@ -164,7 +169,7 @@ USUAL = BoardSettings()
 
 
 def plain(number: float) -> str:
-    """A number as addresses and forms say it: 1000, 0.5."""
+    """Return a number as URLs and forms write it: 1000, 0.5."""
     return f"{number:.{DIGITS}g}" if abs(number) < 10**DIGITS else f"{number:.0f}"
 
 

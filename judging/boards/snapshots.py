@@ -1,6 +1,6 @@
-"""Works boards out and keeps them: a snapshot for every board that was different from the one before.
+"""Compute boards and store them: a new snapshot for every board that differs from the one before.
 
-Of the usual board so many stay that its history can be drawn; of any other the newest.
+Of the board with default settings, enough snapshots stay to plot its history; of any other board only the newest.
 """
 
 from __future__ import annotations
@@ -26,20 +26,22 @@ from judging.stats.votes import MISSING, Votes
 SHAPE = 4
 """Version of stored boards: boards of an older version are computed again."""
 HISTORY_STEP = timedelta(minutes=10)
-"""Between two boards of the history, but for the newest."""
+"""Shortest time between two boards of the history, except before the newest."""
 STANDINGS = "board__board__standings"
 Place = tuple[int, int]
-"""Of a board: (tournament, rubric), by their ids."""
+"""Identity of a board: (tournament, rubric), by their ids."""
 
 
 def board_of(tournament: Tournament, rubric: Rubric, asked: BoardSettings = USUAL) -> Snapshot | None:
-    """The board as it was worked out last; None where it never was."""
+    """Return the newest snapshot of the board, or None if it was never computed."""
     return _kept(tournament, rubric, asked).first()
 
 
 def keep(tournament: Tournament, rubric: Rubric, asked: BoardSettings = USUAL) -> Snapshot:
-    """Works a board out and keeps it; where it is the one that is kept already, that. Raises ValueError for an anchor
-    that is none of the contestants."""
+    """Compute a board and store it. If it equals the stored one, update and return that snapshot.
+
+    Raise ValueError if the anchor is not one of the contestants.
+    """
     # Taken first: what changes meanwhile makes the board old at once, not unnoticed.
     stamp = stamps([tournament.pk]).get((tournament.pk, rubric.pk), "")
     votes = _votes(tournament, rubric, asked)
@@ -65,8 +67,10 @@ def keep(tournament: Tournament, rubric: Rubric, asked: BoardSettings = USUAL) -
 
 
 def stamps(tournaments: Collection[int]) -> dict[Place, str]:
-    """For each board of these tournaments that has a verdict, what changes with whatever the board is made of. Two
-    questions, however many they are."""
+    """Return a hash for each board of these tournaments that has a verdict; it changes with the data of the board.
+
+    Two queries, for any number of tournaments.
+    """
     counted = (
         Verdict.objects.filter(comparison__tournament__in=tournaments)
         .order_by()
@@ -79,17 +83,20 @@ def stamps(tournaments: Collection[int]) -> dict[Place, str]:
 
 
 def newer(tournament: Tournament, rubric: Rubric, asked: BoardSettings, snapshot: Snapshot) -> int:
-    """How many verdicts have come since."""
+    """Return the number of verdicts that were given after the snapshot."""
     return verdicts_in(tournament, rubric, whose=asked.whose).filter(pk__gt=snapshot.last_verdict or 0).count()
 
 
 def history_of(tournament: Tournament, rubric: Rubric) -> QuerySet[Snapshot]:
-    """The usual board as it was, the oldest first."""
+    """Return the snapshots of the board with default settings, the oldest first."""
     return _kept(tournament, rubric, USUAL).order_by("at", "pk")
 
 
 def leading(tournaments: Collection[int]) -> dict[Place, list[dict[str, Any]]]:
-    """The standings of each newest usual board, the best first. One question, however many they are."""
+    """Return the standings of each newest board with default settings, the best contestant first.
+
+    One query, for any number of tournaments.
+    """
     rows = Snapshot.objects.filter(tournament__in=tournaments, asked=USUAL.to_json())
     newest = rows.order_by("tournament_id", "rubric_id", "-at", "-pk").distinct("tournament_id", "rubric_id")
     return {(pk, rubric): said for pk, rubric, said in newest.values_list("tournament", "rubric", STANDINGS)}
@@ -113,8 +120,10 @@ def _by_category(votes: Votes, asked: BoardSettings) -> Any:
 
 
 def _controls(votes: Votes, swap: str) -> list[str]:
-    """Those of which the votes say anything: what is alike everywhere explains nothing, and nobody stands first in a
-    vote that two games became."""
+    """Return the controls, position and length, that vary between the votes: a constant explains nothing.
+
+    Position is left out if the swap policy merges two games into one vote, because such a vote has no first position.
+    """
     length = votes.features["length"]
     has_sides = swap not in MERGING or not len(swaps(votes).games)
     said = {POSITION: has_sides and (votes.shown_first != 0).any(), "length": (length[np.isfinite(length)] != 0).any()}
@@ -122,13 +131,16 @@ def _controls(votes: Votes, swap: str) -> list[str]:
 
 
 def _identical(tournament: Tournament) -> dict[str, int]:
-    """Return the number of pairs with identical answers, and the number of all pairs."""
+    """Return the number of pairs with identical responses, and the number of all pairs."""
     met = tournament.comparisons.between_contestants()
     return met.aggregate(pairs=Count("pk", filter=Q(is_identical=True)), of=Count("pk"))
 
 
 def _failed(votes: Votes) -> list[int]:
-    """Of each contestant, how many judgments of its answers failed: models' refusals come where answers are."""
+    """Return the number of failed judgments of each contestant's responses, by the contestants' numbers.
+
+    A judge's refusal depends on the responses that it judges.
+    """
     failed = votes.where(np.isin(votes.outcome, MISSING))
     counted = np.bincount(np.concatenate([failed.a, failed.b]), minlength=len(votes.contestants))
     return [int(number) for number in counted]

@@ -1,4 +1,4 @@
-"""A board as it was kept -> tables: standings, pairs, ranks, wins, controls, online Elo. Nothing is rated anew here."""
+"""Turn a stored board into tables of standings, pairs, ranks, wins, controls and online Elo. Compute no ratings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from runs.charts import Table
 
 @dataclass(frozen=True)
 class BoardRow:
-    """A line of the board, in words. `name` is how rows and charts call it."""
+    """Row of the board, as texts. `name` is the contestant's name in rows and charts."""
 
     place: int
     name: str
@@ -34,22 +34,22 @@ class BoardRow:
     ahead: str
     ahead_between: str
     failed: int
-    """Judgments of its answers that were none."""
+    """Number of failed judgments of its responses."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """Row against column: the share of games won, ties halved, its interval, and of how many games."""
+    """Result of the row against the column: the share of games won, with ties as half, its interval and the games."""
 
     share: str
     between: str
     games: str
     tint: int
-    """How far above (up to 5) or below (down to -5) a half."""
+    """Distance of the share from a half, from -5 to 5."""
 
 
 def standings(said: Said) -> list[BoardRow]:
-    """The best first."""
+    """Return the rows of the board, the best contestant first."""
     failed = dict(zip(said["contestants"], said["failed"], strict=True))
     return [_standing(place, one, failed[one["contestant"]]) for place, one in enumerate(said["board"]["standings"], 1)]
 
@@ -66,13 +66,16 @@ def _standing(place: int, one: Said, failed: int) -> BoardRow:
 
 
 def order(said: Said) -> list[int]:
-    """Contestants' numbers, as they stand on the board."""
+    """Return the contestants' numbers in the order of the board."""
     number = {name: k for k, name in enumerate(said["contestants"])}
     return [number[one["contestant"]] for one in said["board"]["standings"]]
 
 
 def wins(said: Said) -> list[tuple[str, list[Cell | None]]]:
-    """Rows and columns as on the board; None where two never met, and on the diagonal."""
+    """Return the win matrix, with rows and columns in the order of the board.
+
+    A cell is None on the diagonal and if the two contestants never met.
+    """
     matrix, places = said["win_matrix"], order(said)
     return [(said["contestants"][i], [_cell(matrix, i, j) for j in places]) for i in places]
 
@@ -88,7 +91,10 @@ def _cell(matrix: Said, i: int, j: int) -> Cell | None:
 
 @dataclass(frozen=True)
 class Apart:
-    """How far the better of two lies ahead. is_decided: the interval leaves no doubt which one is better."""
+    """Difference between two contestants: how far the better one is ahead.
+
+    is_decided: whether the whole interval is above 0, so that there is no doubt which one is better.
+    """
 
     better: str
     other: str
@@ -98,7 +104,7 @@ class Apart:
 
 
 def apart(said: Said) -> list[Apart]:
-    """Every two of a group, the better one first."""
+    """Return the difference of each pair in a group, the better contestant first."""
     found = []
     for better, other, value, low, high, *_ in _pairs(said):
         by = {"value": value, "low": low, "high": high}
@@ -108,7 +114,7 @@ def apart(said: Said) -> list[Apart]:
 
 
 def pairs(said: Said) -> Table:
-    """Every two of a group, the better one first: how far apart, and what happened when they met."""
+    """Return a table of all pairs in a group, the better one first, with their difference and their games."""
     head = (
         gettext("over"), gettext("apart by"), gettext("from"), gettext("to"), gettext("won"), gettext("won from"),
         gettext("won to"), gettext("games"), gettext("ties"), gettext("both bad"),
@@ -132,7 +138,10 @@ def _at(rows: list[list[float]] | None, i: int, j: int) -> float | None:
 
 
 def rank_chances(said: Said) -> list[tuple[str, list[str]]]:
-    """The chance of each rank, where all are on one scale; nothing where they are not, or nothing was resampled."""
+    """Return the probability of each rank for each contestant, in the order of the board.
+
+    Return no rows if not all contestants are on one scale, or if nothing was resampled.
+    """
     groups = said["board"]["groups"]
     if len(groups) != 1 or groups[0]["rank_probabilities"] is None or len(groups[0]["members"]) != len(order(said)):
         return []
@@ -142,7 +151,7 @@ def rank_chances(said: Said) -> list[tuple[str, list[str]]]:
 
 
 def controlled(said: Said) -> dict[str, Any]:
-    """Ratings with position and length taken out, beside those of the board; or why there are none."""
+    """Return ratings without the effects of position and length, next to the board's, or why there are none."""
     found = said["controlled"]
     if not isinstance(found, dict):
         return {"why": found or ""}
@@ -171,7 +180,7 @@ def _ratings(said: Said) -> list[float | None]:
 
 
 def online(said: Said) -> dict[str, Any] | None:
-    """Online Elo of one order, and of many others."""
+    """Return online Elo of one order and of many others, or None if the board has none."""
     found = said["online_elo"]
     if found is None:
         return None
@@ -182,7 +191,7 @@ def online(said: Said) -> dict[str, Any] | None:
 
 
 def standings_table(said: Said) -> Table:
-    """What the page shows of each contestant, with every digit."""
+    """Return the table of standings that the page shows, with all digits."""
     parts = ("value", "low", "high")
     head = ["contestant", "group"] + [f"{name} {part}" for name in ("rating", "anchored") for part in parts]
     head += ["votes", "wins", "losses", "ties", "p_best", "rank_from", "rank_to", "ahead_of"]
@@ -198,7 +207,7 @@ def standings_table(said: Said) -> Table:
 
 
 def wins_table(said: Said) -> Table:
-    """Every two, both ways round, also those who never met."""
+    """Return a table of all pairs of contestants in both orders, with those that never met."""
     matrix, names = said["win_matrix"], said["contestants"]
     keys = ("games", "wins", "ties", "both_bad", "share")
     columns = [*(matrix[key] for key in keys), matrix["interval"]["low"], matrix["interval"]["high"]]

@@ -1,4 +1,4 @@
-"""Turn the verdicts of a tournament into votes, and say whose votes a board counts, and whose it leaves out and why."""
+"""Turn the verdicts of a tournament into votes, and list the raters that a board counts or leaves out, with reasons."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ COLUMNS = (
     "score_a", "score_b", "comparison__response_a", "comparison__response_b", "length_a", "length_b",
 )  # fmt: skip
 IDENTITY = "identical answers"
-"""In place of an annotator: nobody said that they tie."""
+"""Name in place of an annotator's for ties of identical responses, which nobody judged."""
 
 
 def categories(tournament: Tournament) -> dict[str, int]:
-    """category -> how many of its prompts have it, the most first. They overlap."""
+    """Map each category to the number of prompts that have it, the most first. Categories overlap."""
     named = tournament.chosen_prompts.order_by().annotate(name=Func(F("categories"), function="unnest"))
     counted = named.values("name").annotate(prompts=Count("pk")).order_by("-prompts", "name")
     return dict(counted.values_list("name", "prompts"))
 
 
 def votes_in_categories(tournament: Tournament, rubric: Rubric) -> dict[str, int]:
-    """category -> how many votes counted in it when the usual board was worked out last; nothing where it never was."""
+    """Map each category to its votes in the newest board with default settings; return {} if there is no such board."""
     kept = Snapshot.objects.filter(tournament=tournament, rubric=rubric, asked=USUAL.to_json()).order_by("-at", "-pk")
     found = kept.values_list("board__categories", flat=True).first()
     if not found:
@@ -46,14 +46,14 @@ def votes_in_categories(tournament: Tournament, rubric: Rubric) -> dict[str, int
 
 OUTCOMES = {outcome.name.lower(): outcome for outcome in Outcome}
 BY_SCORES = (Outcome.A, Outcome.B, Outcome.TIE)
-"""What two scores may say."""
+"""Outcomes that two scores can have."""
 FIRST = {Side.A.value: 1, Side.B.value: -1, "": 0}
 
 
 def verdicts_in(tournament: Tournament, rubric: Rubric, *, whose: VerdictFilter = EVERYBODY) -> QuerySet[Verdict]:
-    """The verdicts that rate somebody: current, and admitted to boards.
+    """Return the verdicts that rate contestants: current ones that are admitted to boards.
 
-    What a model was asked again, to see whether it says the same, measures the model and rates nobody twice.
+    A model judge's repeated verdicts on the same question are left out: they measure the judge's consistency.
     """
     current = Verdict.objects.rating().filter(comparison__tournament=tournament, rubric=rubric)
     return admitted(whose.among(current).exclude(judge__kind=Judge.Kind.OPENAI, sample__gt=0))
@@ -67,13 +67,14 @@ def votes_in(
     tie_threshold: float | None = None,
     identical_as_ties: bool = False,
 ) -> Votes:
-    """The same as arrays, in the order in which they were given.
+    """Return the verdicts as arrays of votes, in the order in which they were given.
 
-    Contestants are all of the tournament's, in the order of the alphabet. Prompts, annotators and categories are
-    numbered as they come, as those of a file are: a file of these very votes gives the same board. A person is "person
-    3", by their number in the tournament. `length` is how much longer a's answer is, in words or as a file said, NaN
-    where neither a text nor a file tells. tie_threshold: as `judging.stats.votes` has it, of verdicts with scores.
-    identical_as_ties: a tie for each pair of identical answers comes last, said by IDENTITY, which saw no sides.
+    Contestants are all contestants of the tournament, in alphabetical order. Prompts, annotators and categories are
+    numbered in order of appearance, as in a file: a file of the same votes gives the same board. A voter's name is
+    "person 3", by their number in the tournament. `length` is how much longer a's response is, in words or as a file
+    gives it, NaN if neither is known. tie_threshold applies to verdicts with scores, as in `judging.stats.votes`.
+    identical_as_ties: add a tie for each pair of identical responses at the end, by the annotator IDENTITY and without
+    a first position.
     """
     contestants = dict(sorted(tournament.contestants.values_list("pk", "name"), key=lambda one: one[1]))
     rows = list(verdicts_in(tournament, rubric, whose=whose).order_by("pk").values_list(*COLUMNS))
@@ -96,7 +97,7 @@ def votes_in(
 
 
 def _ties_by_identity(tournament: Tournament) -> list[tuple[Any, ...]]:
-    """Return a row of COLUMNS for each pair of identical answers."""
+    """Return a row of COLUMNS for each pair of identical responses."""
     met = tournament.comparisons.between_contestants().filter(is_identical=True).order_by("place")
     return [
         (a, b, Outcome.TIE.name.lower(), prompt, None, None, "", None, None, response_a, response_b, None, None)
@@ -105,7 +106,11 @@ def _ties_by_identity(tournament: Tournament) -> list[tuple[Any, ...]]:
 
 
 def _scored(outcome: Ints, scores: Sequence[Sequence[float | None]], threshold: float | None) -> Ints:
-    """What came out by two scores, where both were given and no judge said more than them."""
+    """Return the outcomes, decided by the scores again if there is a threshold.
+
+    Scores that differ by no more than the threshold are a tie. A verdict's outcome stays if a score is missing or the
+    outcome is not one of BY_SCORES.
+    """
     if threshold is None:
         return outcome
     a, b = np.array(scores, np.float64)
@@ -115,7 +120,7 @@ def _scored(outcome: Ints, scores: Sequence[Sequence[float | None]], threshold: 
 
 
 def _numbered(said: Iterable[Any]) -> tuple[list[Any], Ints]:
-    """What was said, each once, as it first came; and the number of each."""
+    """Return the distinct values in order of first appearance, and the number of each value: int64[n]."""
     said = list(said)
     numbers = {one: k for k, one in enumerate(dict.fromkeys(said))}
     return list(numbers), _mapped(numbers, said)
@@ -165,8 +170,10 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Speaker:
-    """A judge with what it is, or None for people, `people` of them. why: what keeps its verdicts out of the board;
-    empty where nothing does."""
+    """Rater of a board: a judge, or all voters together if `judge` is None.
+
+    people: the number of voters. why: the reason why its verdicts are left out of the board, empty if they count.
+    """
 
     judge: Judge | None
     verdicts: int
@@ -175,22 +182,25 @@ class Speaker:
 
     @property
     def what(self) -> str:
-        """What the judge is."""
+        """Return the description of the judge's kind, or an empty text for voters."""
         return "" if self.judge is None else gettext(KINDS[self.judge.kind])
 
     @property
     def whose(self) -> VerdictFilter:
-        """What a board of their verdicts alone is asked for by."""
+        """Return the filter that selects this rater's verdicts alone."""
         return VerdictFilter(PEOPLE) if self.judge is None else VerdictFilter(JUDGES, self.judge.pk)
 
     def to_json(self) -> dict[str, Any]:
-        """As files have it."""
+        """Return the rater in the form that files contain."""
         name, kind = (None, "people") if self.judge is None else (self.judge.name, self.judge.kind)
         return {"name": name, "kind": kind, "people": self.people, "verdicts": self.verdicts, "left_out": self.why}
 
 
 def speakers(tournament: Tournament, rubric: Rubric, asked: BoardSettings) -> list[Speaker]:
-    """Of those whose verdicts are asked for, most verdicts first; who is left out comes last."""
+    """Return the raters that the settings select: all voters as one, and each judge.
+
+    Raters with the most verdicts come first; raters that the board leaves out come last.
+    """
     let_in = verdicts_in(tournament, rubric, whose=asked.whose).order_by().values_list("judge")
     by = let_in.annotate(Count("pk"), Count("voter", distinct=True))
     counted = {pk: Speaker(None, verdicts, people) for pk, verdicts, people in by}
@@ -206,5 +216,5 @@ def speakers(tournament: Tournament, rubric: Rubric, asked: BoardSettings) -> li
 
 
 def _place(one: Speaker) -> tuple[int, str, int]:
-    """Most verdicts first. Those with as many always stand in one order, or pages of them would overlap."""
+    """Return a sort key: most verdicts first, then the name and id, so that pages of the list do not overlap."""
     return (-one.verdicts, *(("", 0) if one.judge is None else (one.judge.name, one.judge.pk)))

@@ -1,4 +1,4 @@
-"""Judgments in and out over the API: files become a tournament, and a tournament's become files."""
+"""API endpoints that import judgments from files into a tournament, and export a tournament's judgments as files."""
 
 from __future__ import annotations
 
@@ -28,8 +28,11 @@ TEXT = {"schema": {"type": "string"}}
 
 
 class NewJudgments(Input):
-    """Where the judgments go: `into`, a tournament that you look after, by its id; else one of that name of yours that
-    was imported before, or a new one. The first file's name where none is said."""
+    """Target of the judgments.
+
+    `into`: id of a tournament that you manage. Without it, the judgments go into your tournament of that `name` that
+    was imported before, or into a new one. The default of `name` is the first file's name.
+    """
 
     into: Pk | None = None
     name: Annotated[str, Field(max_length=200, pattern=r"^[^\x00]*$")] = ""
@@ -37,9 +40,12 @@ class NewJudgments(Input):
 
 
 class JudgmentsOfFile(Schema):
-    """What became of a file. `alone`: judgments that name no prompt, each its own. `problems`: the first 100 of
-    `not_read` rows, each with its line. `repeated`: the first 100 of `duplicates`, rows that only repeat an earlier one
-    of the file and are no judgment more."""
+    """Result of one file.
+
+    `alone`: judgments that name no prompt; each counts as on a prompt of its own. `problems`: the first 100 of
+    `not_read` rows, each with its line. `repeated`: the first 100 of `duplicates`, rows that only repeat an earlier row
+    of the file and do not count as judgments.
+    """
 
     name: str
     read: int
@@ -53,7 +59,7 @@ class JudgmentsOfFile(Schema):
 
 
 class BroughtOut(Schema):
-    """What an import did. `tournament` is null where no file held a judgment; `is_new`: it was made for them."""
+    """Result of an import. `tournament`: the tournament's id. `is_new`: whether the import created it."""
 
     said: str
     tournament: int | None
@@ -74,12 +80,14 @@ TRANSCRIPT = {"responses": {200: {"content": {JSONL: TEXT}}}}
     openapi_extra={"requestBody": {"content": {"multipart/form-data": {"example": {"files": LINE, "name": "Paper"}}}}},
 )
 def import_judgments(request: ApiRequest, files: File[list[UploadedFile]], where: Form[NewJudgments]) -> BroughtOut:
-    """Makes a tournament of judgments that were made elsewhere, in the published format or FastChat's: JSON lines, or
-    one JSON list, also packed (.gz) and in UTF-16. The answer says of each file what was understood and, with its line,
-    what was not. Judges of files are shown as imported, not calibrated here. Needs scope launch.
+    """Import judgments that were made elsewhere into a tournament, in the published format or FastChat's: JSON lines,
+    or one JSON list, also compressed (.gz) and in UTF-16. The reply reports for each file which rows were understood
+    and, with their lines, which were not. Judges from files are shown as imported, not calibrated here. Needs scope
+    launch.
 
-    Safe to repeat without an Idempotency-Key: the same file changes nothing, one that has gone on adds what is new. At
-    most 64 MB at once, and of a packed file unpacked. 422 where no file holds a judgment.
+    Safe to repeat without an Idempotency-Key: the same file changes nothing, and a file that has grown adds its new
+    rows. At most 64 MB in one request, and at most 64 MB of a compressed file after decompression. 422 if no file
+    contains a judgment.
     """
     if sum(one.size or 0 for one in files) > UPLOAD_AT_MOST:
         raise HttpError(413, f"At most {UPLOAD_AT_MOST} bytes are taken at once: send fewer files")
@@ -111,9 +119,11 @@ def export_judgments(
     every: bool = False,
     names: bool = False,
 ) -> StreamingHttpResponse:
-    """The verdicts that make the boards, as lines; `every`: those too that no board lets in. What is read again gives
-    the same boards, by hash. People are "person 3"; `names` is for the tournament's owner. The published format cannot
-    say a vote without scores: 409. Only for its owner while it takes votes."""
+    """Export the verdicts that count on the boards, one per line. `every`: include verdicts that no board admits.
+    Importing the file again gives the same boards, with the same hash. Voters are named "person 3"; `names`, for the
+    tournament's owner only, gives their names. 409 if the published format cannot express a verdict, because it has no
+    scores. While the tournament takes votes, only its owner may export.
+    """
     found = the_tournament(request.auth, pk)
     if names or found.closed_at is None:
         own_tournament(request.auth, pk)
@@ -133,8 +143,9 @@ def export_judgments(
     openapi_extra=TRANSCRIPT,
 )
 def read_transcript(request: ApiRequest, pk: RowId) -> StreamingHttpResponse:
-    """What a judge was sent and what it said, question by question, with tokens and prices. No key is in it. Needs
-    that the judge is yours."""
+    """Export all requests to a judge and its replies, question by question, with tokens and prices. The transcript
+    contains no key. The judge must be yours.
+    """
     found = the_assignment(request.auth, pk)
     if not may_ask(request.auth.person, found.judge):
         raise HttpError(403, "Only who owns a judge reads what it was sent")

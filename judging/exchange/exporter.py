@@ -1,4 +1,4 @@
-"""A tournament as a file: its judgments in two formats, its votes as a table, and what judges were asked."""
+"""Export a tournament as files: its judgments in two formats, its votes as a table and its judges' transcripts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FORMS = {
     "fastchat": ("jsonl", JSONL),
     "csv": ("csv", "text/csv; charset=utf-8"),
 }
-"""What a tournament's verdicts can be written as: the file's ending and its media type."""
+"""Formats of a tournament's verdicts: each has the file's extension and its media type."""
 NO_SCORES = (
     "{n} verdicts have a winner and no scores, as people's have, which the published format cannot say: "
     "take FastChat's, or the table"
@@ -47,13 +47,16 @@ ENTRY = ("name", "step", "split")
 
 
 class CannotWrite(ValueError):
-    """What a format cannot say. The message says which can."""
+    """Error: the format is unknown or cannot express a verdict. The message names formats that can."""
 
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """What is to be written. `every`: verdicts too that no board lets in. `by_name`: people by their names, which only
-    a tournament's owner may ask for."""
+    """Options of an export.
+
+    `every`: include verdicts that no board admits. `by_name`: give voters' own names, which only a tournament's owner
+    may request.
+    """
 
     form: str = "fastchat"
     every: bool = False
@@ -61,7 +64,10 @@ class ExportOptions:
 
 
 def check(tournament: Tournament, asked: ExportOptions) -> None:
-    """Raises CannotWrite where the form is none, or cannot say what is there: before the first line is sent."""
+    """Raise CannotWrite if the format is unknown or cannot express all verdicts.
+
+    Call it before the first line is sent.
+    """
     if asked.form not in FORMS:
         raise CannotWrite(f"form is one of {', '.join(FORMS)}, not {asked.form[:40]!r}")
     if asked.form == "published" and (count := without_scores(tournament, every=asked.every)):
@@ -69,14 +75,14 @@ def check(tournament: Tournament, asked: ExportOptions) -> None:
 
 
 def without_scores(tournament: Tournament, *, every: bool = False) -> int:
-    """How many verdicts the published format cannot say."""
+    """Return the number of verdicts that the published format cannot express: they have an outcome but no scores."""
     said = [outcome.name.lower() for outcome in COUNTED]
     found = (rated_in(tournament, rubric, every=every) for rubric in tournament.rubrics.all())
     return sum(one.filter(outcome__in=said, score_a=None).count() for one in found)
 
 
 def lines(tournament: Tournament, asked: ExportOptions) -> Iterator[str]:
-    """The lines of the file, each with its end, as they are read. `check` comes before."""
+    """Yield the lines of the file, with line ends, as the verdicts are read. Call `check` first."""
     who = speakers(tournament, by_name=asked.by_name)
     if asked.form == "csv":
         return _table(tournament, who, every=asked.every)
@@ -87,30 +93,33 @@ def lines(tournament: Tournament, asked: ExportOptions) -> Iterator[str]:
 
 
 def transcript_lines(tournament: Tournament) -> Iterator[str]:
-    """All that was sent to the tournament's judges and all that they said, as JSON lines. No key is among it."""
+    """Yield all requests to the tournament's judges and all their replies, as JSON lines without any key."""
     for one in tournament.assignments.select_related("judge").order_by("pk"):
         yield from transcript_of(one)
 
 
 def transcript_of(assignment: Assignment) -> Iterator[str]:
-    """The same of one judge."""
+    """Yield the requests and replies of one assignment, as JSON lines without any key."""
     return (f"{json.dumps(said, ensure_ascii=False)}\n" for said in judge_runs.transcript(assignment))
 
 
 def name_of(tournament: Tournament, what: str, ending: str) -> str:
-    """A file's name."""
+    """Return the name of a file of this tournament."""
     return f"{slugify(tournament.name)[:60] or 'tournament'}-{what}.{ending}"
 
 
 class _Line:
-    """A file that keeps nothing: what is written to it is handed on."""
+    """File-like object that stores nothing: `write` returns its text."""
 
     def write(self, text: str) -> str:
         return text
 
 
 def _table(tournament: Tournament, who: Speakers, *, every: bool) -> Iterator[str]:
-    """Every current verdict on contestants, passed-by ones too: a reader sees all that was said."""
+    """Yield the CSV lines of the current verdicts on contestants, with the comparisons that were skipped.
+
+    Include verdicts that no board admits only if `every` is true.
+    """
     writer = csv.writer(_Line())
     yield writer.writerow(FIELDS)
     chosen = list(tournament.chosen_prompts.select_related("prompt"))
@@ -139,19 +148,19 @@ PIECE = 1 << 16
 
 
 def sent(tournament: Tournament, asked: ExportOptions) -> StreamingHttpResponse:
-    """A tournament's verdicts as a file. `check` comes before."""
+    """Return a tournament's verdicts as a file to download. Call `check` first."""
     ending, media_type = FORMS[asked.form]
     return send(lines(tournament, asked), name_of(tournament, asked.form, ending), media_type)
 
 
 def send(said: Iterator[str], name: str, media_type: str) -> StreamingHttpResponse:
-    """The lines as a file to be saved under this name."""
+    """Return the lines as a download with this file name."""
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return StreamingHttpResponse(_sent(_pieces(said)), content_type=media_type, headers=headers)
 
 
 async def _sent(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """Each piece is made in the thread that talks to the database."""
+    """Yield the pieces. Each one is built in the thread that queries the database."""
     following = sync_to_async(lambda: next(pieces, None))
     while (piece := await following()) is not None:
         yield piece
@@ -171,8 +180,10 @@ def _pieces(said: Iterator[str]) -> Iterator[bytes]:
 
 
 def setup(tournament: Tournament, *, unblinded: bool) -> dict[str, Any]:
-    """Its settings, contestants, criteria and prompts, and how each judge was asked. What a voter to be shall not know,
-    the seed and the gold, is null where it is not `unblinded`."""
+    """Return the tournament's settings, contestants, criteria, number of prompts and the settings of its judges' work.
+
+    Future voters must not know the seed and the gold set, so these are null unless `unblinded` is true.
+    """
     gold = tournament.gold_set if unblinded else None
     return {
         **{name: getattr(tournament, name) for name in SETTINGS},

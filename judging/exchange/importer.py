@@ -1,6 +1,7 @@
-"""One import from beginning to end: files of judgments in, verdicts of a tournament out, and what is told about both.
+"""Import files of judgments as verdicts of a tournament, and report the result of each file.
 
-The same file twice changes nothing; one that has gone on adds what is new. Nothing is kept where it goes wrong midway.
+Importing the same file twice changes nothing; a file that has grown adds its new rows. If an import fails midway,
+nothing is stored.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ from judging.stats.votes import Problem, each
 
 AT_ONCE = 5000
 SHOWN = 100
-"""Problems of a file that are named; of more it is said how many."""
+"""A report lists at most this many problems of a file, and counts all of them."""
 JUDGMENTS_AT_MOST = 1_000_000
 NAME_AT_MOST = 200
 
 
 @dataclass(frozen=True)
 class File:
-    """A file to be read, from its beginning; of a packed one no more than `unpacked_at_most` bytes."""
+    """File to read from its beginning. At most `unpacked_at_most` bytes of a compressed file are decompressed."""
 
     name: str
     content: BinaryIO
@@ -38,9 +39,12 @@ class File:
 
 @dataclass
 class FileReport:
-    """What became of one file. read: judgments understood; made, changed: verdicts, those known already not among
-    them. alone: judgments that name no prompt, each of which is its own. problems: the first of `not_read` rows.
-    repeated: the first of the `duplicates`, rows that only repeat an earlier one of the file."""
+    """Result of importing one file.
+
+    read: judgments that were understood. made, changed: new and changed verdicts, without those that were stored
+    already. alone: judgments that name no prompt; each counts as on a prompt of its own. problems: the first SHOWN of
+    the `not_read` rows. repeated: the first SHOWN of the `duplicates`, rows that only repeat an earlier row.
+    """
 
     name: str
     read: int = 0
@@ -53,7 +57,7 @@ class FileReport:
     repeated: list[str] = field(default_factory=list)
 
     def refuse(self, problem: Problem) -> None:
-        """Notes a row that was not understood."""
+        """Count a row that was not understood, and record its problem."""
         self.not_read += 1
         if len(self.problems) < SHOWN:
             self.problems.append(str(problem))
@@ -61,7 +65,7 @@ class FileReport:
 
 @dataclass
 class ImportResult:
-    """What an import did. tournament: None where no file held any judgment that could be kept."""
+    """Result of an import. tournament: None if no file contains a readable judgment and none existed before."""
 
     tournament: Tournament | None
     is_new: bool
@@ -74,7 +78,7 @@ class ImportResult:
 
     @property
     def sentence(self) -> str:
-        """The sum of it."""
+        """Return a summary of all files as one sentence."""
         read, made, changed, not_read, duplicates = (
             sum(getattr(one, what) for one in self.files)
             for what in ("read", "made", "changed", "not_read", "duplicates")
@@ -90,7 +94,7 @@ class ImportResult:
 
 @transaction.atomic
 def bring_in(files: Sequence[File], place: ImportTarget) -> ImportResult:
-    """Reads the files in their order and keeps what is in them."""
+    """Read the files in order and store their judgments."""
     tournament, is_new = tournament_at(place, [one.name for one in files])
     # One of answers that are here takes no contestants, prompts and criteria from files.
     is_open = is_new or tournament.judgment_files.exists()
@@ -144,8 +148,11 @@ def _block(block: Iterable[tuple[str, object]], keeper: Keeper, told: FileReport
 
 
 def _count_anew() -> None:
-    """Tells the database how many rows there are now, each time that they have doubled: until it looks by itself it
-    plans for as few as there were, and a board of them takes minutes."""
+    """Update the database's statistics of the tables; `_file` calls this each time that the rows have doubled.
+
+    Until its own next update, the database plans queries for the earlier, smaller number of rows, and computing a board
+    takes minutes.
+    """
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE judging_verdict, judging_comparison, judging_chosenprompt, judging_judge, runs_prompt")
 

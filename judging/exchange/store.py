@@ -1,4 +1,4 @@
-"""Blocks of judgments -> verdicts of one tournament, with everything that they name."""
+"""Store blocks of judgments as verdicts of one tournament, with the contestants, prompts and judges that they name."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from runs.models import Prompt
 
 BATCH = 2000
 Met = tuple[str, Contestant, Contestant, Side]
-"""Prompt as the file names it, two contestants in the order of their places, who stood first."""
+"""The prompt's name in the file, two contestants in the order of their places, and the side in first position."""
 ALIKE_AT_MOST = 30_000
 
 
 class Pairs:
-    """Who met whom on which prompt, of one tournament."""
+    """Comparisons of one tournament: which contestants meet on which prompt."""
 
     def __init__(self, tournament: Tournament) -> None:
         self.tournament = tournament
@@ -38,11 +38,11 @@ class Pairs:
         self._next_prompt = len(rows)
 
     def comparison(self, prompt: str, a: Contestant, b: Contestant) -> int | None:
-        """The id of theirs; None where they never met on it."""
+        """Return the id of the comparison of two contestants on a prompt, or None if there is none."""
         return self.of.get((self.prompts.get(prompt, 0), a.pk, b.pk))
 
     def keep(self, met: Iterable[tuple[Met, Sequence[str]]]) -> None:
-        """Makes what is new of (who met, categories of the prompt)."""
+        """Create the new comparisons and prompts among `met`: (comparison, categories of its prompt)."""
         found = dict[Met, Sequence[str]](met)
         self._keep_prompts({one[0]: categories for one, categories in reversed(found.items())})
         new: dict[tuple[int, int, int], Side] = {}
@@ -58,7 +58,7 @@ class Pairs:
         self._next_place += len(new)
 
     def _keep_prompts(self, categories: dict[str, Sequence[str]]) -> None:
-        """categories: prompt -> its categories, the newest first."""
+        """Create the new prompts. categories: prompt -> its categories, the newest prompt first."""
         new = [name for name in reversed(categories) if name not in self.prompts]
         digests = {name: Question(storable(name)[:NAME_SHOWN], _text(name), "").digest for name in new}
         known = _stored({digests[name]: name for name in new})
@@ -81,12 +81,12 @@ class Pairs:
 
 
 def _text(name: str) -> str:
-    """A prompt that is named by its whole text is known by it; one that is named by a number has none here."""
+    """Return a name longer than NAME_SHOWN as the prompt's whole text; return an empty text for a shorter name."""
     return storable(name) if len(name) > NAME_SHOWN else ""
 
 
 def _stored(names: dict[str, str]) -> dict[str, int]:
-    """digest -> primary key, made where it is new."""
+    """Map each digest to the primary key of its prompt, and create missing prompts."""
     rows = (Prompt(digest=d, name=storable(n)[:NAME_SHOWN], text=_text(n)) for d, n in sorted(names.items()))
     Prompt.objects.bulk_create(rows, batch_size=BATCH, ignore_conflicts=True)
     return dict(Prompt.objects.filter(digest__in=list(names)).values_list("digest", "pk"))
@@ -97,7 +97,7 @@ TURNED = {Outcome.A: Outcome.B, Outcome.B: Outcome.A}
 
 @dataclass
 class StoredJudgments:
-    """What became of a block."""
+    """Result of storing a block: numbers of verdicts, problems and duplicates."""
 
     read: int = 0
     made: int = 0
@@ -111,7 +111,7 @@ Row = Judgment | Problem | Duplicate
 
 
 class Keeper:
-    """Keeps the judgments of one file, block by block. `is_open`: the file may bring contestants, prompts, criteria."""
+    """Store of one file's judgments, block by block. `is_open`: the file may add contestants, prompts and criteria."""
 
     def __init__(self, tournament: Tournament, *, is_open: bool) -> None:
         self.tournament, self.is_open = tournament, is_open
@@ -120,7 +120,7 @@ class Keeper:
         self._said: Counter[tuple[object, ...]] = Counter()
 
     def keep(self, block: Iterable[tuple[str, Row]]) -> StoredJudgments:
-        """Keeps the judgments among (place, what its row says)."""
+        """Store the judgments of a block of (position in the file, row), and return the result."""
         kept = StoredJudgments()
         fit = list(self._fit(block, kept))
         self.contestants.keep()
@@ -133,7 +133,10 @@ class Keeper:
         return kept
 
     def _fit(self, block: Iterable[tuple[str, Row]], kept: StoredJudgments) -> Iterator[tuple[str, Judgment]]:
-        """Those whose contestants, criteria and judges can be."""
+        """Yield the judgments with acceptable contestants, criteria and judges.
+
+        Record the remaining rows, problems and duplicates, in `kept`.
+        """
         for place, one in block:
             if isinstance(one, Problem):
                 kept.problems.append(one)

@@ -1,4 +1,4 @@
-"""Where judgments of files go: into a tournament that is there, or one of their own."""
+"""Find the tournament that imported judgments go into: an existing one, or a new one of their own."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ USUAL = "Imported judgments"
 
 @dataclass(frozen=True)
 class ImportTarget:
-    """`into` where there is one. Else the owner's tournament of that name which was imported before, or a new one; the
-    name is the first file's where none is said."""
+    """Target of an import: `into`, if it is given.
+
+    Else it is the owner's tournament of that name that was imported before, or a new one. If the name is empty, it is
+    the first file's.
+    """
 
     owner: User
     name: str = ""
@@ -29,7 +32,7 @@ class ImportTarget:
 
 
 def tournament_at(place: ImportTarget, files: Sequence[str]) -> tuple[Tournament, bool]:
-    """(the tournament, locked; whether it is new)."""
+    """Return the tournament, locked, and whether it is new."""
     # Two imports of one person at once would make it twice.
     User.objects.select_for_update(no_key=True).get(pk=place.owner.pk)
     if place.into is not None:
@@ -49,7 +52,7 @@ def tournament_at(place: ImportTarget, files: Sequence[str]) -> tuple[Tournament
 
 
 def _stem(files: Sequence[str]) -> str:
-    """Return what the first file is called without its endings: votes of votes.jsonl.gz."""
+    """Return the first file's name without its extensions, such as votes for votes.jsonl.gz; USUAL without a file."""
     if not files:
         return USUAL
     path = PurePosixPath(files[0])

@@ -1,4 +1,4 @@
-"""Model judges: the list, a new one, and one's page with its settings, its calibrations and a test."""
+"""Views of judges: the list, the forms to create and edit one, and its page with calibrations and a test."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ COMPLAINTS = {
 
 @require_safe
 def judges(request: SignedIn) -> HttpResponse:
-    """Those that this person sees. A file may name thousands: imported ones stand with their tournaments."""
+    """Render the list of judges that this person sees.
+
+    Imported judges appear only with their tournaments, because a file may name thousands.
+    """
     rules_judge()
     shelf = selected(request, "shelf", SHELVES, "current")
     own = Judge.objects.visible_to(request.user).exclude(kind=Judge.Kind.IMPORTED)
@@ -52,7 +55,7 @@ def judges(request: SignedIn) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def judge_new(request: SignedIn) -> HttpResponse:
-    """The form of a new one."""
+    """Render and process the form of a new judge. Raise PermissionDenied if the person may have none."""
     if not may_hold(request.user):
         raise PermissionDenied
     form = JudgeForm(request.POST or None, person=request.user)
@@ -61,7 +64,7 @@ def judge_new(request: SignedIn) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def judge_edit(request: SignedIn, pk: int) -> HttpResponse:
-    """The form of one that there is."""
+    """Render and process the form of an existing judge. Raise PermissionDenied if the person may not edit it."""
     found = _own(request, pk)
     form = JudgeForm(request.POST or None, person=request.user, instance=found)
     return _saved(request, form, found)
@@ -69,13 +72,13 @@ def judge_edit(request: SignedIn, pk: int) -> HttpResponse:
 
 @require_safe
 def judge(request: SignedIn, pk: int) -> HttpResponse:
-    """Its page."""
+    """Render the page of a judge."""
     return _page(request, _visible(request, pk), OnGold(person=request.user))
 
 
 @require_POST
 def judge_change(request: SignedIn, pk: int) -> HttpResponse:
-    """What its buttons do: `do` is calibrate, test, retire or bring-back."""
+    """Process a button of the judge's page: `do` is calibrate, test, retire or bring-back. Raise Http404 for others."""
     found, do = _own(request, pk), request.POST.get("do", "")
     if do == "calibrate":
         return _calibrate(request, found)
@@ -103,7 +106,7 @@ def _bring_back(request: SignedIn, found: Judge) -> HttpResponse:
 
 
 def _with_calibrations(page: Page[Any]) -> list[tuple[Judge, list[Calibration]]]:
-    """Each judge with its newest calibration by each rubric."""
+    """Return each judge of the page with its newest calibration by each rubric."""
     newest = Calibration.objects.filter(judge__in=list(page)).order_by("judge_id", "rubric_id", "-at", "-pk")
     of: dict[int, list[Calibration]] = {}
     for one in newest.distinct("judge_id", "rubric_id").select_related("rubric__criterion"):

@@ -1,4 +1,4 @@
-"""What an assignment has to ask: a question for every comparison, rubric, order and sample, each made once."""
+"""Create the questions of an assignment: one for each comparison, rubric, order and sample, each only once."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from judging.model_judge import Pair, Request, request
 from judging.models import Assignment, Call, Comparison, GoldPair, Question, Rubric, Side
 
 FILLED_AT_ONCE = 100
-"""Comparisons: some hundreds of questions, so that asking begins at once and a pause comes through."""
+"""Comparisons per batch: some hundreds of questions, so that judging starts soon and a pause takes effect quickly."""
 TWICE_EVERY = 20
-"""Of comparisons, where a judge is asked twice: five in a hundred tell whether it says the same."""
+"""If a judge repeats questions, it repeats every 20th comparison: 5 % show whether its verdicts are consistent."""
 ENDS = (Call.State.DONE, Call.State.FAILED, Call.State.UNPARSED, Call.State.REFUSED)
 
 
 @dataclass(frozen=True)
 class _NewQuestion:
-    """A question to be, and what will be sent."""
+    """Question that is not stored yet, with the request to send."""
 
     about: Comparison | GoldPair
     rubric: Rubric
@@ -33,7 +33,7 @@ class _NewQuestion:
 
 
 def fill(assignment: Assignment, at_most: int = FILLED_AT_ONCE) -> int:
-    """Makes the questions of the next comparisons, and the calls that nobody made before. How many comparisons."""
+    """Create the questions of the next comparisons, and their missing calls. Return the number of comparisons."""
     found: list[Comparison | GoldPair] = list(_missing(assignment, at_most))
     asked = list(_asked(assignment, found))
     with transaction.atomic():
@@ -47,12 +47,12 @@ def fill(assignment: Assignment, at_most: int = FILLED_AT_ONCE) -> int:
 
 
 def is_filled(assignment: Assignment) -> bool:
-    """True where every comparison has its questions."""
+    """Return whether every comparison has its questions."""
     return not _missing(assignment, 1).exists()
 
 
 def planned(assignment: Assignment) -> int:
-    """How many questions there are to be asked in all, made or not."""
+    """Return the number of all questions of the assignment, whether they exist yet or not."""
     orders, rubrics = 2 if assignment.both_orders else 1, list(assignment.rubrics.select_related("criterion"))
     if assignment.gold_set is None:
         found = comparisons(assignment)
@@ -63,12 +63,12 @@ def planned(assignment: Assignment) -> int:
 
 
 def comparisons(assignment: Assignment) -> QuerySet[Comparison]:
-    """Return those of contestants whose answers are still there, and differ."""
+    """Return the tournament's comparisons of contestants with two stored responses that differ."""
     return Comparison.objects.to_judge().filter(tournament=assignment.tournament_id)
 
 
 def twice(found: QuerySet[Comparison]) -> QuerySet[Comparison]:
-    """Those that are asked a second time; their pairs are in the tournament's seeded order."""
+    """Return the comparisons that are repeated: every TWICE_EVERY-th in the tournament's seeded order of pairs."""
     return found.annotate(turn=F("place") % TWICE_EVERY).filter(turn=0)
 
 

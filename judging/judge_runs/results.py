@@ -1,4 +1,4 @@
-"""Calls that have ended -> verdicts. What is no verdict is kept as what it is, never as a tie."""
+"""Turn finished calls into verdicts. A failed, unparsed or refused call is stored as such, never as a tie."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ READ_AT_ONCE = 200
 
 
 def tell(calls: Sequence[Call]) -> None:
-    """Keeps what the calls say of every comparison that asked for it. Calls are of one judge."""
+    """Store the results of the calls as verdicts on the comparisons of their questions. All calls are of one judge."""
     by_id = {call.pk: call for call in calls}
     if not by_id:
         return
@@ -32,7 +32,7 @@ def tell(calls: Sequence[Call]) -> None:
 
 
 def outcome_of(call: Call) -> Outcome:
-    """What came out of it, as the answers stood: A is who stood first."""
+    """Return the outcome of the call by position: A is the response in first position."""
     if call.state in MISSING:
         return MISSING[Call.State(call.state)]
     return Outcome[_parsed(call)["outcome"]]
@@ -52,7 +52,7 @@ def _parsed(call: Call) -> dict[str, Any]:
 
 
 def transcript(assignment: Assignment) -> Iterator[dict[str, Any]]:
-    """A JSON-able object for each question, in the order in which they were made."""
+    """Yield a JSON-serializable dict for each question, in the order of their creation."""
     related = ("call", "rubric__criterion", "comparison__a", "comparison__b", "comparison__prompt")
     asked = Question.objects.filter(assignment=assignment).select_related(*related).order_by("pk")
     judge = {"judge": assignment.judge.name, "judge_digest": assignment.judge.digest}

@@ -1,4 +1,4 @@
-"""What the API says and takes of judges and of their assignments, as JSON."""
+"""Schemas of judges and their assignments, as the API sends and takes them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ Cap = Annotated[Decimal, Field(ge=0, lt=10**8, max_digits=14, decimal_places=6)]
 
 
 def amount(of: Decimal | int) -> str:
-    """Of money, without noughts that say nothing."""
+    """Format an amount of money without trailing zeros."""
     return f"{Decimal(of).normalize():f}"
 
 
 class NewAssignment(Input):
-    """A judge to put to work by these criteria, by all where none is named. `asks_twice`: 5 questions in 100 a second
-    time, to see whether it says the same. Without a `cap` nothing is asked, and the answer says what it would cost."""
+    """A judge to start on a tournament, by these criteria, or by all if none is named.
+
+    `asks_twice`: send 5 in 100 pairs a second time, to see whether the judge gives the same verdict. Without a `cap` no
+    question is sent, and the reply estimates the cost.
+    """
 
     judge: Pk
     criteria: Annotated[list[Word], Field(max_length=20)] = Field(default_factory=list)
@@ -33,7 +36,10 @@ class NewAssignment(Input):
 
 
 class NewCalibration(Input):
-    """The gold set to hold a judge against, by these criteria; by all that the set tells of where none is named."""
+    """A gold set to calibrate a judge on, by these criteria.
+
+    If none is named, all criteria count for which the set has expected verdicts.
+    """
 
     gold_set: Pk
     criteria: Annotated[list[Word], Field(max_length=20)] = Field(default_factory=list)
@@ -42,7 +48,10 @@ class NewCalibration(Input):
 
 
 class EstimateOut(Schema):
-    """What it would cost: `likely`, and `at_most` where every answer is as long as it may be."""
+    """Estimated cost of judging a tournament.
+
+    `likely` is the likely cost; `at_most` is the cost if every response of the judge has the maximum length.
+    """
 
     calls: int
     likely: str
@@ -50,13 +59,16 @@ class EstimateOut(Schema):
 
     @classmethod
     def of(cls, found: Estimate) -> EstimateOut:
-        """In the judge's currency."""
+        """Build the reply from an estimate. Amounts are in the judge's currency."""
         return cls(calls=found.calls, likely=amount(found.likely.amount), at_most=amount(found.at_most))
 
 
 class AssignmentOut(Schema):
-    """A judge at work. Ends that are no verdicts are counted apart, and none is a tie. Amounts are in the judge's
-    currency."""
+    """A judge's assignment with its progress.
+
+    Outcomes that are not verdicts (refused, failed, unparsed) are counted separately, and none counts as a tie. Amounts
+    are in the judge's currency.
+    """
 
     id: int
     judge: int
@@ -76,7 +88,7 @@ class AssignmentOut(Schema):
 
     @classmethod
     def of(cls, row: Assignment, standing: AssignmentStatus) -> AssignmentOut:
-        """As it stands."""
+        """Build the reply from an assignment and its present status."""
         counted = ("planned", "done", "refused", "failed", "unparsed", "left")
         counts = {name: getattr(standing, name) for name in counted}
         return cls(
@@ -87,15 +99,20 @@ class AssignmentOut(Schema):
 
 
 class ChangedAssignment(Input):
-    """`again` goes on, and asks anew what gave no verdict. A `cap` goes with go-on and again."""
+    """A change to an assignment.
+
+    `again` resumes it and repeats the questions that gave no verdict. A `cap` goes with go-on and again.
+    """
 
     do: Literal["pause", "cancel", "go-on", "again"]
     cap: Cap | None = None
 
 
 class JudgeOut(Schema):
-    """A model that judges, or the rules that come with the site. `in_boards`: rubrics by which its newest calibration
-    passes. No key is shown."""
+    """A model that judges, or the judge by rules that comes with esweb.
+
+    `in_boards`: rubrics by which its newest calibration passes. The reply contains no API key.
+    """
 
     id: int
     name: str
@@ -111,7 +128,7 @@ class JudgeOut(Schema):
 
     @classmethod
     def of(cls, row: Judge, rubrics: list[str]) -> JudgeOut:
-        """As anybody sees it who sees it."""
+        """Build the reply, which is the same for everybody who may see the judge."""
         return cls(
             id=row.pk, name=row.name, kind=row.kind, model=row.model, base_url=row.base_url,
             owner=row.owner.get_username() if row.owner else None, is_private=row.is_private, digest=row.digest,
@@ -120,8 +137,12 @@ class JudgeOut(Schema):
 
 
 class CalibrationOut(Schema):
-    """How a judge did on gold by one rubric. `measured`: accuracy and κ with intervals, swap consistency, the share of
-    the first place, what was missing; `complaints` keep it from boards."""
+    """Result of a judge's calibration on a gold set by one rubric.
+
+    `measured`: accuracy and κ with intervals, swap consistency, the share of decided verdicts for the response shown
+    first (`slot_share`), and the number of missing verdicts. Any `complaints` in it exclude the judge's verdicts from
+    boards.
+    """
 
     rubric: str
     gold_set: str
@@ -131,14 +152,14 @@ class CalibrationOut(Schema):
 
     @classmethod
     def of(cls, row: Calibration) -> CalibrationOut:
-        """As it was measured."""
+        """Build the reply from a stored calibration."""
         return cls(
             rubric=str(row.rubric), gold_set=row.gold_set.name, passes=row.passes, measured=row.measured, at=row.at
         )
 
 
 class JudgeDetail(JudgeOut):
-    """With its newest calibrations, and what it is put to that you may see."""
+    """A judge with its newest calibrations, and with those of its assignments that you may see."""
 
     calibrations: list[CalibrationOut]
     assignments: list[AssignmentOut]

@@ -1,4 +1,4 @@
-"""How an assignment stands: counts of every end, spend and cap; and, before a start, what it is likely to cost."""
+"""Count an assignment's questions by outcome, and estimate the cost of an assignment before it starts."""
 
 from __future__ import annotations
 
@@ -31,8 +31,12 @@ COUNTS = {
 
 @dataclass(frozen=True)
 class AssignmentStatus:
-    """Questions, by how their calls stand. left: neither ended nor under way. missing: the share of ends that are no
-    verdicts. contradicting: verdicts against their own scores. estimated: whose cost the server did not count."""
+    """Counts of an assignment's questions by the state of their calls.
+
+    left: questions that neither ended nor are under way. missing: the share of ended questions that have no verdict.
+    contradicting: verdicts that contradict their own scores. estimated: calls with an estimated cost, because the
+    server did not count tokens.
+    """
 
     planned: int
     done: int
@@ -58,7 +62,7 @@ class AssignmentStatus:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Before a start: calls, what they are likely to cost, and what they cost at the very most."""
+    """Estimate before a start: the number of calls, their likely cost, and the highest possible cost."""
 
     calls: int
     likely: Cost
@@ -66,12 +70,12 @@ class Estimate:
 
 
 def standing(assignment: Assignment) -> AssignmentStatus:
-    """As the database has it now."""
+    """Return the assignment's present status, read from the database."""
     return standings([assignment])[0]
 
 
 def standings(assignments: Sequence[Assignment]) -> list[AssignmentStatus]:
-    """Of each, in their order; one question, however many they are."""
+    """Return the status of each assignment, in their order, with one query for any number of them."""
     asked = Question.objects.filter(assignment__in=assignments).values("assignment").order_by("assignment")
     counted = {pk: counts for pk, *counts in asked.annotate(**COUNTS).values_list("assignment", *COUNTS)}
     none = [0] * len(COUNTS)
@@ -90,7 +94,7 @@ def estimate(
     samples: int = 1,
     asks_twice: bool = False,
 ) -> Estimate:
-    """What judging a tournament would cost, by the lengths of its answers."""
+    """Estimate the cost of judging a tournament from the lengths of its prompts and responses."""
     found = comparisons(Assignment(tournament=tournament))
     orders, price = 2 if both_orders else 1, price_of(judge)
     parts = [_size(found)] * samples + ([_size(twice(found))] if asks_twice else [])
@@ -105,7 +109,7 @@ def estimate(
 
 
 def _size(found: QuerySet[Comparison]) -> tuple[int, int]:
-    """How many comparisons they are, and how many characters their prompts and answers have."""
+    """Return the number of comparisons, and the number of characters in their prompts and responses."""
     texts = ("prompt__prompt__text", "response_a__text", "response_b__text")
     totals = found.aggregate(n=Count("pk"), **{f"text_{k}": Sum(Length(name)) for k, name in enumerate(texts)})
     return totals.pop("n"), sum(length or 0 for length in totals.values())

@@ -1,4 +1,4 @@
-"""One small question to a judge, to see whether it can be asked: what it says in words, and what was understood."""
+"""Send one small question to a judge, to see whether it can be used, and describe the result for users."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from judging.stats.votes import Outcome
 RUBRIC = Rubric("correctness", "Which answer is correct.")
 QUESTION = Pair("What is two and two?", "Two and two is four.", "Two and two is seven.")
 LONGEST_SECONDS = 20.0
-"""Somebody waits for the page."""
+"""The limit is short because a user waits for the page."""
 
 
 @dataclass(frozen=True)
 class TrialResult:
-    """What came of it, for people."""
+    """Result of a trial: whether it succeeded, and a message for users."""
 
     went_well: bool
     words: str
 
 
 def try_out(judge: Judge) -> TrialResult:
-    """Asks once, outside all limits; the answer is kept nowhere."""
+    """Send one question to the judge, outside all limits. The response is not stored."""
     # Slow to import, and needed by nobody who only shows pages.
     from judging.model_judge.client import Client
 

@@ -1,4 +1,4 @@
-"""Model judges at work on a tournament: what it would cost, how far they are, and the buttons that stop them."""
+"""Views of model judges on a tournament: the estimated cost, their progress, and the buttons that stop them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ASSIGNMENTS_A_PAGE = 50
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def tournament_judges(request: SignedIn, pk: int) -> HttpResponse:
-    """The page; a POST puts a judge to work, or, with `estimate`, says what that would cost."""
+    """Render the page. A POST starts a judge, or, with `estimate`, estimates the cost of that."""
     found = visible_tournament(request, pk)
     form = _form(request, found)
     if request.method == "POST":
@@ -54,14 +54,17 @@ def tournament_judges(request: SignedIn, pk: int) -> HttpResponse:
 
 @require_safe
 def tournament_judges_standing(request: SignedIn, pk: int) -> HttpResponse:
-    """How far they are, alone, for a page that is open meanwhile."""
+    """Render only the judges' progress, to refresh a page that is open."""
     found = visible_tournament(request, pk)
     return TemplateResponse(request, "judging/judge_runs/judges_at_work.html", _at_work(request, found))
 
 
 @require_POST
 def assignment_change(request: SignedIn, pk: int) -> HttpResponse:
-    """What the buttons of one do: `do` is one of DOES; `cap` is a new one, where something goes on."""
+    """Carry out a button of an assignment.
+
+    `do` is one of DOES. `cap`, if not empty, is the new cap of an assignment that resumes.
+    """
     found = get_object_or_404(_visible(request), pk=pk)
     if not may_ask(request.user, found.judge):
         raise PermissionDenied
@@ -85,7 +88,7 @@ def _do(found: Assignment, do: str, cap: str) -> None:
 
 
 def _cap(said: str) -> Decimal | None:
-    """A new cap; None where none was typed. Raises asking.CannotAsk."""
+    """Parse a new cap. Return None if the field is empty. Raise CannotAsk if the text is not a valid cap."""
     if not said.strip():
         return None
     try:
@@ -145,7 +148,7 @@ def _at_work(request: SignedIn, found: Tournament) -> dict[str, Any]:
 
 
 def _gates(found: Tournament, judges: set[Judge]) -> list[str]:
-    """Why verdicts that are there, or on their way, are in no board."""
+    """Return the reasons why verdicts of these judges, present or to come, count on no board."""
     rubrics = list(found.rubrics.select_related("criterion").order_by("pk"))
     return list(left_out(sorted(judges, key=str), rubrics, found).values())
 

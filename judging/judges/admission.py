@@ -1,9 +1,10 @@
-"""The gate before a board: a model's verdicts count where it has been held against people's, on gold, and done well.
+"""Decide which verdicts count on a board.
 
-And where it did give verdicts: what it refused or broke is not random.
+A model's verdicts count if its newest calibration on gold pairs, against people's verdicts, passes, and if few of its
+verdicts in the tournament are missing: the questions that a judge refuses or fails are not random.
 
-The judge that is no model has no gate: it claims nothing, and boards name it as what it is. Nor have judges of
-imported files, who are asked nothing here: boards name them as imported, not calibrated here.
+The judge by rules needs no calibration: it claims nothing, and boards name it as what it is. Judges of imported files
+need none either, because esweb sends them no questions: boards name them as imported, not calibrated here.
 """
 
 from __future__ import annotations
@@ -18,14 +19,17 @@ from judging.models import Calibration, Contestant, Judge, Rubric, Tournament, V
 from judging.stats.votes import MISSING
 
 MOST_MISSING = 0.02
-"""Of what a judge was asked in a tournament by a rubric, the share that may have no verdict."""
+"""The largest share of a judge's verdicts in a tournament by a rubric that may be missing."""
 WITHOUT_GATE = (Judge.Kind.RULES, Judge.Kind.IMPORTED)
 NO_VERDICT = [outcome.name.lower() for outcome in MISSING]
 
 
 def admitted(verdicts: QuerySet[Verdict]) -> QuerySet[Verdict]:
-    """Those of people, of rules, of imported files, and of models whose newest calibration by the same rubric passes,
-    less those of a model that had too few of a tournament."""
+    """Return the verdicts that count on boards.
+
+    They are those of voters, of rules, of imported files, and of models with a newest calibration by the same rubric
+    that passes. A model's verdicts in a tournament by a rubric are left out if too many of them are missing.
+    """
     newest = Calibration.objects.filter(judge=OuterRef("judge"), rubric=OuterRef("rubric")).order_by("-at", "-pk")
     own = Calibration.objects.filter(judge=OuterRef("judge"), rubric=OuterRef("rubric"))
     passed = own.filter(pk=Subquery(newest.values("pk")[:1]), passes=True)
@@ -38,15 +42,18 @@ def admitted(verdicts: QuerySet[Verdict]) -> QuerySet[Verdict]:
 
 
 def why_not(judge: Judge, rubric: Rubric, tournament: Tournament | None = None) -> str:
-    """Why the judge's verdicts by the rubric, on a tournament, are in no board; empty where they are."""
+    """Return why the judge's verdicts by the rubric, on a tournament, are on no board; empty if they are on one."""
     return left_out([judge], [rubric], tournament).get((judge.pk, rubric.pk), "")
 
 
 def left_out(
     judges: Collection[Judge], rubrics: Collection[Rubric], tournament: Tournament | None = None
 ) -> dict[tuple[int, int], str]:
-    """Why verdicts of these judges by these rubrics, on a tournament, are in no board: (judge, rubric) -> a sentence,
-    for those alone that are in none, in their order. Two questions, however many they are."""
+    """Return why verdicts of these judges by these rubrics, on a tournament, are on no board.
+
+    The result is (judge, rubric) -> a sentence, only for the combinations that are on no board, in their order. It
+    takes two queries for any number of them.
+    """
     asked = [judge for judge in judges if judge.kind not in WITHOUT_GATE]
     if not asked:
         return {}
@@ -78,7 +85,10 @@ def _why(judge: Judge, rubric: Rubric, passes: bool | None, short: Mapping[tuple
 
 
 def _given(verdicts: QuerySet[Verdict]) -> list[dict[str, Any]]:
-    """How many each model gave of each tournament by each rubric, and how many of those are no verdicts."""
+    """Count the verdicts of each model in each tournament by each rubric.
+
+    `all` counts all rows, `missing` those that are not verdicts (unparsed, refused, error).
+    """
     of_models = verdicts.filter(judge__isnull=False).exclude(judge__kind__in=WITHOUT_GATE)
     groups = of_models.order_by().values("comparison__tournament", "judge", "rubric")
     counted = groups.annotate(all=Count("pk"), missing=Count("pk", filter=Q(outcome__in=NO_VERDICT)))
@@ -90,7 +100,10 @@ def _is_short(group: dict[str, Any]) -> bool:
 
 
 def kin(judge: Judge, contestants: Sequence[Contestant]) -> str:
-    """A warning that names them; empty where there are none, or where the judge's family is not known."""
+    """Return a warning that names the contestants of the judge's own model family.
+
+    Empty if there are none, or if the judge's family is not known.
+    """
     family = judge.family.strip().casefold()
     found = [one.name for one in contestants if one.run is not None and family in _base(one.run.config)]
     if not family or not found:

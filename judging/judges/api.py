@@ -1,4 +1,4 @@
-"""Rubrics and gold sets over the API: the words by which judges judge, and pairs that people have judged."""
+"""API of rubrics, the texts that judges judge by, and of gold sets, pairs with people's verdicts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LINE = '{"prompt": "Why?", "response_a": "As …", "response_b": "No.", "expecte
 
 
 class GoldSetOut(Schema):
-    """Pairs of answers whose better one is known from people, by some criteria."""
+    """A set of pairs of responses with known verdicts of people, by some criteria."""
 
     id: int
     name: str
@@ -32,7 +32,7 @@ class GoldSetOut(Schema):
 
     @classmethod
     def of(cls, row: GoldSet, pairs: int) -> GoldSetOut:
-        """As anybody sees it who sees it."""
+        """Build the reply, which is the same for everybody who may see the gold set."""
         return cls(
             id=row.pk, name=row.name, owner=row.owner.get_username(), is_private=row.is_private, pairs=pairs,
             sha256=row.sha256, created_at=row.created_at,
@@ -47,7 +47,7 @@ class GoldSetsOut(Schema):
 
 
 class NewGoldSet(Input):
-    """What a file of pairs is to be called."""
+    """Name of a new gold set, and whether only you may see it."""
 
     name: Name
     is_private: bool = False
@@ -55,7 +55,7 @@ class NewGoldSet(Input):
 
 @router.get("/gold-sets", response=GoldSetsOut, auth=needs("read"), tags=["judging"], summary="List gold sets")
 def list_gold_sets(request: ApiRequest, cursor: Id = None, limit: Limit = 50) -> GoldSetsOut:
-    """Gold sets that you may see, newest first: pairs of answers whose better one people have told."""
+    """List the gold sets that you may see, newest first: pairs of responses with known verdicts of people."""
     rows = GoldSet.objects.visible_to(request.auth.person).select_related("owner").annotate(size=Count("pairs"))
     items, following = page(rows, cursor, limit)
     return GoldSetsOut(items=[GoldSetOut.of(one, one.size) for one in items], next=following)  # type: ignore[attr-defined]
@@ -70,8 +70,12 @@ def list_gold_sets(request: ApiRequest, cursor: Id = None, limit: Limit = 50) ->
     openapi_extra={"requestBody": {"content": {"multipart/form-data": {"example": {"file": LINE, "name": "Ours"}}}}},
 )
 def make_gold_set(request: ApiRequest, file: File[UploadedFile], said: Form[NewGoldSet]) -> tuple[int, GoldSetOut]:
-    """Reads a file of pairs: JSON lines, ours or those of PKU-SafeRLHF. A line that does not fit is named, and nothing
-    is kept. At most 50 MB. Needs scope launch. Safe to repeat: your file of the same name and bytes is read once."""
+    """Create a gold set from a file of pairs.
+
+    The file is JSON lines or one JSON list, in esweb's own format or that of PKU-SafeRLHF or LLMBar. If a line does not
+    fit, the error names it and nothing is saved. The file has at most 50 MB. Needs scope launch. Safe to repeat: a file
+    of yours with the same name and bytes is read once.
+    """
     if not may_hold(request.auth.person):
         raise HttpError(403, "Your role is viewer, which keeps nothing: ask an admin for the role member")
     make_standard()
@@ -87,7 +91,7 @@ def make_gold_set(request: ApiRequest, file: File[UploadedFile], said: Form[NewG
 
 
 class RubricOut(Schema):
-    """The words that judges are told: never changed, so that its digest says all of it."""
+    """A rubric: the text that judges receive. It never changes, so its digest identifies all of it."""
 
     criterion: str
     version: int
@@ -98,7 +102,7 @@ class RubricOut(Schema):
 
     @classmethod
     def of(cls, row: Rubric) -> RubricOut:
-        """One version."""
+        """Build the reply for one version."""
         return cls(
             criterion=row.criterion.slug, version=row.version, question=row.question, text=row.text,
             scale=(row.scale_low, row.scale_high), digest=row.digest,
@@ -114,8 +118,10 @@ class RubricsOut(Schema):
 
 @router.get("/rubrics", response=RubricsOut, auth=needs("read"), tags=["judging"], summary="List rubrics")
 def list_rubrics(request: ApiRequest, cursor: Id = None, limit: Limit = 50) -> RubricsOut:
-    """Every version of every criterion that you may see, newest first. A rubric is never changed; new words are a new
-    version."""
+    """List every version of every criterion that you may see, newest first.
+
+    A rubric never changes; a new text is a new version.
+    """
     make_standard()
     rows = Rubric.objects.filter(criterion__in=Criterion.objects.visible_to(request.auth.person))
     items, following = page(rows.select_related("criterion"), cursor, limit)

@@ -1,4 +1,4 @@
-"""The forms of criteria and of gold sets."""
+"""Forms for criteria and for gold sets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from judging.models import Criterion
 
 
 class WordsForm(forms.Form):
-    """What a judge is told."""
+    """Form for the text of a rubric, as judges receive it."""
 
     question = forms.CharField(
         max_length=200, label=gettext_lazy("Question"),
@@ -28,7 +28,7 @@ class WordsForm(forms.Form):
     scale_high = forms.IntegerField(initial=10, min_value=-100, max_value=100, label=gettext_lazy("Highest score"))
 
     def clean(self) -> dict[str, Any]:
-        """A scale rises."""
+        """Check that the highest score is above the lowest."""
         said = super().clean() or {}
         if not self.errors and said["scale_low"] >= said["scale_high"]:
             raise ValidationError({"scale_high": gettext("The highest score must lie above the lowest.")})
@@ -36,12 +36,12 @@ class WordsForm(forms.Form):
 
     @property
     def words(self) -> RubricText:
-        """What was typed."""
+        """Return the text of the rubric that the user typed."""
         return RubricText(**{name: self.cleaned_data[name] for name in ("question", "text", "scale_low", "scale_high")})
 
 
 class CriterionForm(WordsForm):
-    """A new criterion with its first words."""
+    """Form for a new criterion with the text of its first rubric."""
 
     name = forms.CharField(
         max_length=60, label=gettext_lazy("Name"), help_text=gettext_lazy("A word or two, such as politeness.")
@@ -50,7 +50,10 @@ class CriterionForm(WordsForm):
     field_order = ("name", "question", "text", "scale_low", "scale_high", "is_private")
 
     def clean_name(self) -> str:
-        """The name as addresses and files have it."""
+        """Return the name as addresses and files contain it, a slug.
+
+        Raise ValidationError if it has no letter or digit, or if another criterion has it.
+        """
         slug: str = slugify(self.cleaned_data["name"])
         if not slug:
             raise ValidationError(gettext("A name needs a letter or a digit."))
@@ -60,7 +63,7 @@ class CriterionForm(WordsForm):
 
 
 class GoldForm(forms.Form):
-    """A file of pairs whose better answer is known."""
+    """Form for a gold set: a file of pairs with known verdicts."""
 
     name = forms.CharField(max_length=200, label=gettext_lazy("Name"))
     file = forms.FileField(

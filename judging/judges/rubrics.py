@@ -1,4 +1,4 @@
-"""Criteria and their rubrics: those that come with the site, and new versions of anybody's."""
+"""Criteria and their rubrics: the standard ones that come with esweb, and new versions of any user's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runs.models.experiment import Person
 
 @dataclass(frozen=True)
 class RubricText:
-    """What a judge is told. The scale is what model judges score on, both ends included."""
+    """Text of a rubric, as judges receive it. Model judges score on the scale, both ends included."""
 
     question: str
     text: str
@@ -48,7 +48,10 @@ STANDARD = {
 
 
 def make_standard() -> None:
-    """Makes the site's own criteria, and the next version of one whose words have changed. May be called any time."""
+    """Create the site's own criteria, and the next version of each one with a changed text.
+
+    Safe to repeat at any time.
+    """
     for slug, words in _missing().items():
         criterion, _ = Criterion.objects.get_or_create(slug=slug, defaults={"owner": None})
         if criterion.owner_id is None:
@@ -56,7 +59,7 @@ def make_standard() -> None:
 
 
 def _missing() -> dict[str, RubricText]:
-    """Those of STANDARD that no rubric says. One question, as pages ask it each time."""
+    """Return the texts of STANDARD that no rubric has. Takes one query, because pages call it each time."""
     said = set(Rubric.objects.filter(criterion__slug__in=STANDARD).values_list("criterion__slug", "digest"))
     return {slug: words for slug, words in STANDARD.items() if (slug, _digest(words)) not in said}
 
@@ -66,7 +69,10 @@ def _digest(words: RubricText) -> str:
 
 
 def next_version(criterion: Criterion, words: RubricText, by: User | None) -> tuple[Rubric, bool]:
-    """(the rubric with these words, whether it is new): words that say the same as the newest make no version."""
+    """Return (the rubric with this text, whether it is new).
+
+    A text equal to the newest version's creates no version.
+    """
     with transaction.atomic():
         Criterion.objects.select_for_update().get(pk=criterion.pk)
         newest = criterion.newest()
@@ -80,7 +86,7 @@ def next_version(criterion: Criterion, words: RubricText, by: User | None) -> tu
 
 
 def newest_rubrics(person: Person) -> Any:
-    """The newest rubric of each criterion that the person may see, the site's own first."""
+    """Return the newest rubric of each criterion that the person may see, in the order of owners and slugs."""
     # Of imported ones no words are known by which somebody could judge.
     visible = Criterion.objects.visible_to(person).filter(imported_as="")
     newest = Rubric.objects.filter(criterion__in=visible).order_by("criterion", "-version").distinct("criterion")

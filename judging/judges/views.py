@@ -1,4 +1,4 @@
-"""Pages of criteria, of their rubrics and of gold sets."""
+"""Views of criteria, of their rubrics and of gold sets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ VERSIONS_A_PAGE = 50
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def gold_sets(request: SignedIn) -> HttpResponse:
-    """The list; a POST reads a file."""
+    """Render the list of gold sets. A POST creates one from a file."""
     if request.method == "POST" and not may_hold(request.user):
         raise PermissionDenied
     form = GoldForm(request.POST or None, request.FILES or None)
@@ -42,7 +42,7 @@ def gold_sets(request: SignedIn) -> HttpResponse:
 
 
 def _read(request: SignedIn, form: GoldForm) -> bool:
-    """Whether the file became a gold set; else the form says why not."""
+    """Create a gold set from the file. Return whether that succeeded; if not, add the reason to the form."""
     # They are what a file may speak of.
     make_standard()
     said = form.cleaned_data
@@ -59,7 +59,7 @@ def _read(request: SignedIn, form: GoldForm) -> bool:
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a version. `sign` is + where it is new, - where it was in the version before alone, else nothing."""
+    """A line of a version. `sign` is + if the line is new, - if only the version before has it, else empty."""
 
     sign: str
     text: str
@@ -67,7 +67,7 @@ class Line:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def criteria(request: SignedIn) -> HttpResponse:
-    """The list; a POST makes a new criterion."""
+    """Render the list of criteria. A POST creates a criterion."""
     if request.method == "POST" and not may_hold(request.user):
         raise PermissionDenied
     make_standard()
@@ -83,7 +83,7 @@ def criteria(request: SignedIn) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def criterion(request: SignedIn, slug: str) -> HttpResponse:
-    """Its newest words and all before; a POST makes the next version."""
+    """Render a criterion's newest rubric and all earlier ones. A POST creates the next version."""
     found = get_object_or_404(Criterion.objects.visible_to(request.user).select_related("owner"), slug=slug)
     newest = found.newest()
     words = {name: getattr(newest, name) for name in WordsForm.base_fields} if newest else {}
@@ -106,7 +106,7 @@ def criterion(request: SignedIn, slug: str) -> HttpResponse:
 
 @require_safe
 def rubric(request: SignedIn, slug: str, version: int) -> HttpResponse:
-    """One version, and what changed since the one before."""
+    """Render one version of a rubric, and its changes since the version before."""
     visible = Criterion.objects.visible_to(request.user)
     found = get_object_or_404(Rubric.objects.filter(criterion__in=visible), criterion__slug=slug, version=version)
     before = found.criterion.rubrics.filter(version__lt=version).order_by("-version").first()
@@ -115,7 +115,7 @@ def rubric(request: SignedIn, slug: str, version: int) -> HttpResponse:
 
 
 def changes(before: Rubric, after: Rubric) -> list[Line]:
-    """The lines of both, those that are in one alone with their sign."""
+    """Return the lines of both versions; a line that only one of them has carries its sign."""
     told = difflib.ndiff(_lines(before), _lines(after))
     return [Line(line[0].strip(), line[2:]) for line in told if not line.startswith("?")]
 

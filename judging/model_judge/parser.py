@@ -1,11 +1,11 @@
-"""What a judge's text says: a chain of readers, and which of them understood it is kept.
+"""Parse a judge's text with a chain of readers, and record which of them understood it.
 
-1. `json`      an object with a verdict or both scores; the text may stand around it
+1. `json`      an object with a verdict or both scores; other text may surround it
 2. `brackets`  [[x, y]], the last one
 3. `lines`     Assistant A: x … Assistant B: y
 4. `none`      not understood, which is neither a tie nor a score
 
-Two different answers in one text are `ambiguous`: a text may quote what it judges, so none of them is picked.
+Two different verdicts in one text are `ambiguous`: a text may quote what it judges, so neither is chosen.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ READ_AT_MOST = 32_768
 
 
 def storable(value: object) -> str:
-    """The value as text; halves of characters and NULs become the sign for what cannot be shown."""
+    """Return the value as text that can be stored: lone surrogates become `?`, and NULs become U+FFFD."""
     return str(value).encode("utf-8", "replace").decode().replace("\x00", "\ufffd")
 
 
@@ -36,10 +36,10 @@ VERDICTS = {"a": Outcome.A, "b": Outcome.B, "tie": Outcome.TIE}
 
 @dataclass(frozen=True)
 class Reading:
-    """What was understood, and by which step: `json`, `brackets`, `lines`, `none`.
+    """Outcome of a judge's text, and the step that understood it: `json`, `brackets`, `lines` or `none`.
 
-    contradicts: the verdict says another thing than the scores; the verdict holds, and the flag is shown. why: in
-    words, where nothing was understood.
+    contradicts: the verdict differs from the one that the scores give; the verdict counts, and the flag is shown.
+    ambiguous: the text holds different verdicts. why: the reason in words, if nothing was understood.
     """
 
     step: str
@@ -52,7 +52,10 @@ class Reading:
 
 
 def read(text: str, rubric: Rubric) -> Reading:
-    """The reading of the first step that finds anything at all, in the text's end where it is very long."""
+    """Return the reading of the first step that recognises anything at all.
+
+    Of a very long text, only the last READ_AT_MOST characters are read.
+    """
     text = text[-READ_AT_MOST:]
     for step, found in (("json", list(_objects(text))), ("brackets", _brackets(text)), ("lines", _lines(text))):
         if found:
@@ -62,7 +65,7 @@ def read(text: str, rubric: Rubric) -> Reading:
 
 @dataclass(frozen=True)
 class _Statement:
-    """Of one place in the text, as it stands there."""
+    """Verdict and scores at one place in the text, unchecked, as the text has them."""
 
     verdict: Any = None
     scores: tuple[Any, Any] | None = None
@@ -99,12 +102,18 @@ def _understood(step: str, said: _Statement, rubric: Rubric) -> Reading:
 
 
 def _of_both(outcome: Outcome, both_bad: bool) -> Outcome:
-    """Bad ones that tie are both bad; of two bad ones, one may still be better."""
+    """Return BOTH_BAD for a tie of two bad responses, else the outcome.
+
+    Of two bad responses, one may still be better.
+    """
     return Outcome.BOTH_BAD if both_bad and outcome is Outcome.TIE else outcome
 
 
 def _differ(verdict: Outcome, by_scores: Outcome, scores: tuple[float, float] | None) -> bool:
-    """Scores that differ by less than a tie's threshold still agree with the verdict they lean to."""
+    """Return whether the verdict contradicts the scores.
+
+    Scores within the tie threshold still agree with the verdict that they lean to.
+    """
     leaning = of_scores(*scores, 0) if scores else by_scores
     return verdict not in (by_scores, leaning)
 
@@ -119,7 +128,7 @@ def _score(value: Any, rubric: Rubric) -> float:
 
 
 def _objects(text: str) -> Iterator[_Statement]:
-    """Objects in the text, outermost, that say who won."""
+    """Yield a statement for each outermost JSON object in the text that has a verdict or both scores."""
     decoder, at = json.JSONDecoder(), text.find("{")
     while at >= 0:
         try:
@@ -143,5 +152,5 @@ def _brackets(text: str) -> list[_Statement]:
 
 
 def _lines(text: str) -> list[_Statement]:
-    """Every score of A with every one of B; one without the other says nothing."""
+    """Return a statement for each score of A with each score of B; a score of only one of them gives none."""
     return [_Statement(scores=(float(a), float(b))) for a in LINE_A.findall(text) for b in LINE_B.findall(text)]

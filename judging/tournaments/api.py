@@ -1,4 +1,4 @@
-"""Tournaments over the API: made, read, paused and closed; and the verdicts in them."""
+"""API of tournaments (create, read, pause, close, delete and restore) and of their verdicts."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _body(example: dict[str, Any]) -> dict[str, Any]:
 def list_tournaments(
     request: ApiRequest, q: Words = "", shelf: Shelf = "current", cursor: Id = None, limit: Limit = 50
 ) -> TournamentsOut:
-    """Tournaments that you may see, newest first, page by page; or those that lie in the bin."""
+    """List the tournaments that you may see, newest first, page by page; or those in the bin."""
     found = _with_imports(Tournament.objects.permitted_to(request.auth.person))
     found = found.filter(deleted_at__isnull=shelf == "current")
     for word in q.split():
@@ -75,8 +75,11 @@ def list_tournaments(
 )
 @once
 def make_tournament(request: ApiRequest, new: NewTournament) -> tuple[int, TournamentDetail]:
-    """Lets the greedy answers of two or more runs, or of one at several steps, meet in blind pairs on prompts that all
-    of them answered. Needs scope launch."""
+    """Create a tournament, in which greedy responses meet in blind pairs.
+
+    Contestants are two or more runs, or one run at several steps. The prompts are among those that all contestants have
+    responses to. Needs scope launch.
+    """
     make_standard()
     entries = [_entry(request.auth, n, one) for n, one in enumerate(new.contestants)]
     said = new.dict(exclude={"contestants", "criteria", "gold_set"})
@@ -97,7 +100,10 @@ def make_tournament(request: ApiRequest, new: NewTournament) -> tuple[int, Tourn
     summary="Read a tournament",
 )
 def read_tournament(request: ApiRequest, pk: RowId) -> TournamentDetail:
-    """Who and what takes part, how far it is, which judges are at work; to its owner, who is invited."""
+    """Return a tournament: its contestants, criteria, progress and the judges at work.
+
+    Its owner and admins also get the invitations.
+    """
     return detail(request.auth, the_tournament(request.auth, pk))
 
 
@@ -110,7 +116,10 @@ def read_tournament(request: ApiRequest, pk: RowId) -> TournamentDetail:
     openapi_extra=_body({"state": "paused"}),
 )
 def change_tournament(request: ApiRequest, pk: RowId, new: ChangedTournament) -> TournamentDetail:
-    """Whether it takes votes. Needs scope launch, and that it is yours. Safe to repeat."""
+    """Open, pause or close a tournament for votes.
+
+    Needs scope launch, and that you are the owner or an admin. Safe to repeat.
+    """
     found = own_tournament(request.auth, pk)
     with transaction.atomic():
         if new.state != "closed":
@@ -124,8 +133,10 @@ def change_tournament(request: ApiRequest, pk: RowId, new: ChangedTournament) ->
     "/tournaments/{pk}", response={204: None}, auth=needs("launch"), tags=["judging"], summary="Delete a tournament"
 )
 def delete_tournament(request: ApiRequest, pk: RowId) -> tuple[int, None]:
-    """Puts a tournament into the bin, from where it can be restored for 30 days; its links let nobody in meanwhile.
-    Needs scope launch, and that it is yours."""
+    """Move a tournament to the bin, from which it can be restored for 30 days.
+
+    Meanwhile its links let nobody in. Needs scope launch, and that you are the owner or an admin.
+    """
     delete(own_tournament(request.auth, pk), request.auth.person)
     return 204, None
 
@@ -138,7 +149,10 @@ def delete_tournament(request: ApiRequest, pk: RowId) -> tuple[int, None]:
     summary="Restore a tournament",
 )
 def restore_tournament(request: ApiRequest, pk: RowId) -> TournamentDetail:
-    """Takes a tournament out of the bin, as it was. Needs scope launch, and that it is yours. Safe to repeat."""
+    """Restore a tournament from the bin, unchanged.
+
+    Needs scope launch, and that you are the owner or an admin. Safe to repeat.
+    """
     found = own_tournament(request.auth, pk, with_bin=True)
     restore(found)
     return detail(request.auth, found)
@@ -159,9 +173,11 @@ def list_verdicts(
     cursor: Id = None,
     limit: Limit = 50,
 ) -> VerdictsOut:
-    """What people, by number, and judges said by one criterion, in the order in which they said it. Scores and sides
-    are of `a` and `b`, wherever they stood. Needs that it is yours while it takes votes: a voter shall not see what
-    others said."""
+    """List the verdicts of voters, by number, and of judges by one criterion, in the order in which they were given.
+
+    Outcomes and scores refer to `a` and `b`, whichever was shown first. Until the tournament is closed, this needs that
+    you are its owner or an admin: a voter must not see others' verdicts.
+    """
     found = the_tournament(request.auth, pk)
     if found.closed_at is None:
         own_tournament(request.auth, pk)
@@ -174,7 +190,7 @@ def list_verdicts(
 
 
 def detail(caller: Caller, found: Tournament) -> TournamentDetail:
-    """All that is told of a tournament."""
+    """Return everything about a tournament that the caller may see."""
     row = _with_imports(Tournament.objects.filter(pk=found.pk)).select_related("owner").get()
     own = may_look_after(caller.person, row)
     at_work = list(row.assignments.select_related("judge").order_by("-pk")[:SHOWN])

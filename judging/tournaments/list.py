@@ -1,4 +1,4 @@
-"""All tournaments: what each asks and how far it is; and the bin."""
+"""The list of all tournaments, with the progress of each; and the bin."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ SHELVES = ("current", "bin")
 
 @dataclass(frozen=True)
 class Progress:
-    """Progress of a tournament: `judged` of its `pairs`, each by as many people as are to. Nobody is asked about
-    `identical` further pairs, of which both answers are the same."""
+    """Progress of a tournament: `judged` of its `pairs` have as many voters as they need.
+
+    `identical` further pairs have two equal responses and are shown to nobody.
+    """
 
     tournament: Tournament
     pairs: int
@@ -36,7 +38,7 @@ class Progress:
 
 @require_safe
 def tournaments(request: SignedIn) -> HttpResponse:
-    """The list, or what of it lies in the bin and may be restored."""
+    """Render the list, or the tournaments in the bin, which can be restored."""
     shelf = selected(request, "shelf", SHELVES, "current")
     found = _listed(request, shelf).select_related("owner").prefetch_related("rubrics__criterion")
     page = page_of(request, found.order_by("-created_at", "-pk"), TOURNAMENTS_A_PAGE)
@@ -51,7 +53,10 @@ def tournaments(request: SignedIn) -> HttpResponse:
 
 
 def leaders(tournament: Tournament, led: Mapping[tuple[int, int], Sequence[Said]]) -> list[tuple[str, str]]:
-    """What each criterion's board says of its head; nothing before the first board."""
+    """Return (criterion, sentence about who leads its board) for each criterion of a tournament.
+
+    Leave out criteria without a board yet.
+    """
     names = rubric_names(sorted(tournament.rubrics.all(), key=lambda one: one.pk))
     boards = [(name, led.get((tournament.pk, rubric.pk))) for rubric, name in names.items()]
     return [(name, leader(standings)) for name, standings in boards if standings is not None]

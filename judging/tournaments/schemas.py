@@ -1,4 +1,4 @@
-"""What the API says and takes of tournaments and of verdicts, as JSON."""
+"""Schemas of tournaments and verdicts, as the API sends and takes them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ State = Literal["open", "paused", "closed"]
 
 
 class EntryIn(Input):
-    """A contestant to be: a run's greedy answers at a step on a split."""
+    """A new contestant: a run's greedy responses at a step on a split."""
 
     run: Annotated[str, Field(pattern=r"^[2-9a-z]{10}$")]
     step: Pk
@@ -27,10 +27,10 @@ class EntryIn(Input):
 
 
 class NewTournament(Input):
-    """A tournament to make: `criteria` by their slugs, each by its newest rubric.
+    """A tournament to create: `criteria` by their slugs, each by its newest rubric.
 
-    `picks`: how a voter's next pair is chosen, balanced or telling. One pair in `gold_every` is one of `gold_set`,
-    where that is given: GET /api/v1/gold-sets lists them.
+    `picks`: how a voter's next pair is chosen, balanced or telling. One pair in `gold_every` is from `gold_set`, if
+    that is given: GET /api/v1/gold-sets lists them.
     """
 
     name: Name
@@ -49,13 +49,16 @@ class NewTournament(Input):
 
 
 class ChangedTournament(Input):
-    """Whether it takes votes from now on."""
+    """The new state of a tournament: whether it takes votes from now on."""
 
     state: State
 
 
 class ContestantOut(Schema):
-    """Who is rated. `run` is null where only judgments were imported, or it was deleted."""
+    """A contestant, which is rated.
+
+    `run` is null if only judgments were imported, if the run was deleted, or if you may not see it.
+    """
 
     name: str
     run: str | None
@@ -64,7 +67,7 @@ class ContestantOut(Schema):
 
 
 class CriterionOut(Schema):
-    """By what is judged: `name` is what files and `criterion` in addresses call it."""
+    """A criterion of a tournament. `name` is its name in files and in `criterion` of addresses."""
 
     name: str
     rubric: str
@@ -72,7 +75,7 @@ class CriterionOut(Schema):
 
 
 class TournamentOut(Schema):
-    """A tournament. `imported`: judgments of files are in it."""
+    """A tournament. `imported`: whether it contains judgments from files."""
 
     id: int
     name: str
@@ -86,7 +89,7 @@ class TournamentOut(Schema):
 
     @classmethod
     def said(cls, row: Tournament) -> dict[str, Any]:
-        """Its fields; `imported` is annotated."""
+        """Return the fields of the reply. The row must have the annotation `imported`."""
         state = "closed" if row.closed_at else "paused" if row.paused_at else "open"
         return {
             "id": row.pk, "name": row.name, "question": row.question, "owner": row.owner.get_username(),
@@ -103,9 +106,12 @@ class TournamentsOut(Schema):
 
 
 class TournamentDetail(TournamentOut):
-    """With who and what takes part, and how it was made. `judged` of `pairs` have as many people's votes as they are to
-    have (`overlap`); `identical` pairs more have twice the same answer, and nobody is asked about them. Gold and
-    invitations are shown to its owner, the seed to others once it is closed."""
+    """A tournament with its contestants, criteria and settings.
+
+    `judged` of `pairs` have as many voters as they need (`overlap`). `identical` further pairs have two equal responses
+    and are shown to nobody. Only the owner and admins get the gold settings and the invitations; others get the seed
+    once it is closed.
+    """
 
     contestants: list[ContestantOut]
     criteria: list[CriterionOut]
@@ -126,8 +132,11 @@ class TournamentDetail(TournamentOut):
 
 
 class VerdictOut(Schema):
-    """What somebody said of a pair. `outcome` is a, b, tie, both_bad, skip, or what a judge did instead of judging:
-    unparsed, refused, error. `first`: who stood first, "" where that is not known. `by`: a judge, or "person 3"."""
+    """A verdict on a pair.
+
+    `outcome` is a, b, tie, both_bad, skip, or what a judge did instead of judging: unparsed, refused, error. `first`:
+    who was shown first, "" if that is not known. `by`: a judge, or "person 3".
+    """
 
     id: int
     criterion: str

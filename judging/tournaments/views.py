@@ -1,4 +1,4 @@
-"""The page of a tournament: its state, its invitations, and how far and how carefully its voters vote."""
+"""Views of a tournament: its state, its invitations, and its voters' progress and care."""
 
 from __future__ import annotations
 
@@ -34,9 +34,10 @@ PEOPLE_A_PAGE = 50
 
 @dataclass(frozen=True)
 class Voted:
-    """How far a voter is. `right` of `known` gold pairs they judged as was expected.
+    """Progress of a voter. `right` of the `known` gold pairs that they judged have the expected outcome.
 
-    `seconds` go by between seeing a pair and a choice, on average.
+    `judged` pairs have a verdict, `passed` pairs were passed by. `seconds` is the mean time between seeing a pair and a
+    choice.
     """
 
     voter: Voter
@@ -48,7 +49,10 @@ class Voted:
 
 
 def voted(people: Sequence[Voter]) -> list[Voted]:
-    """Each of these, in their order. Three questions, however many they are, and whoever else votes there."""
+    """Return the progress of each voter, in their order.
+
+    Takes three queries for any number of them, and of other voters.
+    """
     turns = _turns(people)
     verdicts = Verdict.objects.current().filter(voter__in=people)
     pace = dict(verdicts.values_list("voter").annotate(Avg("seconds")).order_by())
@@ -60,7 +64,7 @@ def voted(people: Sequence[Voter]) -> list[Voted]:
 
 
 def _turns(people: Sequence[Voter]) -> dict[int, tuple[int, int]]:
-    """voter's id -> how many pairs they judged, and how many they passed by."""
+    """Return voter's id -> (number of pairs judged, number of pairs passed by)."""
     judged = Count("pk", filter=Q(ended_at__isnull=False, is_passed=False))
     passed = Count("pk", filter=Q(is_passed=True))
     rows = Turn.objects.filter(voter__in=people).order_by().values("voter").annotate(judged=judged, passed=passed)
@@ -68,7 +72,7 @@ def _turns(people: Sequence[Voter]) -> dict[int, tuple[int, int]]:
 
 
 def _on_gold(verdicts: QuerySet[Verdict]) -> dict[int, list[bool]]:
-    """voter's id -> of each gold pair that they judged, whether as was expected."""
+    """Return voter's id -> for each gold pair that they judged, whether the outcome was the expected one."""
     found: dict[int, list[bool]] = {}
     said = verdicts.filter(comparison__gold_pair__isnull=False).exclude(outcome="skip")
     for voter, outcome, slug, expected in said.values_list(
@@ -81,20 +85,20 @@ def _on_gold(verdicts: QuerySet[Verdict]) -> dict[int, list[bool]]:
 
 @require_safe
 def tournament(request: SignedIn, pk: int) -> HttpResponse:
-    """The whole page."""
+    """Render the whole page."""
     return _page(request, visible_tournament(request, pk), InvitationForm())
 
 
 @require_safe
 def tournament_standing(request: SignedIn, pk: int) -> HttpResponse:
-    """How far it is, alone, for a page that is open while people vote."""
+    """Render only the progress, to refresh a page that is open while people vote."""
     found = visible_tournament(request, pk)
     return TemplateResponse(request, "judging/tournaments/tournament.html#standing", _standing(request, found))
 
 
 @require_POST
 def tournament_change(request: SignedIn, pk: int) -> HttpResponse:
-    """What its buttons do: `do` is pause, go-on, close, delete or restore."""
+    """Carry out a button of the page: `do` is pause, go-on, close, delete or restore."""
     found = manageable_tournament(request, pk, with_bin=True)
     do = request.POST.get("do", "")
     if do not in VERBS:
@@ -108,7 +112,7 @@ def tournament_change(request: SignedIn, pk: int) -> HttpResponse:
 @never_cache
 @require_POST
 def tournament_invite(request: SignedIn, pk: int) -> HttpResponse:
-    """Makes links, and shows them this once."""
+    """Create links for voters, and show them this once."""
     found = manageable_tournament(request, pk)
     form = InvitationForm(request.POST)
     if not form.is_valid():
@@ -124,7 +128,7 @@ def tournament_invite(request: SignedIn, pk: int) -> HttpResponse:
 
 @require_POST
 def tournament_uninvite(request: SignedIn, pk: int, n: int) -> HttpResponse:
-    """Takes a link back."""
+    """Revoke a voter's link."""
     found = manageable_tournament(request, pk)
     invitation = get_object_or_404(Invitation, tournament=found, pk=n)
     take_back(invitation)

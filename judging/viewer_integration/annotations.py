@@ -1,7 +1,7 @@
-"""What judges said of answers, held against the pinned column's: flags and sorts of the viewer, and chips in it.
+"""Annotate responses in the viewer with verdicts that compare them with the pinned column: flags, sorts and chips.
 
-A rater is a person or a judge; who judged a pair several times, as both ways round, is taken at what most of it says,
-as `VerdictTally` keeps it. Judges that boards leave out count here too: this is where one sees why.
+A rater is a voter or a judge. If a rater judged a pair several times, such as once in each order, the majority of these
+verdicts counts, as in `VerdictTally`. Judges that leaderboards leave out count here too, so that users can see why.
 """
 
 from __future__ import annotations
@@ -47,14 +47,17 @@ FROM judged GROUP BY id"""
 
 @dataclass
 class _Leanings:
-    """Of an answer by a criterion: rater -> what they said each time, 1 where it won. names: of judges."""
+    """Verdicts on a response by one criterion. `names` maps a judge to its name.
+
+    `leans` maps a rater, (voter, judge), to one number per verdict: 1 if the response won, -1 if it lost, else 0.
+    """
 
     leans: dict[tuple[int | None, int | None], list[int]] = field(default_factory=lambda: defaultdict(list))
     names: dict[int, str] = field(default_factory=dict)
 
 
 def of(stands: Met, pinned: Collection[int], others: Collection[int]) -> Mapping[int, Sequence[Chip]]:
-    """Answer of `others` -> its chips, by criterion. One query."""
+    """Return the chips of each response of `others` that has verdicts, sorted by criterion. One query."""
     if not stands.tournaments:
         return {}
     found: dict[tuple[int, str], _Leanings] = defaultdict(_Leanings)
@@ -92,7 +95,10 @@ def _label(leans: Sequence[int]) -> int:
 
 
 def _outcome(lead: int, labels: Mapping[int, int]) -> str:
-    """How it did against the pinned answer, by how many."""
+    """Describe the result against the pinned response, with the number of raters if there are several.
+
+    `lead` is 1 if more raters prefer the response, -1 if fewer do, 0 if equal. `labels` counts raters by 1, 0 and -1.
+    """
     n = sum(labels.values())
     alone = {1: gettext("won"), 0: gettext("tied"), -1: gettext("lost")}[lead]
     if n == 1:
@@ -104,7 +110,7 @@ def _outcome(lead: int, labels: Mapping[int, int]) -> str:
 
 
 def _lines(said: _Leanings) -> Iterator[str]:
-    """Judges by name; people together: who said what is theirs."""
+    """Yield one line for all voters together, without their names, and one line per judge, with its name."""
     people = Counter(_label(leans) for (voter, _), leans in said.leans.items() if voter is not None)
     if people:
         n = sum(people.values())
@@ -122,8 +128,10 @@ def _by_one(leans: Sequence[int]) -> str:
 
 
 class Judged:
-    """Tells the viewer. `uncertainty` is the standard deviation of the share that it wins, before anything is known
-    taken to be anywhere from 0 to 1 alike."""
+    """Annotation source of the viewer for verdicts.
+
+    `uncertainty` is the standard deviation of the share that a response wins, with a uniform prior from 0 to 1.
+    """
 
     title = _("Judges, against the pinned answer")
     flags: Mapping[str, AnnotationField] = {
@@ -148,14 +156,14 @@ class Judged:
     picks: Sequence[str] = (CRITERION,)
 
     def picked(self, columns: Columns) -> Mapping[str, Picked]:
-        """The criteria by which the columns met, if they did."""
+        """Return the criteria to choose from: those of tournaments in which the columns met; empty if none."""
         found = Rubric.objects.filter(tournaments__in=met(columns).tournaments)
         slugs = found.order_by("criterion__slug").values_list("criterion__slug", flat=True).distinct()
         options = {slug: slug for slug in slugs}
         return {CRITERION: Picked(_("Judged by"), _("any criterion"), options)} if options else {}
 
     def notes(self, columns: Columns) -> Sequence[str]:
-        """Why whoever votes, or may, sees less than others."""
+        """Return a note on hidden verdicts if the user votes, or may vote, in an open tournament of these runs."""
         if not met(columns).blind:
             return ()
         return (
@@ -166,7 +174,7 @@ class Judged:
         )
 
     def table(self, columns: Columns, picked: Mapping[str, str]) -> Sql:
-        """A row an answer that was judged against the pinned one."""
+        """Return a query of one row per response that was judged against the pinned one."""
         stands = met(columns)
         each = [_pairs(stands, *sides) for sides in (("a", "b", 1), ("b", "a", -1))]
         slug = picked.get(CRITERION, "")
@@ -174,13 +182,13 @@ class Judged:
         return Sql(text, [*(value for one in each for value in one.values), *([slug] if slug else [])])
 
     def chips(self, columns: Columns, rows: Sequence[Sequence[int | None]]) -> Mapping[int, Sequence[Chip]]:
-        """A chip a criterion."""
+        """Return the chips of each response, one per criterion."""
         pinned = {pk for row in rows for pk in row[columns.pin : columns.pin + 1] if pk}
         answers = {pk for row in rows for pk in row if pk}
         return of(met(columns), pinned, answers - pinned)
 
 
 def _pairs(stands: Met, one: str, other: str, way: int) -> Sql:
-    """Comparisons of a column as `one` with the pinned one as `other`."""
+    """Return a query of the comparisons with another column as side `one` and the pinned column as side `other`."""
     text = PAIRS.format(one=one, other=other, way=way, seen=SEEN if stands.blind else "true")
     return Sql(text, [stands.others, stands.pinned, *([stands.blind, stands.voters] if stands.blind else [])])

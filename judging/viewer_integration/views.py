@@ -1,4 +1,4 @@
-"""Fragments that pages of runs fetch: what boards say of a run, and what is being judged now."""
+"""Views of fragments that other pages fetch: a run's ratings on leaderboards, and the newest tournaments."""
 
 from __future__ import annotations
 
@@ -25,8 +25,11 @@ SHOWN = 3
 
 @dataclass(frozen=True)
 class Placed:
-    """A contestant on the newest board by a criterion. `snapshot` is None before the first, `standing` where the
-    contestant is not on it: both are as boards say them in JSON."""
+    """A contestant and its entry on the newest leaderboard of a criterion.
+
+    `snapshot` is None if there is no leaderboard yet; `standing` is the contestant's entry in the leaderboard's JSON,
+    None if the contestant is not on it.
+    """
 
     contestant: Contestant
     rubric: Rubric
@@ -35,35 +38,40 @@ class Placed:
 
     @property
     def board(self) -> str:
-        """Its board's address."""
+        """Return the address of the leaderboard."""
         place = reverse("tournament-board", args=[self.contestant.tournament_id])
         return f"{place}?criterion={self.rubric.criterion.slug}"
 
     @property
     def rating(self) -> Mapping[str, float | None] | None:
-        """value, low, high; None where none can be given, as of who never lost."""
+        """Return the rating as value, low and high; None without an entry. Each is None if it cannot be estimated, for
+        example if the contestant never lost.
+        """
         return self.standing["rating"] if self.standing else None
 
     @property
     def ranks(self) -> Sequence[int] | None:
-        """The first and the last rank that the intervals leave open."""
+        """Return the first and the last rank that the intervals allow, or None without an entry."""
         return self.standing["rank_range"] if self.standing else None
 
     @property
     def votes(self) -> float:
-        """How many verdicts the contestant was in, a half where two make one."""
+        """Return the number of verdicts on the contestant; two that count as one are half each, 0 without entry."""
         return self.standing["record"]["votes"] if self.standing else 0
 
     @property
     def rated(self) -> int:
-        """How many it is ranked among: those of its group."""
+        """Return the number of contestants in its group, among which it is ranked. 0 without an entry."""
         if self.snapshot is None or self.standing is None:
             return 0
         return sum(one["group"] == self.standing["group"] for one in self.snapshot.board["board"]["standings"])
 
 
 def placed(person: Person, run: Run) -> list[Placed]:
-    """Where the run stands, its newest tournaments first, as far as the person may see. Three queries."""
+    """Return the run's leaderboard entries in its newest 10 tournaments that the user may see, newest first.
+
+    Three queries.
+    """
     seen = Tournament.objects.visible_to(person).filter(contestants__run=run).distinct().order_by("-pk")
     tournaments = list(seen.prefetch_related("rubrics__criterion")[:TOURNAMENTS_AT_MOST])
     boards = _boards(tournaments)
@@ -77,7 +85,7 @@ def placed(person: Person, run: Run) -> list[Placed]:
 
 
 def _boards(tournaments: Sequence[Tournament]) -> dict[tuple[int, int], Snapshot]:
-    """(tournament, rubric) -> the newest board as it usually is."""
+    """Return the newest leaderboard with default settings by (tournament, rubric)."""
     kept = Snapshot.objects.filter(tournament__in=tournaments, asked=USUAL.to_json())
     newest = kept.order_by("tournament_id", "rubric_id", "-at", "-pk").distinct("tournament_id", "rubric_id")
     return {(one.tournament_id, one.rubric_id): one for one in newest}
@@ -93,7 +101,7 @@ def _of(contestant: Contestant, boards: Mapping[tuple[int, int], Snapshot]) -> I
 
 @require_safe
 def judging_news(request: SignedIn) -> HttpResponse:
-    """A panel of the newest tournaments; nothing at all where the person sees none."""
+    """Render a panel of the three newest tournaments; reply 204 if the user may see none."""
     seen = Tournament.objects.visible_to(request.user)
     newest = progress(seen.order_by("-pk")[:SHOWN])
     if not newest:
@@ -104,7 +112,7 @@ def judging_news(request: SignedIn) -> HttpResponse:
 
 @require_safe
 def run_ratings(request: SignedIn, uid: str) -> HttpResponse:
-    """A panel; nothing at all where the run is in no tournament that the person may see."""
+    """Render a panel of the run's ratings; reply 204 if the run is in no tournament that the user may see."""
     found = placed(request.user, visible_run(request, uid))
     if not found:
         return HttpResponse(status=204)

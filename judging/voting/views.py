@@ -1,7 +1,7 @@
-"""The voting page: pairs without names, choices as they are made, and whose answers they were once one has voted.
+"""Views of the voting page: show pairs without names, store choices, and reveal the contestants after the vote.
 
-Open to those who may see the tournament, and to whoever was invited to it, who sees nothing else of the site. What a
-browser could not send is kept there and sent later; every choice has a key of its own, so nothing counts twice.
+The page is open to users who may see the tournament, and to invited voters, who see nothing else of the site. The
+browser stores what it cannot send and sends it later; every choice has its own key, so nothing counts twice.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ P = ParamSpec("P")
 
 @dataclass(frozen=True)
 class Shown:
-    """A pair as it stands before a voter. `asks`: (rubric, what the voter said by it so far)."""
+    """A pair as a voter sees it. `asks` holds (rubric, the voter's current choice by it; empty if none)."""
 
     turn: Turn
     prompt: str
@@ -47,7 +47,10 @@ class Shown:
 def for_voters(
     view: Callable[Concatenate[HttpRequest, Voter, P], HttpResponse],
 ) -> Callable[..., HttpResponse]:
-    """Lets in whoever votes in the tournament of this primary key; others sign in, or are told of nothing."""
+    """Pass the voter of the tournament with this primary key to the view.
+
+    Redirect anonymous readers of a page to sign in; raise Http404 for everybody else who may not vote.
+    """
 
     @login_not_required
     @never_cache
@@ -66,7 +69,7 @@ def for_voters(
 @login_not_required
 @require_safe
 def vote_link(request: HttpRequest, text: str) -> HttpResponse:
-    """Where an invitation leads: to the voting page of its tournament."""
+    """Open an invitation link: redirect to its tournament's voting page, or reply 404 if the link is not valid."""
     invitation = opened(text)
     if invitation is None:
         return TemplateResponse(request, "judging/voting/link_ended.html", status=404)
@@ -79,7 +82,7 @@ def vote_link(request: HttpRequest, text: str) -> HttpResponse:
 @require_safe
 @for_voters
 def vote(request: HttpRequest, voter: Voter) -> HttpResponse:
-    """The page, with the first pairs."""
+    """Render the voting page with the first pairs."""
     tournament, shown = voter.tournament, _shown(voter, hand(voter))
     context = {
         "voter": voter, "tournament": tournament, "shown": shown,
@@ -93,7 +96,7 @@ def vote(request: HttpRequest, voter: Voter) -> HttpResponse:
 @require_safe
 @for_voters
 def vote_turns(request: HttpRequest, voter: Voter) -> HttpResponse:
-    """More pairs, as a part of the page; `beside` are those that it has."""
+    """Render more pairs as a fragment. The parameter `beside` names the turns that the page already has."""
     beside = [int(pk) for pk in request.GET.getlist("beside") if pk.isdecimal()][-AT_ONCE:]
     context = {
         "shown": _shown(voter, hand(voter, beside=beside)), "tournament": voter.tournament, "voter": voter,
@@ -104,7 +107,7 @@ def vote_turns(request: HttpRequest, voter: Voter) -> HttpResponse:
 @require_POST
 @for_voters
 def vote_choices(request: HttpRequest, voter: Voter) -> HttpResponse:
-    """Keeps {"choices": […]}, one after another, and says which were kept, which never will be, and which may later."""
+    """Store {"choices": […]} one by one, and return which are stored, which are refused, and which to send again."""
     choices = _choices(request)
     if choices is None:
         said = gettext('Send {"choices": […]}: at most %(n)s objects with a key.') % {"n": AT_ONCE}
@@ -124,7 +127,10 @@ def vote_choices(request: HttpRequest, voter: Voter) -> HttpResponse:
 @require_POST
 @for_voters
 def vote_reveal(request: HttpRequest, voter: Voter, n: int) -> HttpResponse:
-    """Whose answers they were. From then on the voter's verdict on them stays."""
+    """Return the contestants of the pair as JSON. After that, the voter can no longer change the verdict on it.
+
+    Reply 409 if the voter has not judged the pair yet, or if the tournament does not reveal contestants.
+    """
     try:
         turn = reveal(voter, n)
     except CannotVote as error:
@@ -143,7 +149,7 @@ def _progress(voter: Voter) -> dict[str, int]:
 
 
 def _choices(request: HttpRequest) -> list[dict[str, Any]] | None:
-    """What was sent, where it could be choices at all."""
+    """Return the choices of the request body, or None if the body is too long or malformed, or has over 100 choices."""
     if int(request.META.get("CONTENT_LENGTH") or 0) > BYTES_AT_MOST:
         return None
     try:
@@ -183,7 +189,7 @@ def _keep(voter: Voter, choice: Mapping[str, Any]) -> None:
 
 
 def _shown(voter: Voter, handed: list[Turn]) -> list[Shown]:
-    """The pairs with names hidden, left and right as this voter sees them, criteria in this voter's order."""
+    """Return the pairs with hidden names, with left, right and the order of criteria as this voter sees them."""
     tournament = voter.tournament
     names = identifying_names(list(tournament.contestants.select_related("run")))
     rubrics = list(tournament.rubrics.select_related("criterion").order_by("pk"))
@@ -203,7 +209,7 @@ def _shown(voter: Voter, handed: list[Turn]) -> list[Shown]:
 
 
 def _said(voter: Voter, handed: list[Turn]) -> dict[tuple[int, int], str]:
-    """(comparison, rubric) -> what the voter said, as left and right."""
+    """Return the voter's current choices by (comparison, rubric), with left and right in place of sides."""
     current = voter.verdicts.current().filter(comparison__in=[turn.comparison_id for turn in handed])
     return {
         (verdict.comparison_id, verdict.rubric_id): SIDES[verdict.outcome != verdict.first]

@@ -1,7 +1,7 @@
-"""The role of a person (viewer, member or admin), and what they may do with what they can see. A viewer may do nothing.
+"""Roles of users (viewer, member or admin), and what each may do with what they can see. A viewer only reads.
 
-An admin is Django's superuser; a viewer is in the group `viewers`; everybody else is a member. So whoever is made by
-`createsuperuser`, or was there before there were roles, has one without any row that could be missing.
+An admin is Django's superuser; a viewer is in the group `viewers`; everybody else is a member. So users created by
+`createsuperuser`, or before roles existed, have a role without any row that could be missing.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ VIEWERS = "viewers"
 
 
 def note(person: User, thing: Model, said: str) -> None:
-    """Keeps that the person did this to the thing; in English, as a log is."""
+    """Log that the person did this to the thing. The text is in English, as in any log."""
     LogEntry.objects.log_actions(person.pk, [thing], CHANGE, change_message=said, single_object=True)
 
 
 class Role(models.TextChoices):
-    """In rising order: a viewer reads, a member makes experiments of their own, an admin does everything."""
+    """Roles in rising order: a viewer reads, a member creates experiments of their own, an admin does everything."""
 
     VIEWER = "viewer", gettext_lazy("Viewer: reads what is not private")
     MEMBER = "member", gettext_lazy("Member: makes experiments and launches runs")
@@ -36,7 +36,7 @@ class CannotChangeRole(ValueError):
 
 
 def role_of(person: Person) -> Role:
-    """The person's role; that of a viewer for whoever is not signed in. At most one query a person."""
+    """Return the person's role; viewer if they are not signed in. At most one query per person."""
     if not isinstance(person, User):
         return Role.VIEWER
     if person.is_superuser:
@@ -47,7 +47,10 @@ def role_of(person: Person) -> Role:
 
 
 def give_role(person: User, role: Role | str) -> None:
-    """Makes the person a viewer, member or admin. Raises CannotChangeRole where no admin would be left."""
+    """Make the person a viewer, member or admin.
+
+    Raise CannotChangeRole if the role is unknown or no admin would be left.
+    """
     if role not in Role.values:
         said = gettext("The role must be one of %(roles)s, not %(role)r")
         raise CannotChangeRole(said % {"roles": ", ".join(Role.values), "role": role})
@@ -62,7 +65,7 @@ def give_role(person: User, role: Role | str) -> None:
 
 
 def refuse_last_admin(person: User) -> None:
-    """Raises CannotChangeRole where nobody else could look after the site. To be called in a transaction."""
+    """Raise CannotChangeRole if the person is the last active admin. Call this in a transaction."""
     # Locked, so that of two admins who dismiss each other one stays.
     admins = User.objects.select_for_update().filter(is_superuser=True, is_active=True).order_by("pk")
     if [admin.pk for admin in admins] == [person.pk]:
@@ -71,27 +74,27 @@ def refuse_last_admin(person: User) -> None:
 
 
 def may_make(person: Person) -> bool:
-    """True where the person may make experiments, saved views that others see, and tokens that change things."""
+    """Return whether the person may create experiments, shared saved views, and tokens that change things."""
     return _is_active(person) and role_of(person) != Role.VIEWER
 
 
 def may_change(person: Person, experiment: Experiment) -> bool:
-    """True where the person may rename, archive or delete an experiment that they can see: its owner, and admins."""
+    """Return whether the person may rename, archive or delete an experiment that they can see: owner and admins may."""
     return _is_admin(person) or (experiment.owner_id == person.pk and may_make(person))
 
 
 def may_launch(person: Person, experiment: Experiment) -> bool:
-    """True where the person may add runs to an experiment that they can see: who may change it."""
+    """Return whether the person may add runs to an experiment that they can see: those who may change it may."""
     return may_change(person, experiment)
 
 
 def may_change_run(person: Person, run: Run) -> bool:
-    """True where the person may change a run that they can see: who made it, the experiment's owner, and admins."""
+    """Return whether the person may change a run that they can see: creator, experiment's owner and admins may."""
     return _is_admin(person) or (person.pk in (run.created_by_id, run.experiment.owner_id) and may_make(person))
 
 
 def changeable(person: Person, runs: QuerySet[Run]) -> QuerySet[Run]:
-    """Those of the runs that the person may change, as `may_change_run` says of each."""
+    """Return the runs that the person may change, by the same rule as `may_change_run`."""
     if _is_admin(person):
         return runs
     if not may_make(person):
@@ -100,27 +103,27 @@ def changeable(person: Person, runs: QuerySet[Run]) -> QuerySet[Run]:
 
 
 def may_cancel(person: Person, run: Run) -> bool:
-    """True where the person may stop a run that they can see: who may change it."""
+    """Return whether the person may stop a run that they can see: those who may change it may."""
     return may_change_run(person, run)
 
 
 def may_resume(person: Person, run: Run) -> bool:
-    """True where the person may let a run go on that they can see: who may change it."""
+    """Return whether the person may resume a run that they can see: those who may change it may."""
     return may_change_run(person, run)
 
 
 def may_rebuild(person: Person, run: Run) -> bool:
-    """True where the person may have a run's checkpoints rebuilt, which takes a core: who may change it."""
+    """Return whether the person may rebuild a run's checkpoints, which takes a core: those who may change it may."""
     return may_change_run(person, run)
 
 
 def may_manage_people(person: Person) -> bool:
-    """True where the person may invite, change and shut out others: admins."""
+    """Return whether the person may invite, change and deactivate users: admins may."""
     return _is_admin(person)
 
 
 def may_manage_clusters(person: Person) -> bool:
-    """True where the person may add, change and test clusters: admins."""
+    """Return whether the person may add, change and test clusters: admins may."""
     return _is_admin(person)
 
 

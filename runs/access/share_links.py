@@ -1,10 +1,10 @@
-"""Links that show one page to whoever has them: signed by the site, read-only, for a time.
+"""Share links: they show one page, read-only and for a limited time, to anybody who has the link.
 
-No row is kept of a link: it says itself what it shows, who shared it and until when. It ends with its time; when its
-person takes all back, changes the password, or may no longer sign in or share; and for what is private or in the bin
-by then. So a link never shows more than its person may see, and never what is private: that stays with its owner.
+A link has no row in the database: its signed text names what it shows, who shares it and when it expires. It also ends
+when its creator revokes all links, changes the password, or may no longer sign in or share, and when what it shows
+becomes private or moves to the bin. So a link never shows more than its creator may see, and never what is private.
 
-That somebody took all links back stands in the admin's log of what people did, which is also where to look it up.
+Django's admin log records when a user revokes all links, and this module looks it up there.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LIFETIMES = {
 
 
 class Scope(StrEnum):
-    """The pages that a link can show. Each link shows one of them, and the data of its charts."""
+    """The kinds of pages that a link can show. Each link shows one page and the data of its charts."""
 
     RUN = "run"
     EXPERIMENT = "experiment"
@@ -47,20 +47,20 @@ class Scope(StrEnum):
 
 
 class CannotShare(ValueError):
-    """A link that must not be made. The message says why, and what would do."""
+    """A refusal to create a link. The message gives the reason and what is allowed."""
 
 
 class UnknownLink(ValueError):
-    """A text that this site never signed."""
+    """An error for a link text that this site did not sign."""
 
 
 class LinkEnded(ValueError):
-    """A link whose time is over, that was taken back, or that shows nothing any more."""
+    """An error for a link that is expired or revoked, or that has nothing left to show."""
 
 
 @dataclass(frozen=True)
 class Share:
-    """What a link shows, and on whose behalf. `experiment` is None but for an experiment's page."""
+    """Contents of a link and the user who shares them. `experiment` is set only for an experiment's page, else None."""
 
     scope: Scope
     person: User
@@ -70,14 +70,15 @@ class Share:
 
 
 def may_share(person: Person) -> bool:
-    """True where the person may show pages to the outside: whoever may make something of their own."""
+    """Return whether the person may share pages by link: members and admins may."""
     return may_make(person)
 
 
 def link_text(person: User, scope: Scope, what: Sequence[str | int], lifetime: str) -> str:
-    """The text of a new link to one run, one experiment (its primary key) or a comparison of runs (their uids).
+    """Return the text of a new link to one run, one experiment (its primary key) or a comparison of runs (their uids).
 
-    Raises CannotShare for an unknown lifetime, for nothing or too much, and for what is private or not to be seen.
+    Raise CannotShare if the lifetime is unknown, if the person may not share, if `what` is empty or has over 50
+    entries, or if some of it is private or not visible to the person.
     """
     if lifetime not in LIFETIMES:
         words = gettext("A link lives for %(lifetimes)s, not %(lifetime)r.")
@@ -101,7 +102,7 @@ def link_text(person: User, scope: Scope, what: Sequence[str | int], lifetime: s
 
 
 def opened(text: str) -> Share:
-    """What a link shows now. Raises UnknownLink or LinkEnded."""
+    """Return what a link shows now. Raise UnknownLink or LinkEnded."""
     try:
         said = signing.loads(text, salt=SALT)
     except signing.BadSignature:
@@ -117,7 +118,7 @@ def opened(text: str) -> Share:
 
 
 def take_back_all(person: User) -> None:
-    """Ends every link that the person has made so far."""
+    """Revoke every link that the person has created so far."""
     note(person, person, TAKEN_BACK)
 
 
@@ -139,5 +140,5 @@ def _shown(person: User, scope: Scope, what: Sequence[str | int]) -> tuple[tuple
 
 
 def _fingerprint(person: User) -> str:
-    """Changes with the password; tells nothing about it."""
+    """Return a value that changes with the password and reveals nothing about it."""
     return person.get_session_auth_hash()[:16]

@@ -1,11 +1,11 @@
-"""Tokens for scripts. A token acts for its person, within its scope:
+"""Tokens for scripts. A token acts for its user, within its scope:
 
-read     sees what the person sees
+read     reads what the user can see
 ingest   writes the records of the one run that it is bound to, and nothing else
-launch   read, and launches, cancels, resumes and rebuilds
-serve    registers services of the person's, and nothing else
-admin    all that the person may do
-run      what one run needs that the site started: writes its records, finds services, registers the scorer it serves
+launch   reads, and launches, cancels, resumes and rebuilds
+serve    registers services of the user, and nothing else
+admin    does everything that the user may do
+run      serves one run that the site started: writes its records, finds services, registers the scorer it serves
 """
 
 from __future__ import annotations
@@ -40,13 +40,14 @@ GRANTS = {
 
 
 class CannotIssue(ValueError):
-    """A token that must not be made. The message names the valid choices."""
+    """A refusal to create a token. The message names the valid choices."""
 
 
 def issue(user: User, scope: str, *, days: int = DAYS, name: str = "", run: Run | None = None) -> tuple[ApiToken, str]:
-    """Makes a token and returns it with its text, which is shown this once: only its digest is kept.
+    """Create a token and return it with its text, which is not stored: the database holds only its digest.
 
-    Raises CannotIssue for an unknown scope, a time out of range, an ingest token without its run, or of another's run.
+    Raise CannotIssue if the scope is unknown, if `days` is out of range, if an ingest token has no run or another
+    token has one, or if the user may not change the run.
     """
     if scope not in SCOPES:
         said = gettext("The scope must be one of %(scopes)s, not %(scope)r")
@@ -94,13 +95,13 @@ def end_run_tokens(run: Run, key: str) -> None:
 
 
 def revoke(token: ApiToken) -> None:
-    """Ends a token at once."""
+    """Revoke a token at once."""
     note(token.user, token, f"Revoked a token of scope {token.scope}")
     token.delete()
 
 
 def verify(text: str) -> ApiToken | None:
-    """The token with this text; None where it is unknown or expired, or its person may not sign in."""
+    """Return the token with this text; None if it is unknown or expired, or if its user may not sign in."""
     now = timezone.now()
     known = ApiToken.objects.select_related("user").filter(expires_at__gt=now, user__is_active=True)
     token = known.filter(digest=digest(text)).first()
@@ -111,10 +112,10 @@ def verify(text: str) -> ApiToken | None:
 
 
 def includes(scope: str, needed: str) -> bool:
-    """True where a token of `scope` may do what needs `needed`."""
+    """Return whether a token of `scope` may do what needs the scope `needed`."""
     return scope in GRANTS[needed]
 
 
 def digest(text: str) -> str:
-    """What is kept of a token's text."""
+    """Return the SHA-256 of a token's text in hexadecimal: the only form that is stored."""
     return sha256(text.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Settings pages: people for admins, one's own tokens, and the secrets of scorers. No stored token is ever shown."""
+"""Views of settings pages: users (for admins), one's own tokens, and secrets of scorers. No stored token is shown."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ROWS = 50
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def people(request: SignedIn) -> HttpResponse:
-    """The list. A POST makes a new person, and shows the link by which they come in."""
+    """Show the list of users. A POST creates a user and shows the link by which they choose a password."""
     _check(request)
     form = InvitationForm(request.POST or None)
     invited = _invited(request.user, form) if request.method == "POST" and form.is_valid() else None
@@ -46,7 +46,7 @@ def people(request: SignedIn) -> HttpResponse:
 @never_cache
 @require_POST
 def person_change(request: SignedIn, pk: int) -> HttpResponse:
-    """What the buttons of a row do: `do` is role, shut-out, let-in or link."""
+    """Run the action of a button in a user's row; the parameter `do` is role, shut-out, let-in or link."""
     _check(request)
     person = get_object_or_404(User, pk=pk)
     if request.POST.get("do") == "link":
@@ -85,7 +85,9 @@ def _invited(by: User, form: InvitationForm) -> User:
 
 
 def _link(person: User) -> str:
-    """Where the person chooses a password: for three days, once; a new password or a sign-in makes it void."""
+    """Return the address at which the person chooses a password. It works once and for three days; a new password or a
+    sign-in makes it void.
+    """
     place = [urlsafe_base64_encode(force_bytes(person.pk)), default_token_generator.make_token(person)]
     return reverse("invitation", args=place)
 
@@ -150,7 +152,7 @@ def secrets(request: SignedIn) -> HttpResponse:
 
 @require_POST
 def secret_delete(request: SignedIn, pk: int) -> HttpResponse:
-    """Delete one of one's own secrets."""
+    """Delete one of the user's own secrets."""
     secret = get_object_or_404(ScorerSecret, owner=request.user, pk=pk)
     access.delete_secret(secret)
     message = gettext("Deleted %(secret)s. Runs that have started keep the token that they were given.")
@@ -162,7 +164,7 @@ def secret_delete(request: SignedIn, pk: int) -> HttpResponse:
 @sensitive_variables("text", "made")
 @require_http_methods(["GET", "HEAD", "POST"])
 def tokens(request: SignedIn) -> HttpResponse:
-    """The list. A POST makes one, and shows its text in this answer and never again."""
+    """Show the list of tokens. A POST creates one and shows its text in this response only."""
     form = TokenForm(request.user, request.POST or None)
     made = form.issued() if request.method == "POST" and form.is_valid() else None
     context = {
@@ -181,7 +183,7 @@ def tokens(request: SignedIn) -> HttpResponse:
 
 @require_POST
 def token_revoke(request: SignedIn, pk: int) -> HttpResponse:
-    """Ends one of one's own tokens at once."""
+    """Revoke one of the user's own tokens at once."""
     token = get_object_or_404(ApiToken, user=request.user, pk=pk)
     access.revoke(token)
     said = gettext("Revoked %(token)s: whatever uses it is refused from now on.")

@@ -1,4 +1,4 @@
-"""A chart is never only a picture: it has a heading, a sentence, and its data as a table; numbers are as people say."""
+"""Charts and their texts: each has a heading, a summary sentence and its data as a table, with readable numbers."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from workers.csv_cells import inert
 Floats: TypeAlias = NDArray[np.float64]
 Cell: TypeAlias = str | float | int | Provenance | None
 MEASURED = "measured"
-"""The column that says how the held-out values of a row were measured."""
+"""Name of the column that describes how the held-out values of a row were measured."""
 HEADS = (
     _("band"), _("engines"), _("group"), _("high"), _("key"), _("letter"), _("low"), _("max"), _("mean"),
     _("measured"), _("min"), _("overwritten"), _("relative"), _("reward"), _("run"), _("samples"), _("seed"),
     _("smoothed"), _("spread"), _("step"), _("tokens"), _("value"),
 )  # fmt: skip
-"""Columns whose names are words, not keys."""
+"""Names of columns that are words to translate, not keys."""
 SIGNIFICANT = 7
 POWERS = np.array([float(f"1e{power}") for power in range(23)])
-"""All powers of ten that a float64 holds exactly."""
+"""Powers of ten, 1e0 to 1e22: all that a float64 holds exactly."""
 SMALLEST, LARGEST = 1e-15, 1e28
-"""Between them seven digits are a whole number times or by one of POWERS."""
+"""Limits between which a value of seven digits is a whole number times, or divided by, one of POWERS."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,12 @@ class Table:
 
     @property
     def heads(self) -> tuple[str, ...]:
-        """The columns as a page names them; what else is said of one, such as how it is smoothed, stays."""
+        """Return the columns with translated names; text after the name, such as the smoothing, stays as it is."""
         parts = (column.partition(" ") for column in self.columns)
         return tuple((gettext(name) if name in HEADS else name) + space + more for name, space, more in parts)
 
     def csv(self) -> str:
-        """The table as CSV, with every digit, the same in every language."""
+        """Return the table as CSV, with every digit and the same in every language."""
         out = io.StringIO()
         writer = csv.writer(out)
         # Columns too hold what people wrote: names of runs, contestants and keys.
@@ -65,9 +65,9 @@ def _plain(cell: Cell) -> str | float | int | None:
 
 @dataclass(frozen=True)
 class Chart:
-    """A figure (plotly JSON) with its words. `keys` are the series that it is drawn from.
+    """A figure (plotly JSON) with its texts. `keys` are the series that it is drawn from.
 
-    Without a figure it waits to be drawn: a page with hundreds asks for each when somebody gets there.
+    An empty `figure` is not drawn yet: a page with hundreds of charts fetches each one when it scrolls into view.
     """
 
     name: str
@@ -80,22 +80,22 @@ class Chart:
 
     @property
     def slug(self) -> str:
-        """The name as an HTML id."""
+        """Return the name as an HTML id."""
         return slugify(self.name.replace("/", "-"))
 
     @property
     def keys_json(self) -> str:
-        """The keys as JSON, for the page's script."""
+        """Return the keys as JSON, for the page's script."""
         return json.dumps(self.keys)
 
     @property
     def is_empty(self) -> bool:
-        """True where there is nothing to draw yet."""
+        """Return whether the figure is drawn but has no data yet; False for a figure that is not drawn yet."""
         return not self.figure.get("data", ["is not known yet"])
 
 
 def numbers(values: Iterable[float]) -> list[float | None]:
-    """Values as strict JSON: what is not finite becomes a gap. Seven digits draw any line to the pixel."""
+    """Return the values for strict JSON, with seven significant digits; None in place of values that are not finite."""
     column = values if isinstance(values, np.ndarray) else np.fromiter(values, np.float64)
     rounded: list[float | None] = _shortened(column).tolist()
     for place in np.flatnonzero(~np.isfinite(column)).tolist():
@@ -104,7 +104,7 @@ def numbers(values: Iterable[float]) -> list[float | None]:
 
 
 def _shortened(values: Floats) -> Floats:
-    """Seven significant digits: the float64 that is nearest to a whole number of seven digits times a power of ten."""
+    """Round to seven significant digits: to the float64 nearest to a seven-digit whole number times a power of ten."""
     size = np.abs(values)
     ordinary = (size > SMALLEST) & (size < LARGEST)
     usual, size = np.where(ordinary, values, 0.0), np.where(ordinary, size, 1.0)
@@ -128,12 +128,12 @@ X_WORDS = {
 
 
 def spoken(words: str) -> str:
-    """Words that a module holds, in the reader's language. Of nothing gettext would say what is known of itself."""
+    """Translate a module's text into the reader's language. Empty text stays empty: gettext would return its header."""
     return gettext(words) if words else ""
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """A number with `digits` significant digits, a true minus and grouped thousands; – where there is none."""
+    """Format a number with `digits` significant digits, a true minus sign and grouped thousands; – if it is None."""
     if value is None:
         return "–"
     if not math.isfinite(value):
@@ -147,12 +147,15 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def share(value: float | None) -> str:
-    """A share as a whole number of percent."""
+    """Format a share as a whole number of percent; – if it is None."""
     return number(value) if value is None or not math.isfinite(value) else f"{round(100 * value)}{THIN}%"
 
 
 def course(values: Sequence[float] | NDArray[np.float64], said: Callable[[float], str] = number) -> str:
-    """Where a curve came from and got to, and how far it went meanwhile where that is not seen from its ends."""
+    """Describe a curve by its first and last value; if these look equal, also by its finite extremes if they differ.
+
+    `said` formats a value.
+    """
     first, last = float(values[0]), float(values[-1])
     if len(values) == 1:
         return gettext("%(value)s, its only point") % {"value": said(last)}
@@ -165,7 +168,7 @@ def course(values: Sequence[float] | NDArray[np.float64], said: Callable[[float]
 
 
 def change(first: float, last: float, said: Callable[[float], str] = number) -> str:
-    """Where a curve came from and got to."""
+    """Describe the change from the first to the last value: stayed, rose or fell. `said` formats a value."""
     if said(first) == said(last):
         return gettext("stayed at %(value)s") % {"value": said(last)}
     ends = {"first": said(first), "last": said(last)}

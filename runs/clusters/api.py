@@ -1,4 +1,4 @@
-"""Clusters: which there are, and, for admins, how they are reached."""
+"""API of clusters: list and read them; admins also see their configs, and add, change and test them."""
 
 from __future__ import annotations
 
@@ -22,15 +22,18 @@ MOST = 1000
 
 
 class NewCluster(Input):
-    """What a cluster is to be. What `config` may hold depends on the kind; it names files, and holds no secret."""
+    """Kind and config of a cluster to add or change. The keys of `config` depend on the kind; it names files and holds
+    no secrets.
+    """
 
     kind: Literal["local", "slurm", "ray"]
     config: dict[str, Any]
 
 
 class ClusterOut(Schema):
-    """A cluster. `config` is null for whoever is no admin. `answered_at` is when it last replied, null until it has;
-    `unreachable_since_at` is set while it does not reply. `ticked_at` is when its jobs were last looked after."""
+    """A cluster. `config` is null unless an admin calls. `answered_at` is when it last replied, null until it has;
+    `unreachable_since_at` is set while it does not reply. `ticked_at` is when its jobs were last checked.
+    """
 
     name: str
     kind: str
@@ -41,7 +44,7 @@ class ClusterOut(Schema):
 
     @classmethod
     def of(cls, cluster: Cluster, with_config: bool) -> ClusterOut:
-        """As one person may see it."""
+        """Return the cluster as the API sends it; `config` is None unless `with_config` is set."""
         return cls(
             name=cluster.name, kind=cluster.kind, answered_at=cluster.answered_at, ticked_at=cluster.ticked_at,
             unreachable_since_at=cluster.unreachable_since_at, config=cluster.config if with_config else None,
@@ -49,7 +52,7 @@ class ClusterOut(Schema):
 
 
 class ClusterTestStep(Schema):
-    """One step of a test. `message` says what it found, why it failed and what to do, or what it waits for."""
+    """A step of a test. `message` gives its result, why it failed and what to do, or what it waits for."""
 
     name: str
     state: Literal["done", "failed", "going", "waiting"]
@@ -57,7 +60,7 @@ class ClusterTestStep(Schema):
 
 
 class ClusterTestOut(Schema):
-    """A test of a cluster with a small real job. `person` is null if no user began it."""
+    """A test of a cluster with a small real job. `person` is null if no user started it."""
 
     id: int
     cluster: str
@@ -69,7 +72,7 @@ class ClusterTestOut(Schema):
 
     @classmethod
     def of(cls, test: ClusterTest) -> ClusterTestOut:
-        """Return the test with all its steps in order, also those that have not begun."""
+        """Return the test with all its steps in order, also those that have not started."""
         steps = [ClusterTestStep(**asdict(report)) for report in report_steps(test)]
         person = test.asked_by.get_username() if test.asked_by else None
         return cls.model_validate(
@@ -79,7 +82,7 @@ class ClusterTestOut(Schema):
 
 
 class ClustersOut(Schema):
-    """All clusters, by name."""
+    """List of all clusters, sorted by name."""
 
     items: list[ClusterOut]
 
@@ -90,14 +93,14 @@ EXAMPLE: dict[str, Any] = {"kind": "local", "config": {"cores": 4}}
 
 @router.get("/clusters", response=ClustersOut, auth=needs("read"), tags=["clusters"], summary="List clusters")
 def list_clusters(request: ApiRequest) -> ClustersOut:
-    """Where runs can run: what `compute.cluster` may name. Configs are shown to admins."""
+    """Returns the clusters on which runs can run; `compute.cluster` names one of them. Only admins see configs."""
     mine = access.may_manage_clusters(request.auth.person)
     return ClustersOut(items=[ClusterOut.of(c, mine) for c in Cluster.objects.order_by("name")[:MOST]])
 
 
 @router.get("/clusters/{name}", response=ClusterOut, auth=needs("read"), tags=["clusters"], summary="Read a cluster")
 def read_cluster(request: ApiRequest, name: Name) -> ClusterOut:
-    """One cluster. Its config is shown to admins."""
+    """Returns one cluster. Only admins see its config."""
     return ClusterOut.of(_get_cluster(name), access.may_manage_clusters(request.auth.person))
 
 
@@ -110,7 +113,7 @@ def read_cluster(request: ApiRequest, name: Name) -> ClusterOut:
     openapi_extra={"requestBody": {"content": {"application/json": {"example": EXAMPLE}}}},
 )
 def put_cluster(request: ApiRequest, name: Name, new: NewCluster) -> tuple[int, ClusterOut]:
-    """Adds a cluster of this name, or gives it this config; its kind stays. Needs scope admin, of an admin."""
+    """Adds a cluster with this name, or changes its config; the kind cannot change. Needs scope admin, of an admin."""
     _check_admin(request, "added and changed")
     cluster = Cluster.objects.filter(name=name).first()
     if cluster is None:
@@ -129,8 +132,9 @@ def put_cluster(request: ApiRequest, name: Name, new: NewCluster) -> tuple[int, 
     summary="Test a cluster",
 )
 def test_cluster(request: ApiRequest, name: Name) -> tuple[int, ClusterTestOut]:
-    """Sends a small job the whole way, as the button on the cluster's page does; read the result with GET. A test that
-    is going on is returned as it is, so that the call may be repeated. Needs scope admin, of an admin."""
+    """Starts a test of the cluster with a small job, as the button on its page does; read the result with GET. Returns
+    a test that is still running as it is, so the call is safe to repeat. Needs scope admin, of an admin.
+    """
     _check_admin(request, "tested")
     return 202, ClusterTestOut.of(connection_test.start_test(_get_cluster(name), request.auth.person))
 
@@ -143,7 +147,7 @@ def test_cluster(request: ApiRequest, name: Name) -> tuple[int, ClusterTestOut]:
     summary="Read the newest test of a cluster",
 )
 def read_cluster_test(request: ApiRequest, name: Name) -> ClusterTestOut:
-    """The newest test, with each step's result; 404 if the cluster was never tested. Only admins read it."""
+    """Returns the newest test with each step's result; 404 if the cluster was never tested. Only admins may read it."""
     _check_admin(request, "tested")
     tests = ClusterTest.objects.filter(cluster=_get_cluster(name)).select_related("cluster", "asked_by")
     test = tests.order_by("-pk").first()
@@ -153,13 +157,13 @@ def read_cluster_test(request: ApiRequest, name: Name) -> ClusterTestOut:
 
 
 def _check_admin(request: ApiRequest, done: str) -> None:
-    """Raise HttpError unless an admin calls."""
+    """Raise HttpError (403) unless an admin calls."""
     if not access.may_manage_clusters(request.auth.person):
         raise HttpError(403, f"Clusters are {done} by admins")
 
 
 def _get_cluster(name: str) -> Cluster:
-    """Raise Http404 if there is none of that name."""
+    """Return the cluster with this name. Raise Http404 if there is none."""
     cluster = Cluster.objects.filter(name=name).first()
     if cluster is None:
         raise Http404(f"There is no cluster {name}")

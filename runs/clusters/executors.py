@@ -1,4 +1,4 @@
-"""The executor of a cluster, how patient to be with it, and the folders on it that jobs use."""
+"""Build the executor of a cluster, its timeouts, and the paths of the folders on it that jobs use."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from workers.executors.slurm import Site, Slurm
 
 
 def site_of(cluster: Cluster) -> Site:
-    """What a Slurm cluster is like."""
+    """Return the Slurm settings from a cluster's config; missing keys take their defaults."""
     said = {
         field.name: cluster.config[field.name] for field in dataclasses.fields(Site) if field.name in cluster.config
     }
@@ -32,7 +32,10 @@ def site_of(cluster: Cluster) -> Site:
 
 
 def place_of(cluster: Cluster) -> Place:
-    """Where its commands are run, and its jobs' directories lie."""
+    """Return the place that runs the cluster's commands and holds its jobs' directories.
+
+    This is a remote disk over SSH if it is a Slurm cluster with an address, else a disk that this machine shares.
+    """
     config: Mapping[str, Any] = cluster.config
     if cluster.kind != "slurm":
         return SharedDisk()
@@ -45,43 +48,45 @@ def place_of(cluster: Cluster) -> Place:
 
 
 def cache_of(cluster: Cluster) -> str:
-    """The folder on the cluster in which trainers keep what they need again, such as base models."""
+    """Return the folder on the cluster in which trainers cache files such as base models."""
     return f"{cluster.config['folder']}/cache" if cluster.is_far else str(settings.CACHE_DIR)
 
 
 def code_folder(cluster: Cluster) -> PurePath:
-    """The folder of code that attempts were given, as the cluster calls it."""
+    """Return the folder of the attempts' pinned code, as a path on the cluster."""
     return PurePosixPath(cluster.config["folder"]) / "code" if cluster.is_far else Path(settings.DATA_DIR) / "code"
 
 
 @dataclass(frozen=True)
 class Waits:
-    """Seconds. The defaults are this machine's, where files are seen as soon as they are written and nothing lags."""
+    """Timeouts in seconds. The defaults are for this machine, on which files are visible without delay."""
 
     grace: float = 60.0
-    """From SIGTERM to SIGKILL: the time to save a checkpoint."""
+    """Time from SIGTERM to SIGKILL, in which the run can save a checkpoint."""
     beat: float = 1.0
-    """Between two heartbeats."""
+    """Time between two heartbeats."""
     settle: float = 10.0
-    """An exit record this old ends an attempt, whatever the cluster still says."""
+    """Age at which an exit record ends an attempt, even if the cluster does not report the end."""
     exit_record: float = 3.0
-    """A job has ended: so long its exit record may still be on its way."""
+    """Time for which an exit record may still arrive after the job's end."""
     ambiguous: float = 5.0
-    """A submit went unanswered: only after being told "no such job" for so long is it made again."""
+    """Time for which the cluster must report "no such job" before a submit without a reply is repeated."""
     gone: float = 10.0
-    """An attempt that its cluster does not know, and whose heart has stopped, is lost after this."""
+    """Time after which an attempt is lost if its cluster does not know it and its heartbeats have stopped."""
     beat_stale: float = 15.0
-    """A heart that has not beaten for so long is worth a word."""
+    """Time without a heartbeat after which esweb reports it."""
     beat_lost: float = 600.0
-    """Where "running" cannot be trusted: an attempt whose heart has not beaten for so long is lost."""
+    """Time without a heartbeat after which an attempt is lost, if the cluster's "running" cannot be trusted."""
     never: float = 1800.0
-    """A job of which its cluster says that it will not start is given up after this."""
+    """Time after which a job fails if its cluster reports that it will never start."""
     restart: float = 5.0
-    """Before an attempt follows a failed one by itself; twice as long with each that is made."""
+    """Time before an automatic restart after a failure; it doubles with each restart."""
     restart_longest: float = 300.0
-    """At most so long."""
+    """Upper limit of the time before an automatic restart."""
     records: float = 300.0
-    """So long it waits beyond that for what the failed one has left on a far disk, which may tell of a checkpoint."""
+    """Further time for which a restart waits for the failed attempt's records on a remote disk, which may report a
+    checkpoint.
+    """
 
 
 BY_KIND = {
@@ -96,12 +101,15 @@ BY_KIND = {
 
 
 def waits_of(cluster: Cluster) -> Waits:
-    """The cluster's own where its config says so, under `waits`. Raises TypeError for a name that is none."""
+    """Return the timeouts of the cluster's kind, with those in its config under `waits` in their place.
+
+    Raise TypeError for an unknown name.
+    """
     return dataclasses.replace(BY_KIND[cluster.kind], **cluster.config.get("waits", {}))
 
 
 def python_of(cluster: Cluster) -> str:
-    """The interpreter that runs trainers there."""
+    """Return the path of the interpreter that runs trainers on the cluster."""
     return str(cluster.config.get("python", sys.executable))
 
 
@@ -116,7 +124,7 @@ def _local(cluster: Cluster) -> Local:
 
 
 def _said(cluster: Cluster, site: type[RaySite]) -> dict[str, Any]:
-    """What its config says of a site of that kind."""
+    """Return the fields of the class `site` that the cluster's config sets."""
     names = [field.name for field in dataclasses.fields(site)]
     return {name: cluster.config[name] for name in names if name in cluster.config}
 
@@ -131,9 +139,9 @@ def _ray(cluster: Cluster) -> Ray:
 
 
 EXECUTORS: dict[str, Callable[[Cluster], Executor]] = {"local": _local, "slurm": _slurm, "ray": _ray}
-"""Kind of cluster -> what makes its executor."""
+"""Maps a kind of cluster to the function that builds its executor."""
 
 
 def executor_for(cluster: Cluster) -> Executor:
-    """The executor that reaches this cluster."""
+    """Return the executor that runs jobs on this cluster."""
     return EXECUTORS[cluster.kind](cluster)

@@ -1,4 +1,4 @@
-"""What a cluster lets runs request: GPUs, cores, memory and hours, and the partitions that its config names."""
+"""Check runs against a cluster's limits on GPUs, cores, memory and time, and against the partitions in its config."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PLACE = "compute.partition"
 
 
 def check_fits(config: RunConfig, cluster: Cluster) -> None:
-    """Raises ConfigError where the run asks for more."""
+    """Raise ConfigError if the run requests more than the cluster's limits allow."""
     asked = {name: getattr(config.compute, name) for name in LIMITS}
     limits = cluster.config.get("limits", {})
     too_much = [name for name in LIMITS if name in limits and asked[name] > limits[name]]
@@ -23,7 +23,7 @@ def check_fits(config: RunConfig, cluster: Cluster) -> None:
 
 
 def limit_complaints(limits: Any) -> Iterator[str]:
-    """Everything that is wrong with the limits of a cluster's config."""
+    """Yield a sentence for each error in the limits of a cluster's config."""
     if not isinstance(limits, dict):
         yield f"limits must be an object such as {EXAMPLE}, not {limits!r}"
         return
@@ -39,13 +39,13 @@ def _sentence(cluster: Cluster, most: int, asked: float) -> str:
 
 
 def partitions_of(cluster: Cluster) -> list[str]:
-    """All that are named, first the one that a run gets which chooses none."""
+    """Return the partitions that the cluster's config names. The first is the default of runs that choose none."""
     named = [cluster.config.get("partition", ""), *cluster.config.get("partitions", [])]
     return list(dict.fromkeys(filter(None, named)))
 
 
 def check_partition(config: RunConfig, cluster: Cluster) -> None:
-    """Raises ConfigError for one that the cluster does not name."""
+    """Raise ConfigError if the run chooses a partition that the cluster's config does not name."""
     chosen, known = config.compute.partition, partitions_of(cluster)
     if not chosen or chosen in known:
         return

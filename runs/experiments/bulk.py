@@ -1,4 +1,4 @@
-"""What is done to many runs at once: those that were ticked, or all that fit the query. What can be undone, is told."""
+"""Change many runs at once: the selected ones, or all that fit the query. The page offers to undo the last change."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ from runs.models.trash import TAG_LENGTH
 RUNS_AT_MOST = 10_000
 STOPPED_AT_MOST = 500
 UNDO = "undo"
-"""Where a session keeps what its last change can be undone by."""
+"""Session key of the data that undo the last change."""
 OFFERED = ("compare", "tag", "untag", "cancel", "archive", "unarchive", "delete")
 
 
 @dataclass(frozen=True)
 class Verb:
-    """Something done to runs: gives the ids of those that it changed. `inverse` undoes it. `done` says it of so many,
-    with a place for the tag."""
+    """An action on runs. `act` runs it and returns the ids of the changed runs; `inverse` names the action that undoes
+    it; `done` returns the message for a number of runs, with placeholders for the number and the tag.
+    """
 
     done: Callable[[int], str]
     act: Callable[[QuerySet[Run], User, str], list[int]]
@@ -71,7 +72,7 @@ VERBS: Mapping[str, Verb] = {
 
 @require_POST
 def runs_bulk(request: SignedIn, pk: int) -> HttpResponse:
-    """Does what the pressed button says to the chosen runs, and goes back to the table as it was."""
+    """Run the action of the pressed button on the selected runs, and redirect to the table in the same state."""
     experiment = visible_experiment(request, pk)
     back = redirect(f"{experiment.get_absolute_url()}?{_state(request).urlencode()}")
     do, tag = request.POST.get("do", ""), request.POST.get("tag", "").strip()
@@ -99,7 +100,7 @@ def runs_bulk(request: SignedIn, pk: int) -> HttpResponse:
 
 @require_POST
 def runs_undo(request: SignedIn, pk: int) -> HttpResponse:
-    """Undoes the last change of this session, where it was one of this experiment's runs."""
+    """Undo the last bulk change of this session if it is one of this experiment's runs."""
     experiment = visible_experiment(request, pk)
     kept = request.session.get(UNDO)
     if kept is None or kept["experiment"] != pk:
@@ -114,13 +115,15 @@ def runs_undo(request: SignedIn, pk: int) -> HttpResponse:
 
 
 def undo_of(request: SignedIn, experiment: Experiment) -> str:
-    """What the last change was, where it can be undone; else nothing."""
+    """Return the message of this session's last change to the experiment's runs; empty if there is nothing to undo."""
     kept = request.session.get(UNDO)
     return str(kept["said"]) if kept and kept["experiment"] == experiment.pk else ""
 
 
 def _comparison(request: SignedIn, experiment: Experiment, chosen: QuerySet[Run]) -> QueryDict:
-    """The ticked runs by name; all that fit by their query, since thousands of names are no address."""
+    """Return the parameters of the compare page: the selected runs by uid, or the query if all runs that fit it are
+    selected, since thousands of uids do not fit into an address.
+    """
     address = QueryDict(mutable=True)
     if "all" in request.POST:
         address.update({"experiment": str(experiment.pk), "q": _state(request).get("q", "")})
@@ -134,7 +137,7 @@ def _state(request: SignedIn) -> QueryDict:
 
 
 def _chosen(request: SignedIn, experiment: Experiment) -> QuerySet[Run]:
-    """The ticked runs, or all that fit the query that the page shows."""
+    """Return the selected runs, or all runs that fit the page's query."""
     if "all" not in request.POST:
         return experiment.runs.filter(deleted_at__isnull=True, uid__in=request.POST.getlist("run"))
     asked = asked_of(request, experiment, _state(request))
@@ -143,7 +146,7 @@ def _chosen(request: SignedIn, experiment: Experiment) -> QuerySet[Run]:
 
 
 def _complaint(do: str, tag: str, chosen: QuerySet[Run], allowed: QuerySet[Run]) -> str:
-    """Why nothing is done; empty where it can be."""
+    """Return why the action is refused; empty if it is allowed."""
     if do not in OFFERED:
         return gettext("What to do must be one of %(verbs)s, not %(do)r.") % {"verbs": ", ".join(OFFERED), "do": do}
     if do in ("tag", "untag") and not 1 <= len(tag) <= TAG_LENGTH:

@@ -1,4 +1,4 @@
-"""What people change of an experiment besides launching: name, question, tags, note; archive, bin, and back."""
+"""Views that edit an experiment (name, question, tags, note, privacy), and archive, delete or restore it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from runs.models.trash import DAYS_IN_BIN, TAG_LENGTH
 TAGS_AT_MOST = 20
 UNDO = "undo_experiment"
 SHELVED = {"archive": "unarchive", "unarchive": "archive", "delete": "restore", "restore": "delete"}
-"""What can be done, and what undoes it."""
+"""Maps each action to the action that undoes it."""
 SAID = {
     "archive": _("Archived %(name)s."),
     "unarchive": _("Put back %(name)s."),
@@ -32,17 +32,17 @@ SAID = {
     "restore": _("Restored %(name)s."),
 }
 NEXT = ("experiments", "bin")
-"""Where one may want to be afterwards, by the name of the route."""
+"""Names of the routes to which a form may redirect afterwards."""
 
 
 class TagsField(forms.CharField):
-    """Tags, parted by commas."""
+    """A form field of tags, separated by commas."""
 
     def prepare_value(self, value: Any) -> Any:
         return ", ".join(value) if isinstance(value, list) else value
 
     def clean(self, value: str | None) -> list[str]:
-        """Each tag once, in the order typed."""
+        """Return each tag once, in the order typed. Raise ValidationError if one is too long or there are too many."""
         tags = list(dict.fromkeys(tag.strip() for tag in (value or "").split(",") if tag.strip()))
         if long := [tag for tag in tags if len(tag) > TAG_LENGTH]:
             said = gettext("A tag has at most %(most)s characters; %(tag)s… has %(n)s.")
@@ -54,7 +54,7 @@ class TagsField(forms.CharField):
 
 
 class ExperimentEditForm(forms.ModelForm):  # type: ignore[type-arg]
-    """Everything that an experiment's owner may change in place."""
+    """A form of all fields of an experiment that its owner may change."""
 
     tags = TagsField(required=False, label=gettext_lazy("Tags"), help_text=gettext_lazy("Parted by commas."))
 
@@ -79,7 +79,7 @@ class ExperimentEditForm(forms.ModelForm):  # type: ignore[type-arg]
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def experiment_edit(request: SignedIn, pk: int) -> HttpResponse:
-    """The form; a POST keeps what was typed."""
+    """Show the form; a POST saves it. Raise PermissionDenied if the user may not change it."""
     found = visible_experiment(request, pk)
     if not may_change(request.user, found):
         raise PermissionDenied
@@ -97,7 +97,7 @@ def experiment_edit(request: SignedIn, pk: int) -> HttpResponse:
 
 @require_POST
 def experiment_shelve(request: SignedIn, pk: int) -> HttpResponse:
-    """Archives, deletes, or undoes either; the list then offers the way back."""
+    """Archive or delete an experiment, or undo either; the list then offers to undo it."""
     among = Experiment.objects.permitted_to(request.user)
     found = get_object_or_404(among, pk=pk)
     do = request.POST.get("do", "")

@@ -1,4 +1,4 @@
-"""What is done with a run besides running it: named, tagged, annotated, archived, deleted, restored."""
+"""API that edits a run: rename, tag, annotate, archive, delete and restore it."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ CHANGE = {"tags": ["baseline"], "note": "The **reference** for all that follow."
     openapi_extra=CHANGES | {"requestBody": {"content": {"application/json": {"example": CHANGE}}}},
 )
 def change_run(request: ApiRequest, uid: Uid, new: ChangedRun) -> RunDetail:
-    """Renames, tags, annotates, archives. What it trains stays as it was launched. Needs scope launch, and that you
-    made the run or own its experiment."""
+    """Renames, tags, annotates or archives a run. Its config stays as launched. Needs scope launch, and that you
+    created the run or own its experiment.
+    """
     with transaction.atomic():
         run = _mine(request, Run.objects.visible_to(request.auth.person), uid)
         given = {name: value for name, value in new.dict().items() if value is not None}
@@ -45,8 +46,9 @@ def change_run(request: ApiRequest, uid: Uid, new: ChangedRun) -> RunDetail:
     openapi_extra=CHANGES,
 )
 def delete_run(request: ApiRequest, uid: Uid) -> tuple[int, None]:
-    """Puts a run into the bin, from where it can be restored for 30 days; one that has not ended is cancelled. Needs
-    scope launch, and that you made the run or own its experiment."""
+    """Moves a run to the bin, from which it can be restored for 30 days; cancels the run if it has not finished. Needs
+    scope launch, and that you created the run or own its experiment.
+    """
     with transaction.atomic():
         trash.delete_run(_mine(request, Run.objects.visible_to(request.auth.person), uid), request.auth.person)
     return 204, None
@@ -54,8 +56,9 @@ def delete_run(request: ApiRequest, uid: Uid) -> tuple[int, None]:
 
 @router.post("/runs/{uid}/restore", response=RunDetail, auth=needs("launch"), tags=["runs"], summary="Restore a run")
 def restore_run(request: ApiRequest, uid: Uid) -> RunDetail:
-    """Takes a run out of the bin. Needs scope launch, and that you made the run or own its experiment. Safe to
-    repeat."""
+    """Restores a run from the bin. Needs scope launch, and that you created the run or own its experiment. Safe to
+    repeat.
+    """
     with transaction.atomic():
         run = _mine(request, Run.objects.permitted_to(request.auth.person), uid)
         trash.restore(run)
@@ -63,7 +66,9 @@ def restore_run(request: ApiRequest, uid: Uid) -> RunDetail:
 
 
 def _mine(request: ApiRequest, among: QuerySet[Run], uid: str) -> Run:
-    """The run, locked, in the version that was asked for. Raises Http404, HttpError."""
+    """Lock and return the run. Raise Http404 if it is not visible, HttpError if the caller may not change it or the
+    request names another version.
+    """
     run = the_run(request.auth, uid, among.select_for_update(of=("self",)))
     if not access.may_change_run(request.auth.person, run):
         raise HttpError(403, "Only who made a run, or owns its experiment, may change it")

@@ -1,4 +1,4 @@
-"""What every page and every operation of the API shares: parameters, lookup, paging, errors, authentication."""
+"""Common parts of all pages and API operations: parameters, lookup, paging, errors and authentication."""
 
 from runs.http.auth import ApiRequest, Caller, Token, closed, needs
 from runs.http.choices import must_be_one_of

@@ -1,8 +1,8 @@
-"""A columnar push: metric records as one JSON object of columns, which become arrays without an object a record.
+"""Read a columnar push: metric records as one JSON object of columns, which become arrays without an object per record.
 
     {"seq": 0, "t": [1.5, 2.5], "step": [1, 2], "axes": {"tokens": [512, 1024]}, "values": {"kl": [0.1, null]}}
 
-Row i is the record seq + i; null says that it does not hold that key.
+Row i is the record seq + i; null means that the record does not have that key.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ NUMBERS = {int, float}
 MAX_PROBLEMS = 20
 
 Cells = tuple[NDArray[np.uint32], Floats]
-"""The records that hold a key, and its value in each."""
+"""Indices of the records that have a key, and its value in each."""
 
 
 class BadColumns(ValueError):
-    """A body that is no columnar push. `problems` are all that is wrong with it, each with its place."""
+    """An error for a body that is not a columnar push. `problems` lists what is wrong, each problem with its path."""
 
     def __init__(self, *problems: Problem) -> None:
         super().__init__("; ".join(map(str, problems)))
@@ -42,7 +42,7 @@ class BadColumns(ValueError):
 
 @dataclass(frozen=True)
 class Columns:
-    """Metric records from `first_seq` on, one after the other."""
+    """Metric records with consecutive seqs, from `first_seq` on."""
 
     first_seq: int
     points: Block
@@ -52,17 +52,17 @@ class Columns:
 
     @property
     def next_seq(self) -> int:
-        """The seq after the last."""
+        """Return the seq after the last record."""
         return self.first_seq + len(self)
 
     def since(self, seq: int) -> Columns:
-        """Those from `seq` on."""
+        """Return the records from `seq` on."""
         skip = seq - self.first_seq
         return self if skip <= 0 else Columns(seq, _since(self.points, min(skip, len(self))))
 
 
 def read_columns(data: bytes) -> Columns:
-    """What the body of a push says. Raises BadColumns."""
+    """Return the records in the body of a push. Raise BadColumns if the body is not a columnar push."""
     try:
         body = orjson.loads(data)
     except orjson.JSONDecodeError as error:
@@ -132,14 +132,14 @@ def _wrong_keys(named: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _named(body: Mapping[str, Any]) -> dict[str, tuple[str, list[Any]]]:
-    """key -> (its place in the body, its column), sorted by key."""
+    """Return (path in the body, column) by key, sorted by key."""
     values = {key: (f"values.{key}", column) for key, column in body["values"].items()}
     axes = {AXES + key: (f"axes.{key}", column) for key, column in body.get("axes", {}).items()}
     return dict(sorted((values | axes).items()))
 
 
 def _cells(place: str, column: list[Any], records: int, problems: list[Problem]) -> Cells:
-    """The cells of one column; what is wrong with it is added to `problems`."""
+    """Return the cells of one column; append its errors to `problems`, and return no cells if there are any."""
     kinds = set(map(type, column))
     if len(column) != records:
         problems.append(Problem(place[:200], _unequal(len(column), records)))
@@ -176,7 +176,7 @@ def _block(steps: Ints, t: Floats, cells: Mapping[str, Cells]) -> Block:
 
 
 def _since(points: Block, skip: int) -> Block:
-    """The block without its first `skip` records."""
+    """Return the block without its first `skip` records."""
     cells = {key: points.column(key) for key in points.keys}
     late = {key: (rows[rows >= skip] - np.uint32(skip), values[rows >= skip]) for key, (rows, values) in cells.items()}
     return _block(points.steps[skip:], points.t[skip:], late)

@@ -1,7 +1,7 @@
-"""A push of metric records in one trip to the database: who may write, what is known, and the rows, in two statements.
+"""Store a push of metric records in one trip to the database, in two statements: check the writer, insert the rows.
 
-It takes what nearly every push is: the next records of a file, or only known ones, by a token of that very run. About
-anything else it says nothing, has written nothing, and `push` judges it in full.
+This handles nearly every push: the next records of a file, or only known ones, with a token of that run. In all other
+cases it writes nothing and returns None, and `push` handles the request in full.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ WHERE token.digest = %(digest)s AND token.scope IN ('ingest', 'run') AND token.e
 
 
 def writer(token: str, key: str) -> dict[str, str | datetime]:
-    """What WRITER asks for: the writer who shows `token`, of the attempt `key`."""
+    """Return the parameters of the statement WRITER, for this token and the attempt with this key."""
     now = timezone.now()
     return {"digest": digest(token), "key": key, "now": now, "noted_before": now - USED_EVERY}
 
@@ -90,9 +90,10 @@ SELECT (SELECT next_seq FROM known), (SELECT id FROM batch), writer.uid, (SELECT
 
 
 def push_at_once(token: str, key: str, epoch: int, columns: Columns) -> PushResult | None:
-    """Keeps the records as `push` does, and tells pages after the commit; None where it is not for this way to judge.
+    """Store the records as `push` does, and publish them to open pages after the commit.
 
-    Raises psycopg.Error where the database does not answer, and PoolTimeout where it has no connection to spare.
+    Return None, with nothing written, if `push` must handle the request. Raise psycopg.Error if the database does not
+    reply, and PoolTimeout if no connection is free.
     """
     if not columns.points.cells:
         return None
@@ -123,7 +124,9 @@ def may_write(token: str, key: str) -> bool | None:
 
 
 def _asked(asked: dict[str, Any]) -> tuple[Any, ...] | None:
-    """The seq that was next, the new batch if there is one, the run's uid and its batch before; None for no writer."""
+    """Run LOCK and PUSH in one transaction. Return None if the token may not write the attempt, else a row of the next
+    seq before the push, the new batch's id, the run's uid and its previous cursor; values that do not exist are None.
+    """
     pool = cast(DatabaseWrapper, connections["default"]).pool
     pool.open()
     with pool.connection() as connection:

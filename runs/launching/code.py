@@ -1,9 +1,8 @@
-"""Which code an attempt runs, where files of users' own tasks may lie, and the removal of copies that nothing needs.
+"""Pin the code of an attempt, delete copies of code that nothing needs, and check the files of users' own tasks.
 
-Code is noted before an attempt is submitted, and kept in a folder that nobody changes afterwards. So a run that waits
-is not changed by somebody who edits the code meanwhile. An attempt that follows by itself runs what the one before it
-ran; one that a person asks for runs what is there now. What a launch needs is noted, and what nobody needs is removed,
-under one lock of the database: no launch finds its code gone.
+Code is pinned before an attempt is submitted: it is copied to a folder that never changes. So edits of the code do not
+affect runs that wait. An automatic restart runs the code of the attempt before it; an attempt that a user starts runs
+the present code. Pinning and deletion take the same database lock, so code that a launch needs is never deleted.
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ from workers.tasks.own import NoSuchTask, find
 log = logging.getLogger(__name__)
 CODE_LOCK = 0x636F6465
 YOUNG_SECONDS = 86400.0
-"""What is younger is left where it is."""
+"""Age in seconds below which nothing is deleted."""
 PLACE = "task.options.path"
 
 
 @contextmanager
 def code_stays() -> Iterator[None]:
-    """While code is chosen and noted, none is removed."""
+    """Hold a lock that prevents the deletion of code while code is pinned."""
     with transaction.atomic():
         with connection.cursor() as sql:
             sql.execute("SELECT pg_advisory_xact_lock_shared(%s)", [CODE_LOCK])
@@ -47,9 +46,9 @@ def code_stays() -> Iterator[None]:
 
 
 def purge_code() -> list[str]:
-    """Removes unpacked code that only runs need which have ended, and bundles that no attempt ran; returns the names.
+    """Delete unpacked code that no unfinished run needs, and bundles that no attempt ran; return their names.
 
-    So what a run ran can be downloaded as long as there is the run. Raises OSError.
+    So a run's code can be downloaded as long as the run exists. Raise OSError.
     """
     with transaction.atomic():
         with connection.cursor() as sql:
@@ -63,25 +62,25 @@ def purge_code() -> list[str]:
 
 
 def purge_arrays() -> list[str]:
-    """Removes the links of arrays of which no task is open; returns the arrays' names. Raises OSError."""
+    """Delete the links of Slurm arrays without open tasks; return the arrays' names. Raise OSError."""
     is_open = set(Attempt.objects.open().values_list("key", flat=True))
     folders = _old(Path(settings.RUNS_DIR) / ARRAYS)
     return [_removed(folder) for folder in folders if not is_open & {link.readlink().name for link in folder.iterdir()}]
 
 
 def _not_at_rest() -> QuerySet[Attempt]:
-    """All attempts of runs that have not ended, or will go on by themselves with the code of an earlier attempt."""
+    """Return all attempts of runs that have not finished, or that will continue automatically with earlier code."""
     waiting = Attempt.objects.filter(Q(state__in=OPEN) | Q(restart_at__isnull=False) | Q(moves_to__isnull=False))
     return Attempt.objects.filter(run__in=Run.objects.filter(pk__in=waiting.values("run")))
 
 
 def _codes(attempts: QuerySet[Attempt]) -> set[str]:
-    """The fingerprints of what they ran, or are to run."""
+    """Return the fingerprints of the code that these attempts run."""
     return set(attempts.filter(code__isnull=False).order_by().values_list("code__sha256", flat=True).distinct())
 
 
 def _old(folder: Path) -> list[Path]:
-    """What lies in it since longer than a day."""
+    """Return the folder's entries that are older than a day, sorted; none if there is no folder."""
     if not folder.is_dir():
         return []
     before = time.time() - YOUNG_SECONDS
@@ -106,9 +105,9 @@ def purge_copies() -> None:
 
 
 def pin(attempt: Attempt) -> None:
-    """Notes what the attempt is to run, and keeps that. Safe to repeat, and to run twice at once.
+    """Pin the code that the attempt runs, and store a copy of it. Safe to repeat, and to run twice at the same time.
 
-    Raises OSError, also where the code is changed at this very moment.
+    Raise OSError, also if the code changes at this moment.
     """
     if attempt.code is None:
         with code_stays():
@@ -118,7 +117,7 @@ def pin(attempt: Attempt) -> None:
 
 
 def kept_bundle(attempt: Attempt) -> Path | None:
-    """The file that holds what the attempt is to run; None where it was not launched here."""
+    """Return the file with the attempt's code; None if the attempt has no pinned code or the file does not exist."""
     if attempt.code is None:
         return None
     path = bundle_path(_root(), attempt.code["sha256"])
@@ -126,14 +125,14 @@ def kept_bundle(attempt: Attempt) -> Path | None:
 
 
 def pinned_folder(attempt: Attempt) -> PurePath | None:
-    """What goes on PYTHONPATH for the attempt; None where its cluster has code of its own, or nothing is pinned."""
+    """Return the attempt's folder for PYTHONPATH; None if its cluster has its own code or nothing is pinned."""
     if attempt.code is None or attempt.cluster is None or not _takes_our_code(attempt.cluster):
         return None
     return code_folder(attempt.cluster) / str(attempt.code["sha256"])
 
 
 def ship(attempt: Attempt) -> None:
-    """Brings what the attempt is to run to a cluster that does not see our disk. Safe to repeat. Raises Unreachable."""
+    """Copy the attempt's code to its cluster if that does not share our disk. Safe to repeat. Raise Unreachable."""
     if attempt.cluster is None or not attempt.cluster.is_far or not _takes_our_code(attempt.cluster):
         return
     if (kept := kept_bundle(attempt)) is not None:
@@ -141,7 +140,10 @@ def ship(attempt: Attempt) -> None:
 
 
 def code_arguments(attempt: Attempt) -> tuple[str, ...]:
-    """What the trainer is told, so that it can see for itself."""
+    """Return the trainer's command-line arguments for the pinned code, so that the trainer can check its own code.
+
+    Empty if nothing is pinned or the attempt has no cluster.
+    """
     if attempt.code is None or attempt.cluster is None:
         return ()
     refuses = attempt.cluster.config.get("other_code") == "refuse"
@@ -149,7 +151,7 @@ def code_arguments(attempt: Attempt) -> tuple[str, ...]:
 
 
 def code_environment(attempt: Attempt) -> dict[str, str]:
-    """The pinned folder before whatever else the cluster's config has on that path."""
+    """Return PYTHONPATH with the pinned folder before the cluster's own entries; empty if there is no such folder."""
     folder = pinned_folder(attempt)
     if folder is None or attempt.cluster is None:
         return {}
@@ -176,7 +178,7 @@ def _of_the_one_before(attempt: Attempt) -> dict[str, Any] | None:
 
 
 def _takes_our_code(cluster: Cluster) -> bool:
-    """True where nodes see the data folder or are sent what is in it, and nobody has said that their code is other."""
+    """Return whether the cluster runs our code: it is local, or its config names no `project`."""
     return cluster.kind == "local" or not cluster.config.get("project")
 
 
@@ -185,13 +187,15 @@ def _root() -> Path:
 
 
 def task_folders(cluster: Cluster) -> list[str]:
-    """The folders that this cluster allows, absolute; none by default."""
+    """Return the absolute folders in which this cluster allows users' own tasks; none by default."""
     return list(cluster.config.get("task_paths", []))
 
 
 def check_own_task(config: RunConfig, cluster: Cluster) -> None:
-    """Raises ConfigError where the run's task cannot be on this cluster. What is in its file only the node looks at; on
-    a disk that is not seen here, also whether it is there."""
+    """Raise ConfigError if the run's own task cannot be on this cluster.
+
+    Only the node reads the task's file. If the cluster's disk is remote, only the node checks that the file exists.
+    """
     if not isinstance(config.task.options, OwnOptions):
         return
     folders = task_folders(cluster)

@@ -1,4 +1,4 @@
-"""Makes runs and attempts, in the database and nowhere else."""
+"""Create runs and attempts, in the database and nowhere else."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ ITS_TURN = "waits for its turn in its sweep"
 def create_run(
     *, experiment: Experiment, person: User, config: dict[str, Any], name: str = "", preset: str = ""
 ) -> Run:
-    """A run with its first attempt, to be submitted. Raises ConfigError with every problem of the config.
+    """Create a run with its first attempt, to be submitted. Raise ConfigError with every problem of the config.
 
-    Whether this person may launch in this experiment is for the caller to know.
+    The caller checks whether this person may launch in this experiment.
     """
     decoded = RunConfig.from_json(config)
     cluster = check(decoded, person)
@@ -43,7 +43,7 @@ def create_run(
 
 
 def run_of(experiment: Experiment, person: User, demand: Demand, name: str, preset: str) -> Run:
-    """The row of a run, not yet saved."""
+    """Return the row of a run, not yet saved."""
     config = demand.config
     return Run(
         experiment=experiment,
@@ -58,7 +58,10 @@ def run_of(experiment: Experiment, person: User, demand: Demand, name: str, pres
 
 
 def check_hours(person: User, experiment: Experiment | None, configs: Sequence[RunConfig], preset: str) -> list[Demand]:
-    """What these runs are estimated to take, in order. Raises ConfigError where that is beyond a limit."""
+    """Return the demand of each run, in order: its config and its estimated seconds, None without an estimate.
+
+    Raise ConfigError if the runs exceed a limit.
+    """
     estimator = Estimator(person)
     found = [(config, estimator.estimate(config, preset)) for config in configs]
     demands = [Demand(config, estimate.median if estimate else None) for config, estimate in found]
@@ -79,9 +82,10 @@ def check(config: RunConfig, person: User) -> Cluster:
 
 
 def new_attempt(run: Run, why: str = "created", origin: Origin = Origin.RESUME) -> Attempt:
-    """The run's next attempt, from its newest checkpoint; the present one where that has not ended. Two get the same.
+    """Create the run's next attempt, from its newest checkpoint. Return the present attempt if that has not ended.
 
-    Raise ConfigError if the run's config, made by another version, no longer fits, or names what its creator may not.
+    Two simultaneous calls return the same attempt. Raise ConfigError if the run's config, made by another version, no
+    longer fits, or names what its creator may not.
     """
     cluster = cluster_of(run.run_config)
     check_resources(run.run_config, run.created_by, cluster)
@@ -100,12 +104,15 @@ def new_attempt(run: Run, why: str = "created", origin: Origin = Origin.RESUME) 
 
 
 def forget_moves(run: Run) -> bool:
-    """Nothing follows an attempt that was to be moved or held. False where none was."""
+    """Clear the planned moves of the run's attempts, so that no attempt follows one that was to be moved or held.
+
+    Return False if none was.
+    """
     return bool(run.attempts.filter(moves_to__isnull=False).update(moves_to=None, moves_held=False))
 
 
 def cluster_of(config: RunConfig) -> Cluster:
-    """Where a run of this config runs. Raises ConfigError naming the clusters that there are."""
+    """Return the cluster on which a run of this config runs. Raise ConfigError, with all names, if it is unknown."""
     try:
         return Cluster.objects.get(name=config.compute.cluster)
     except Cluster.DoesNotExist:
@@ -124,7 +131,7 @@ def _attempt(run: Run, n: int, cluster: Cluster, start: Saved | None = None, ori
 
 
 def held_by_sweep(run: Run) -> dict[str, str]:
-    """Fields of an attempt whose run belongs to a sweep: that lets it go when its turn has come."""
+    """Return the fields of an attempt that its sweep holds until its turn; empty if the run belongs to no sweep."""
     return {"hold": Hold.SWEEP.value, "reason": ITS_TURN} if run.sweep_id else {}
 
 
@@ -135,7 +142,7 @@ def _from_where(start: Saved | None) -> str:
 
 
 def check_words(name: str, preset_name: str) -> None:
-    """Raises ConfigError for a name that is too long, and for a preset that there is not."""
+    """Raise ConfigError if the name is too long or holds a NUL character, or if there is no such preset."""
     if len(name) > NAME_LENGTH or "\x00" in name:
         raise ConfigError([Problem("name", f"must be text of at most {NAME_LENGTH} characters")])
     if preset_name:

@@ -1,4 +1,4 @@
-"""Resume a run in its next attempt: because a person asks, or by itself after it failed, later each time."""
+"""Resume a run in its next attempt: on request, or automatically after a failure, with a longer wait each time."""
 
 from __future__ import annotations
 
@@ -24,28 +24,37 @@ RESTARTED_AFTER = (
     State.FAILED, State.LOST, State.NODE_LOST, State.TIMEOUT, State.PREEMPTED, State.OOM, State.INTERRUPTED,
 )  # fmt: skip
 BAD_CONFIG = 2
-"""The trainer's exit code for what will be as wrong the next time."""
+"""Exit code of the trainer for an error that a restart would only repeat."""
 
 
 def budget(run: Run) -> int:
-    """How many restarts its config allows, whatever else in it no longer fits."""
+    """Return how many restarts the run's config allows.
+
+    Other parts of the config may no longer fit this version.
+    """
     compute = run.config.get("compute")
     allowed = compute.get("restarts", 0) if isinstance(compute, dict) else 0
     return allowed if isinstance(allowed, int) else 0
 
 
 def restarts_made(run: Run) -> int:
-    """How many of them are used up."""
+    """Return how many of the run's restarts are used up. Restarts after a preemption do not count."""
     return run.attempts.filter(origin=Origin.RESTART).count()
 
 
 def calls_for_restart(attempt: Attempt) -> bool:
-    """False where a person wanted this end: who stops esweb decides, when it is started, what goes on."""
+    """Return whether the way in which the attempt ended calls for a restart.
+
+    False if a person wanted that end: whoever stops esweb decides, when it starts again, which runs continue.
+    """
     return State(attempt.state) in RESTARTED_AFTER and attempt.native_state != STOPPED_BY_ESWEB
 
 
 def plan_restart(attempt: Attempt) -> None:
-    """To be called with an attempt's end, in one transaction: writes down when the next one is due, or why none is."""
+    """Store when the attempt's restart is due, or note why there is none.
+
+    Call it in the transaction in which the attempt ends.
+    """
     allowed = budget(attempt.run)
     if attempt.cluster is None or not allowed or not calls_for_restart(attempt):
         return
@@ -59,7 +68,7 @@ def plan_restart(attempt: Attempt) -> None:
 
 
 def restart_due(cluster: Cluster) -> list[Attempt]:
-    """Makes the attempts that are due on a cluster, and returns them. Safe to repeat, and to run twice at once."""
+    """Create the attempts that are due on a cluster, and return them. Safe to repeat, and to run twice at once."""
     # A time farther off than any wait was written before the clock was set back.
     longest = timedelta(seconds=waits_of(cluster).restart_longest)
     is_due = Q(restart_at__lte=Now()) | Q(restart_at__gt=Now() + longest)
@@ -69,7 +78,7 @@ def restart_due(cluster: Cluster) -> list[Attempt]:
 
 
 def call_off_restart(run: Run, person: User | None = None) -> bool:
-    """No attempt follows by itself any more. False where none was to."""
+    """Call off the run's automatic restart. Return False if none was due."""
     with transaction.atomic():
         waiting = run.attempts.filter(restart_at__isnull=False).first()
         # A tick that makes the attempt at this moment has the row: then there is nothing left to call off.
@@ -90,7 +99,10 @@ def _wait(attempt: Attempt, waits: Waits, made: int, allowed: int) -> None:
 
 
 def _is_awaited(attempt: Attempt) -> bool:
-    """True while records of an attempt on a far disk are on their way, for a while: one may tell of its checkpoint."""
+    """Return whether the restart still waits for records of the attempt on a remote disk.
+
+    The wait is limited. The records may report a newer checkpoint.
+    """
     cluster, due_at = attempt.cluster, attempt.restart_at
     if cluster is None or due_at is None or not cluster.is_far or attempt.drained_at is not None:
         return False
@@ -113,11 +125,11 @@ def _restart(attempt: Attempt) -> Attempt | None:
 
 
 class CannotResume(ValueError):
-    """A run that there is nothing to do about. The message says why, and what can be done instead."""
+    """Error for a run that cannot be resumed. The message explains why, and what can be done instead."""
 
 
 def resume_refusal(run: Run) -> str:
-    """Why the run cannot be resumed now; empty where it can."""
+    """Return why the run cannot be resumed now; an empty text if it can."""
     if run.is_imported:
         said = gettext(
             "%(name)s was imported: it ran elsewhere, and nothing is here to go on from; clone it to train it here"
@@ -132,8 +144,10 @@ def resume_refusal(run: Run) -> str:
 
 
 def create_resume_attempt(run: Run, person: User | None = None) -> Attempt:
-    """The attempt that goes on, to be submitted. Of two who ask at once, one makes it. Raises CannotResume, also where
-    what is left of it is beyond a limit."""
+    """Create the attempt that resumes the run, to be submitted. Of two simultaneous calls, one creates it.
+
+    Raise CannotResume, also if the remaining work of the run exceeds a limit.
+    """
     with transaction.atomic():
         now = Run.objects.select_for_update().get(pk=run.pk)
         if why := resume_refusal(now):
@@ -146,7 +160,7 @@ def create_resume_attempt(run: Run, person: User | None = None) -> Attempt:
 
 
 def check_undo(sweep: Sweep, runs: QuerySet[Run]) -> None:
-    """Raises CannotResume where these runs of a sweep, which its cancel has ended, are together beyond a limit."""
+    """Raise CannotResume if these runs of a sweep, which its cancel has ended, together exceed a limit."""
     try:
         check_going_on(sweep.created_by, sweep.experiment, runs)
     except ConfigError as error:

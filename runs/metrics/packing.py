@@ -1,12 +1,12 @@
-"""Points <-> bytes, lossless: the metric records of one flush, and single columns of numbers.
+"""Pack points into bytes, lossless: the metric records of one flush, and single columns of numbers.
 
 A flush is columnar, delta-coded, byte-shuffled and deflated: `<BIII` version, records, keys, cells; then zlib level 1
 over, in this order: steps int64 and times float64 (each the differences of its bit patterns, shuffled), cells a key
 uint32, the record of each cell uint32 (differences, shuffled), values float64 (shuffled). All little-endian.
 
-A column is as quick to read as it lies in memory, unless deflating halves it. Its first byte says how it is written: a
-progression (first, step), differences of integers, floats as they are in 4 or 8 bytes, or their bit patterns'
-differences, deflated. Charts read millions of values: most of them must cost no inflating.
+A column is stored as it is in memory, which is quick to read, unless deflating halves it. Its first byte names its
+encoding: a progression (first, step), differences of integers, floats as they are in 4 or 8 bytes, or their bit
+patterns' differences, deflated. Charts read millions of values, so most values must need no inflating.
 """
 
 from __future__ import annotations
@@ -29,13 +29,19 @@ VERSION = 1
 HEADER = struct.Struct("<BIII")
 AXES = "axes/"
 WORTH_DEFLATING = 0.5
-"""Of the size as it is: deflating less than this away costs more in reading than it saves on the disk."""
+"""Largest deflated size, relative to the plain size, at which a column is deflated.
+
+A smaller saving costs more in reading than it saves on the disk.
+"""
 
 
 @dataclass(frozen=True)
 class Block:
-    """`n` metric records as columns: `steps` int64[n], `t` float64[n] (Unix seconds), and for key number k the values
-    `values[cuts[k]:cuts[k+1]]`, measured by the records `rows[cuts[k]:cuts[k+1]]`. Axes are keys `axes/<name>`."""
+    """Block of `n` metric records as columns: `steps` int64[n] and `t` float64[n] (Unix seconds).
+
+    Key number k has the values `values[cuts[k]:cuts[k+1]]`, measured by the records `rows[cuts[k]:cuts[k+1]]`. Axes are
+    keys `axes/<name>`.
+    """
 
     keys: tuple[str, ...]
     steps: Ints
@@ -45,7 +51,7 @@ class Block:
     values: Floats
 
     def column(self, key: str) -> tuple[NDArray[np.uint32], Floats]:
-        """(records, values) of one key, in the order written. Empty where the block has no such key."""
+        """Return (records, values) of one key, in the order written; empty if the block has no such key."""
         if key not in self.keys:
             return self.rows[:0], self.values[:0]
         k = self.keys.index(key)
@@ -54,12 +60,12 @@ class Block:
 
     @property
     def cells(self) -> int:
-        """How many values it holds, axes included."""
+        """Return how many values the block holds, axes included."""
         return len(self.values)
 
 
 def block(metrics: Iterable[tuple[float, Metric]]) -> Block:
-    """(time in Unix seconds, record) pairs, in the order written, as one Block. Keys come out sorted."""
+    """Return (time in Unix seconds, record) pairs, in the order written, as one Block with sorted keys."""
     steps: list[int] = []
     times: list[float] = []
     columns: dict[str, tuple[list[int], list[float]]] = {}
@@ -86,7 +92,10 @@ def _joined(steps: list[int], times: list[float], columns: list[tuple[str, tuple
 
 
 def pack(points: Block) -> bytes:
-    """A Block as bytes, without its keys: a row keeps those in a column of their own, where SQL can search them."""
+    """Return a Block as bytes, without its keys.
+
+    A row stores the keys in a column of their own, where SQL can search them.
+    """
     body = b"".join(
         (
             shuffled(differences(points.steps)),
@@ -100,7 +109,7 @@ def pack(points: Block) -> bytes:
 
 
 def unpack(keys: Iterable[str], data: bytes | memoryview) -> Block:
-    """The Block that `pack` was given. Raises ValueError where the bytes are not one."""
+    """Return the Block that `pack` has packed. Raise ValueError if the bytes are not a packed Block of these keys."""
     names = tuple(keys)
     try:
         version, n, k, cells = HEADER.unpack_from(data)
@@ -122,12 +131,12 @@ def unpack(keys: Iterable[str], data: bytes | memoryview) -> Block:
 
 
 def differences(column: NDArray[Any]) -> NDArray[Any]:
-    """The first element, then each minus the one before, wrapping around: `cumsum` undoes it exactly."""
+    """Return the first element, then each minus the one before, wrapping around: `cumsum` undoes it exactly."""
     return np.diff(column, prepend=column.dtype.type(0))
 
 
 def shuffled(column: NDArray[Any]) -> bytes:
-    """All first bytes, then all second bytes, …: like bytes lie together, and deflate finds them."""
+    """Return all first bytes, then all second bytes, …: similar bytes become adjacent, so that they deflate well."""
     little = np.ascontiguousarray(column, column.dtype.newbyteorder("<"))
     return little.view(np.uint8).reshape(len(column), column.itemsize).T.tobytes()
 
@@ -144,8 +153,10 @@ WRAPS_AT = 2**63
 
 
 class Progression(NamedTuple):
-    """`n` integers of 64 bits that go up or down by `step`, from `first` on: nothing to read, and nothing to look
-    through."""
+    """Progression of `n` integers of 64 bits that go up or down by `step`, starting at `first`.
+
+    It needs no stored integers, and no search through them.
+    """
 
     first: int
     step: int
@@ -153,17 +164,20 @@ class Progression(NamedTuple):
 
     @property
     def ascends(self) -> bool:
-        """True where each is above the one before, as steps of nearly all runs are."""
+        """Return whether each integer is above the one before, as the steps of nearly all runs are."""
         return self.n == 1 or (self.step > 0 and self.first + self.step * (self.n - 1) < WRAPS_AT)
 
     def joined(self, other: Progression) -> Progression | None:
-        """Both, one after the other, where that is one progression. A single integer has no step of its own."""
+        """Return both progressions in sequence as one, or None if they do not form one.
+
+        A single integer has no step of its own.
+        """
         step = other.first - self.first if self.n == 1 else self.step
         fits = other.first == self.first + step * self.n and (other.step == step or other.n == 1)
         return Progression(self.first, step, self.n + other.n) if fits and -WRAPS_AT < step < WRAPS_AT else None
 
     def written_out(self) -> Ints:
-        """int64[n]."""
+        """Return the progression as int64[n]."""
         # In place: charts read thousands of these, and most of what they cost is memory.
         line: Ints = np.arange(self.n, dtype=np.int64)
         if self.step != 1:
@@ -173,7 +187,10 @@ class Progression(NamedTuple):
 
 
 def progression_of(column: Ints) -> Progression | None:
-    """int64[n], n ≥ 1, where it is one. Integers too far apart for 64 bits are none: their difference would wrap."""
+    """Return int64[n], n ≥ 1, as a Progression, or None if it is not one.
+
+    Integers too far apart for 64 bits give None: their difference would wrap.
+    """
     apart = np.diff(column)
     if len(apart) and not (apart == apart[0]).all():
         return None
@@ -182,14 +199,20 @@ def progression_of(column: Ints) -> Progression | None:
 
 
 def encode_ints(column: Ints) -> bytes:
-    """int64[n], n ≥ 1. Steps and sequence numbers mostly go up evenly: two numbers say them all."""
+    """Encode int64[n], n ≥ 1, as bytes.
+
+    Steps and sequence numbers mostly ascend evenly, so that two numbers describe them all.
+    """
     if line := progression_of(column):
         return bytes([PROGRESSION]) + LINE.pack(line.first, line.step)
     return bytes([INTEGERS]) + zlib.compress(shuffled(differences(column)), 1)
 
 
 def progression(data: Data, n: int) -> Progression | None:
-    """What `encode_ints` was given, where that was a progression and is known without writing it out."""
+    """Return the column that `encode_ints` has encoded as a Progression, without computing its integers.
+
+    Return None if the column was not encoded as a progression.
+    """
     if data[0] != PROGRESSION:
         return None
     first, step = LINE.unpack_from(data, 1)
@@ -197,7 +220,7 @@ def progression(data: Data, n: int) -> Progression | None:
 
 
 def decode_ints(data: Data, n: int) -> Ints:
-    """What `encode_ints` was given. Raises ValueError where the bytes are not that."""
+    """Return the column that `encode_ints` has encoded, int64[n]. Raise ValueError for other bytes."""
     if line := progression(data, n):
         return line.written_out()
     if data[0] != INTEGERS:
@@ -206,7 +229,10 @@ def decode_ints(data: Data, n: int) -> Ints:
 
 
 def encode_floats(column: Floats) -> bytes:
-    """float64[n], n ≥ 1, every bit of it. What fits 32 bits exactly, as most of what torch says does, takes 32."""
+    """Encode float64[n], n ≥ 1, as bytes that preserve every bit.
+
+    A column that fits 32 bits exactly, as most output of torch does, takes 32 bits a value.
+    """
     deflated = zlib.compress(shuffled(differences(column.view(np.int64))), 1)
     with np.errstate(over="ignore", invalid="ignore"):
         single = column.astype("<f4")
@@ -218,8 +244,10 @@ def encode_floats(column: Floats) -> bytes:
 
 
 def decode_floats(data: Data, n: int) -> NDArray[Any]:
-    """What `encode_floats` was given, in as many bits as it lies there: whoever copies it widens it on the way. Raises
-    ValueError where the bytes are not that."""
+    """Return the column that `encode_floats` has encoded, in its stored precision: float32[n] or float64[n].
+
+    The caller widens it when copying it. Raise ValueError if the bytes have another encoding.
+    """
     if data[0] == DOUBLES:
         return np.frombuffer(data, "<f8", n, 1)
     if data[0] == SINGLES:

@@ -1,4 +1,4 @@
-"""What was written -> curves: many runs and keys in one question, along any x axis, down-sampled exactly."""
+"""Read metrics as curves: many runs and keys in one query, along any x axis, down-sampled exactly."""
 
 from __future__ import annotations
 
@@ -20,15 +20,18 @@ from runs.models import Batch, Chunk, Run, Series
 
 COUNTERS = ("tokens", "samples", "gpu_seconds")
 BY_THE_CLOCK = "system/"
-"""Such keys are measured by the clock, often several times a step: one does not say again what another has said."""
+"""Prefix of keys that are measured by the clock, often several times a step.
+
+A point of such a key does not overwrite another.
+"""
 
 
 def overwritten(steps: Ints, segments: Ints) -> NDArray[np.bool_]:
-    """True where a later point of the same key says again what this one said. bool[n].
+    """Return a mask, bool[n]: True if a later point of the same key overwrites this one.
 
-    `segments` ascends and numbers the stretches written by one process (attempt and epoch). A point is overwritten
-    where a later segment holds a step ≤ its own (the run went back and took another path), or where its own segment
-    repeats its step further on. Going back inside one segment is only disorder, and overwrites nothing.
+    `segments` ascends and numbers the stretches written by one process (attempt and epoch). A point is overwritten if a
+    later segment holds a step ≤ its own (the run went back and took another path), or if its own segment repeats its
+    step further on. Going back inside one segment is only disorder, and overwrites nothing.
     """
     if _ascend(steps):
         return np.zeros(len(steps), bool)
@@ -36,7 +39,7 @@ def overwritten(steps: Ints, segments: Ints) -> NDArray[np.bool_]:
 
 
 def _ascend(steps: Ints) -> bool:
-    """True where no step is said twice and none goes back, as in nearly all runs: then there is nothing to look for."""
+    """Return whether no step repeats or goes back, as in nearly all runs: then no point is overwritten."""
     return bool((steps[1:] > steps[:-1]).all())
 
 
@@ -57,16 +60,17 @@ def _repeated(steps: Ints, segments: Ints) -> NDArray[np.bool_]:
 
 
 AXIS_KEYS = {"step": None, "wall": TIMES, "relative": TIMES}
-"""Where what an axis says of a record is kept; a counter has a key of its own."""
+"""Key that stores an axis's value of each record, by axis; None for the step. A counter has a key of its own."""
 X_AXES = ("step", "wall", "relative", *COUNTERS)
 
 
 @dataclass(frozen=True)
 class Curve:
-    """One key of one run. Points stand in the order of the processes that wrote them, ascending in x within each.
+    """Curve of one key of one run: points in the order of the processes that wrote them, ascending in x within each.
 
-    x, y: float64[n]; y may hold NaN (a gap) and ±Inf. overwritten: bool[n], a resume went over these again; the others
-    ascend in step. points: how many there are before down-sampling. cursor: the newest batch that they come from.
+    x, y: float64[n]; y may hold NaN (a gap) and ±Inf. overwritten: bool[n], True if a resume wrote these steps again;
+    the other points ascend in step. points: their number before down-sampling. cursor: the newest batch that they come
+    from.
     """
 
     run_id: int
@@ -80,19 +84,20 @@ class Curve:
 
 Lines: TypeAlias = dict[Progression, Floats]
 Drawable: TypeAlias = tuple[Curve, Ints | None]
-"""A curve, and the piece of line that each point belongs to; None where all is one line."""
+"""Curve, and the piece of line to which each point belongs; None if all points form one line."""
 
 
 def read(
     runs: Sequence[Run], keys: Sequence[str], x: str = "step", px: int | None = None, zoom: Span | None = None
 ) -> list[Curve]:
-    """Curves by run, then key, in the order asked; a pair without a point is left out. One query, however many.
+    """Return curves by run, then key, in the order given, without pairs that have no point. One query, however many.
 
     x: step, wall (Unix seconds), relative (seconds since the run's first point), or a counter: tokens, samples,
-    gpu_seconds; points whose record does not carry that counter have no place on it and are left out.
-    px: width in pixels of the chart that all curves share: each is down-sampled so that its line looks the same (M4);
-    zoom: the x range that is looked at, which gets as many pixels of its own.
-    Raises ValueError for an unknown x.
+    gpu_seconds; points of records without that counter are left out.
+    px: width in pixels of the chart that all curves share: each curve is down-sampled so that its line looks the same
+    (M4).
+    zoom: the x range that is viewed, which gets as many pixels of its own.
+    Raise ValueError for an unknown x.
     """
     if x not in X_AXES:
         raise ValueError(f"x must be one of {', '.join(X_AXES)}, not {x!r}")
@@ -110,22 +115,25 @@ def read(
 
 
 def keys(run: Run) -> list[str]:
-    """Keys that the run has points of, sorted, without its x axes."""
+    """Return the keys of which the run has points, sorted, without its x axes."""
     return list(run.series.exclude(key__startswith=AXES).order_by("key").values_list("key", flat=True))
 
 
 def cursor(run: Run) -> int:
-    """The newest batch of the run: a page that shows all up to here asks for what comes after. 0: nothing yet."""
+    """Return the newest batch of the run; 0 if there is none.
+
+    A page that shows all batches up to this one requests those after it.
+    """
     return newest(run.pk)
 
 
 def newest(run_id: int) -> int:
-    """The newest batch of the run with this primary key; 0: nothing yet."""
+    """Return the newest batch of the run with this primary key; 0 if there is none."""
     return newest_of([run_id]).get(run_id, 0)
 
 
 def newest_of(runs: Sequence[int]) -> dict[int, int]:
-    """run id -> its newest batch, of the runs that have one."""
+    """Return run id -> its newest batch, for the runs that have one."""
     loose = Batch.objects.filter(run__in=runs).values_list("run_id").annotate(newest=Max("id")).order_by()
     chunks = Chunk.objects.filter(run__in=runs).values_list("run_id").annotate(newest=Max("cursor")).order_by()
     # Sorted by the batch, so that of a run's two the newer one stays.
@@ -133,27 +141,30 @@ def newest_of(runs: Sequence[int]) -> dict[int, int]:
 
 
 def compacted(run_id: int) -> int:
-    """The newest batch that has gone into chunks; `since` cannot tell what came after an older cursor. 0: none."""
+    """Return the newest batch that is in chunks; 0 if there is none.
+
+    `since` cannot return what follows an older cursor.
+    """
     return Chunk.objects.filter(run_id=run_id).aggregate(newest=Max("cursor"))["newest"] or 0
 
 
 def since(run_id: int, after: int, batches: int = 50) -> list[tuple[int, Block]]:
-    """The next batches of a run after a cursor, oldest first, as (cursor, points). Ask again until none come.
+    """Return the next batches of a run after a cursor, oldest first, as (cursor, points). Repeat until none come.
 
-    Only what is not `compacted` is there.
+    Batches that are `compacted` are no longer there.
     """
     rows = Batch.objects.filter(run_id=run_id, id__gt=after).order_by("id")[:batches]
     return [(row.pk, unpack(row.keys, row.data)) for row in rows]
 
 
 def backlog(run_id: int, after: int) -> int:
-    """Packed bytes of the batches after a cursor."""
+    """Return the packed bytes of the batches after a cursor."""
     packed = Batch.objects.filter(run_id=run_id, id__gt=after).aggregate(size=Sum(Length("data")))["size"]
     return packed or 0
 
 
 def latest(runs: Sequence[Run]) -> dict[int, dict[str, float]]:
-    """run id -> key -> its newest value, from the summaries: no point is read. Axes included."""
+    """Return run id -> key -> its newest value, from the summaries, without reading points. Axes are included."""
     out: dict[int, dict[str, float]] = {run.pk: {} for run in runs}
     rows = Series.objects.filter(run_id__in=list(out)).order_by("key").values_list("run_id", "key", "last_value")
     for run_id, key, value in rows:
@@ -164,8 +175,10 @@ def latest(runs: Sequence[Run]) -> dict[int, dict[str, float]]:
 def _drawable(
     run_id: int, key: str, points: Mapping[str, Written], axis: str | None, zero: float, lines: Lines
 ) -> Drawable:
-    """The curve of a key along its steps, or along an axis from `zero` on: where the record of each point stands on it,
-    NaN where that is not on it."""
+    """Return the curve of a key along its steps, or along an axis, with x counted from `zero`.
+
+    On an axis, the x of a point is its record's value of that axis, and NaN if the record has none.
+    """
     if axis is None:
         return _by_step(run_id, key, points[key], lines)
     across = points.get(axis)
@@ -174,7 +187,10 @@ def _drawable(
 
 
 def _by_step(run_id: int, key: str, points: Written, lines: Lines) -> Drawable:
-    """A curve along its steps. Where those simply go up there is nothing to look for, and runs share their x."""
+    """Return a curve along its steps.
+
+    If the steps ascend as a progression, no point is overwritten, and runs share their x.
+    """
     line = points.line
     if line is None or not line.ascends:
         return _whole(run_id, key, points, points.steps.astype(np.float64))
@@ -186,7 +202,7 @@ def _by_step(run_id: int, key: str, points: Written, lines: Lines) -> Drawable:
 
 
 def _whole(run_id: int, key: str, found: Written, x: Floats) -> Drawable:
-    """A curve with all its points, and the piece of line that each belongs to."""
+    """Return a curve with all its points that have an x, and the piece of line to which each belongs."""
     segments, steps, y = found.segments, found.steps, found.values
     grey = np.zeros(len(steps), bool) if key.startswith(BY_THE_CLOCK) else overwritten(steps, segments)
     if not _ascends(x, segments):
@@ -197,12 +213,12 @@ def _whole(run_id: int, key: str, found: Written, x: Floats) -> Drawable:
 
 
 def _ascends(x: Floats, segments: Ints) -> bool:
-    """True where every point has its place and stands in order: what is written as it goes does, however long."""
+    """Return whether every point has an x and x ascends within each segment, as in records written in order."""
     return bool(((x[1:] >= x[:-1]) | (segments[1:] != segments[:-1])).all()) and not np.isnan(x).any()
 
 
 def _drawn(curves: list[Drawable], px: int, zoom: Span | None) -> list[Curve]:
-    """All curves on the pixel columns of one chart."""
+    """Return all curves, down-sampled to the pixel columns of one chart."""
     if not curves:
         return []
     span = min(float(c.x.min()) for c, _ in curves), max(float(c.x.max()) for c, _ in curves)
@@ -216,6 +232,6 @@ def _thinned(curve: Curve, pieces: Ints | None, px: int, span: Span, zoom: Span 
 
 
 def cursors(runs: Sequence[Run]) -> dict[str, int]:
-    """uid -> newest batch of each run. To be asked before its points are read: then nothing is missed."""
+    """Return uid -> newest batch of each run. Call it before its points are read, so that no batch is missed."""
     found = metrics.newest_of([run.pk for run in runs])
     return {run.uid: found.get(run.pk, 0) for run in runs}

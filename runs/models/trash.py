@@ -1,4 +1,4 @@
-"""What people do with experiments and runs besides looking: tag, annotate, archive, and put in the bin."""
+"""Base model and queries of rows that people tag, annotate, archive and move to the trash: experiments and runs."""
 
 from __future__ import annotations
 
@@ -14,15 +14,18 @@ DAYS_IN_BIN = 30
 
 
 class ShelvedQuerySet(models.QuerySet[ShelvedT]):
-    """Rows by where they lie: on the table, archived, or in the bin."""
+    """Queries that select rows by whether they are current, archived or in the trash."""
 
     def current(self) -> Self:
-        """What lists show: neither archived nor in the bin."""
+        """Return the rows that lists show: neither archived nor in the trash."""
         return self.filter(deleted_at__isnull=True, archived_at__isnull=True)
 
 
 class Shelved(models.Model):
-    """Archived is out of lists, but still at its address; deleted is nowhere but in the bin, until it is purged."""
+    """Row that can be archived and deleted.
+
+    An archived row is hidden in lists but keeps its page; a deleted one is only in the trash, until it is purged.
+    """
 
     tags = ArrayField(models.CharField(max_length=TAG_LENGTH), default=list, blank=True)
     note = models.TextField(blank=True)

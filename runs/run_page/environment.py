@@ -1,4 +1,4 @@
-"""What attempts ran on, for their pages; and their code and packages, as files to have the same again."""
+"""Environments of attempts for their pages; and their code and packages, as files that reproduce the environment."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from runs.models import Attempt
 
 @dataclass(frozen=True)
 class EnvironmentRow:
-    """An attempt and what it ran on; with the number of the one before it that said so, and what differs, in words."""
+    """Attempt and its environment.
+
+    `before` is the number of the newest earlier attempt that has reported one, and `otherwise` describes what differs.
+    """
 
     attempt: Attempt
     ran: RanOn
@@ -25,14 +28,20 @@ class EnvironmentRow:
 
 
 def told(attempts: Sequence[Attempt]) -> list[EnvironmentRow]:
-    """Attempts of one run, the newest first, each against the one before. One query."""
+    """Return one run's attempts, the newest first, each compared with the newest earlier one that has reported.
+
+    One query.
+    """
     found = ran_on(attempts)
     return [_told(one, [earlier for earlier in found[n + 1 :] if earlier.told]) for n, one in enumerate(found)]
 
 
 @require_safe
 def attempt_packages(request: SignedIn, uid: str, n: int) -> HttpResponse:
-    """What was installed, as requirements that pip reads."""
+    """Send the installed packages as requirements that pip reads.
+
+    Raise Http404 if the attempt has not reported them.
+    """
     (ran,) = ran_on([_attempt(request, uid, n)])
     if ran.told is None:
         raise Http404("This attempt has not said what is installed where it ran.")
@@ -44,7 +53,7 @@ def attempt_packages(request: SignedIn, uid: str, n: int) -> HttpResponse:
 
 @require_safe
 def attempt_code(request: SignedIn, uid: str, n: int) -> FileResponse:
-    """The code that was pinned, as a file that unpacks itself."""
+    """Send the code that was pinned, as a file that unpacks itself. Raise Http404 if it is not here."""
     path = launching.kept_bundle(_attempt(request, uid, n))
     if path is None:
         raise Http404("The code of this attempt is not kept here.")

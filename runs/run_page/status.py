@@ -1,4 +1,4 @@
-"""What the head of a run page says: its state, what happens next, and how recent its records are."""
+"""Compute the head of a run page: the run's state, what happens next, and how recent its records are."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ from workers.executors.states import State
 
 
 def with_ways(attempts: QuerySet[Attempt]) -> list[Attempt]:
-    """The attempts, each with its sentence as `way`; empty before the first record, and of imported ones."""
+    """Return the attempts, each with a sentence in `way` about how its records arrive.
+
+    It is empty before the first submission, and for imported attempts.
+    """
     pushed = RecordFile.objects.filter(attempt=OuterRef("pk"), offset=0, next_seq__gt=0)
     found: list[Attempt] = list(attempts.annotate(is_pushed=Exists(pushed)))
     for attempt in found:
@@ -77,7 +80,7 @@ TILES = (
 
 @dataclass(frozen=True)
 class Tile:
-    """A number of the last evaluation and that of the first; `chart` is where it comes from."""
+    """Value of a metric at the last and at the first evaluation; `chart` is the chart that shows it."""
 
     chart: str
     title: str
@@ -93,7 +96,7 @@ class Tile:
 
 @dataclass(frozen=True)
 class Restart:
-    """The attempt that will be made by itself. `number` is its place in the budget, None where it takes nothing."""
+    """Automatic restart, due in `seconds`. `number` is its place in the budget, None if it does not count."""
 
     seconds: int
     number: int | None
@@ -102,14 +105,14 @@ class Restart:
 
 @dataclass(frozen=True)
 class Resumption:
-    """What a resume would do now: attempt `n`, from a step, or from the beginning where `step` is None."""
+    """Attempt that a resume would make now: its number `n`, and the step it starts from; None is the beginning."""
 
     n: int
     step: int | None
 
 
 def standing(run: Run) -> dict[str, Any]:
-    """What the state fragment shows."""
+    """Return the template context of the run's state fragment."""
     curves = {c.key: c for c in metrics.read([run], [key for _, key, _ in TILES])}
     tiles = [_tile(curves[key], chart, title) for chart, key, title in TILES if key in curves]
     attempts = list(run.attempts.order_by("-n"))
@@ -140,7 +143,7 @@ def _restart(run: Run, attempts: list[Attempt]) -> Restart | None:
 
 
 def _used_up(run: Run, attempts: list[Attempt]) -> int:
-    """The budget of restarts, where it is why the run stays as it is; else 0."""
+    """Return the budget of restarts if the run is not restarted because it is used up; else 0."""
     allowed = launching.budget(run)
     would_restart = attempts and attempts[0].restart_at is None and launching.calls_for_restart(attempts[0])
     return allowed if allowed and would_restart and launching.restarts_made(run) >= allowed else 0
@@ -163,13 +166,13 @@ def _last_step(run: Run) -> int:
 
 
 def _share(attempts: list[Attempt], step: int, steps: int) -> float:
-    """How much is done, 0 to 1: by steps, or by what the run itself says before its first step."""
+    """Return the share that is done, 0 to 1: by steps, or by the run's own progress before its first step."""
     said = attempts[0].progress if attempts else None
     return min(1.0, step / steps) if steps and step else said or 0.0
 
 
 def _seconds(attempts: list[Attempt]) -> float | None:
-    """Seconds of all attempts together; None before the first has started."""
+    """Return the seconds of all attempts together; None before the first has started."""
     now = timezone.now()
     spans = [(a.ended_at or now) - a.started_at for a in attempts if a.started_at]
     return sum(s.total_seconds() for s in spans) if spans else None

@@ -1,6 +1,6 @@
-"""Services that register themselves: which there are, where they are, and whether they still live.
+"""Register services, look them up, and record which of them are alive.
 
-A service holds its name for as long as it beats. It is looked up by kind, and by name where that matters, each time it
+A service holds its name while its heartbeat arrives. It is looked up by kind, and by name if that matters, each time it
 is needed: an address is never copied by hand. The site itself calls none but scorers (`runs.responses.scoring`).
 """
 
@@ -21,12 +21,12 @@ from runs.models.experiment import Person
 from workers.config import Problem
 
 KEPT_SILENT = timedelta(days=30)
-"""So long a service that has fallen silent is still shown."""
+"""Time for which a silent service is still shown."""
 ADDRESS_LENGTH = 500
 
 
 class Unusable(ValueError):
-    """What a service says of itself and cannot be; `problems` names all of it."""
+    """Error for a registration that is invalid; `problems` lists everything that is wrong with it."""
 
     def __init__(self, problems: list[Problem]) -> None:
         super().__init__("; ".join(map(str, problems)))
@@ -34,16 +34,16 @@ class Unusable(ValueError):
 
 
 class NotRegistered(LookupError):
-    """No service of the person's has this name: it is to register again."""
+    """Error for a service name that the person has not registered: the service must register again."""
 
 
 class TakenOver(Exception):
-    """Another process has registered under the name since."""
+    """Error for a service name under which another process has registered since."""
 
 
 @dataclass(frozen=True)
 class Registration:
-    """What a service says of itself when it registers."""
+    """Data that a service sends to register."""
 
     kind: str
     name: str
@@ -57,10 +57,10 @@ class Registration:
 
 
 def register(owner: User, said: Registration, run: Run | None = None) -> tuple[Service, bool]:
-    """Return the service with its lease begun, and whether the name is new. Whoever held it is taken over from.
+    """Return the service with its lease begun, and whether the name is new. It takes over from any earlier holder.
 
-    `run` is the run that registers the scorer it serves, under the name of its config and no other: the service then
-    wants the token of the secret that the config names. Raise Unusable.
+    `run` is the run that registers the scorer it serves, under the name in its config and no other: the service then
+    requires the token of the secret that the config names. Raise Unusable if the registration is invalid.
     """
     if problems := list(_problems(said)):
         raise Unusable(problems)
@@ -75,7 +75,7 @@ def register(owner: User, said: Registration, run: Run | None = None) -> tuple[S
 
 
 def beat(owner: User, kind: str, name: str, instance: str) -> Service:
-    """Prolongs the lease. Raises NotRegistered, and TakenOver where another process holds the name."""
+    """Extend the lease. Raise NotRegistered if there is no service, and TakenOver if another process holds its name."""
     with transaction.atomic():
         service = _held(owner, kind, name, instance)
         service.beat_at = Now()
@@ -86,14 +86,16 @@ def beat(owner: User, kind: str, name: str, instance: str) -> Service:
 
 
 def withdraw(owner: User, kind: str, name: str, instance: str) -> None:
-    """Takes the service out. Raises NotRegistered, and TakenOver where another process holds the name."""
+    """Delete the service. Raise NotRegistered if there is none, and TakenOver if another process holds the name."""
     with transaction.atomic():
         _held(owner, kind, name, instance).delete()
 
 
 def find(person: Person, kind: str, name: str = "") -> Service | None:
-    """The living service of this kind, and of this name where one is given: the person's own before those for all,
-    which go before others' that an admin sees."""
+    """Return the living service of this kind, and of this name if one is given; None if there is none.
+
+    The person's own services come before those for all, which come before others that only an admin sees.
+    """
     found = Service.objects.visible_to(person).alive().filter(kind=kind)
     return (found.filter(name=name) if name else found).own_first(person).first()
 

@@ -1,7 +1,7 @@
-"""Files of records, `records.<epoch>.jsonl`: a trainer appends whole lines, and a reader reads on from an offset.
+"""Files of records, `records.<epoch>.jsonl`: a trainer appends whole lines, and a reader continues from an offset.
 
-Each line is one `write()`, so that a kill loses at most the line in flight; the reader leaves a line that is not yet
-whole for its next call.
+Each line is one `write()`, so that a kill loses at most the line in flight; the reader leaves an incomplete line for
+its next call.
 """
 
 from __future__ import annotations
@@ -18,20 +18,24 @@ from workers.records.lines import MAX_LINE_BYTES, BadLine, pack, unpack
 
 
 def records_path(directory: Path, epoch: int) -> Path:
-    """The file of one epoch: the scheduler's restarts inside an attempt count epochs."""
+    """Return the file of one epoch; epochs count the scheduler's restarts inside an attempt."""
     return directory / f"records.{epoch}.jsonl"
 
 
 def next_epoch(directory: Path) -> int:
-    """The first epoch with no file yet. Each process start takes a file of its own, so no file has a torn middle."""
+    """Return the first epoch with no file yet.
+
+    Each process start takes a file of its own, so no file has a torn middle.
+    """
     taken = [int(p.name.split(".")[1]) for p in directory.glob("records.*.jsonl") if p.name.split(".")[1].isdigit()]
     return max(taken, default=-1) + 1
 
 
 class RecordWriter:
-    """The only writer of one epoch's file, for all threads. `write` returns the record's seq, or raises a disk's error.
+    """Writer of one epoch's file, the only one, for all threads.
 
-    `step` is that of the last metric written; 0 before the first.
+    `write` returns the record's seq, or raises the disk's error. `step` is that of the last metric written; 0 before
+    the first.
     """
 
     def __init__(self, directory: Path, epoch: int) -> None:
@@ -63,7 +67,7 @@ class RecordWriter:
             raise
 
     def close(self) -> None:
-        """Flushes to disk and closes; safe to call twice."""
+        """Flush the file to disk and close it. Safe to call twice."""
         with self._lock:
             if self._fd >= 0:
                 os.fsync(self._fd)
@@ -79,7 +83,7 @@ class RecordWriter:
 
 @dataclass(frozen=True)
 class Broken:
-    """A line that is no record: its byte offset and what is wrong. It is reported, never skipped in silence."""
+    """Line that is not a record: its byte offset and what is wrong. It is reported, never skipped in silence."""
 
     offset: int
     why: str
@@ -87,7 +91,7 @@ class Broken:
 
 @dataclass(frozen=True)
 class Piece:
-    """What one read gave: lines in file order, broken ones, and the offset to go on from."""
+    """Result of one read: lines in file order, broken lines, and the offset at which the next read continues."""
 
     lines: list[Line]
     broken: list[Broken]
@@ -95,9 +99,9 @@ class Piece:
 
 
 def read(path: Path, offset: int = 0, limit: int = 1024 * 1024) -> Piece:
-    """Reads up to `limit` bytes from `offset` (more where one line is longer). A missing file is an empty one.
+    """Read up to `limit` bytes from `offset`, or more if one line is longer. A missing file counts as an empty one.
 
-    A file shorter than `offset` was replaced: reading starts again at 0, and (attempt, epoch, seq) drops what is known.
+    A file shorter than `offset` was replaced: reading starts again at 0, and (attempt, epoch, seq) removes duplicates.
     """
     try:
         with path.open("rb") as file:

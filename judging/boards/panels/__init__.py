@@ -1,6 +1,6 @@
-"""What the numbers of a board should be doubted for: panels beside it, worked out once for the verdicts that there are.
+"""Diagnostics of a board: panels with reasons to doubt its numbers, computed once for the present verdicts.
 
-Pages show them; nothing here says which ratings are the true ones.
+Pages show the panels. No panel decides which ratings are the true ones.
 """
 
 from judging.boards.panels.disputes import untold

@@ -1,4 +1,4 @@
-"""What else may have decided votes: standing first, which games count, what ties are worth, being longer."""
+"""Compute what else may decide votes: position, the swap policy, the worth of ties and the length of responses."""
 
 from __future__ import annotations
 
@@ -17,13 +17,17 @@ from judging.stats.ratings.scale import INIT
 from judging.stats.votes import Bools, Votes
 
 TWO_SIDED = 1.959964
-"""Standard errors to either side of a number, of its 95 % interval."""
+"""A 95 % interval reaches this many standard errors to either side of its number."""
 RATERS_AT_MOST = 12
-"""Of more, those who judged most are told apart."""
+"""If there are more annotators, only those with the most verdicts have numbers of their own."""
 
 
 def position(votes: Votes, is_person: Bools) -> dict[str, Any]:
-    """How often who stood first won, of everybody and of each judge; and what swapping the sides changed."""
+    """Compute how often the first position wins, for everybody and for each judge, and what a swap of sides changes.
+
+    rows: the share of the first position and its worth, by annotator. table, pairs, alone and consistency: the outcomes
+    of games that were judged both ways round, as `agreement.swaps` and `agreement.consistency` return them.
+    """
     swaps = agreement.swaps(votes)
     return {
         "rows": [{"who": who, **_of_first(own)} for who, own in _kinds(votes, is_person)],
@@ -35,14 +39,18 @@ def position(votes: Votes, is_person: Bools) -> dict[str, Any]:
 
 
 def policies(votes: Votes) -> dict[str, Any]:
-    """A board of each swap policy; none where no pair was judged both ways round, as they are one then."""
+    """Return a board for each swap policy, or no boards if no pair was judged both ways round: all would be equal."""
     if not len(agreement.swaps(votes).games):
         return {"boards": {}}
     return {"boards": {name: _board(ratings.board(agreement.by_policy(votes, name))) for name in POLICIES}}
 
 
 def ties(votes: Votes) -> dict[str, Any]:
-    """Ratings with ties as half wins, and with a strength of their own: two scales. And who ties with whom."""
+    """Compute ratings with each tie model, and how often each pair ties.
+
+    The models are ties as half wins and ties with a strength of their own (Davidson). The two have different scales. nu
+    is the strength of ties, or None if the Davidson board has more or fewer groups than one.
+    """
     boards = {how: ratings.board(votes, RatingOptions(ties=how)) for how in ratings.TIES}
     nu = boards["davidson"].groups[0].fit.nu if len(boards["davidson"].groups) == 1 else None
     return {
@@ -53,7 +61,10 @@ def ties(votes: Votes) -> dict[str, Any]:
 
 
 def length(votes: Votes) -> dict[str, Any]:
-    """The longer answer's share, and ratings of the same votes with length beside them and without."""
+    """Compute how often the longer response wins, and ratings of the same votes with and without length as a control.
+
+    Ratings use only votes of known length. why: the reason why there are no ratings, else empty.
+    """
     known = votes.where(np.isfinite(votes.features.get(LENGTH, np.full(len(votes), np.nan))))
     found: dict[str, Any] = {"share": asdict(agreement.longer_share(votes)), "votes": len(known.counted)}
     try:
@@ -69,14 +80,17 @@ def length(votes: Votes) -> dict[str, Any]:
 
 
 def most_active(votes: Votes, chosen: Bools) -> list[int]:
-    """The numbers of those of `chosen` annotators, bool[annotators], who judged most; in their own order."""
+    """Return the numbers of the RATERS_AT_MOST annotators with the most votes, in ascending order.
+
+    chosen: bool[annotators], the annotators to select from. Annotators without votes are left out.
+    """
     said = np.bincount(votes.counted.annotator, minlength=len(votes.annotators)) * chosen
     order = np.argsort(-said, kind="stable")[:RATERS_AT_MOST]
     return sorted(int(k) for k in order if said[k])
 
 
 def _kinds(votes: Votes, is_person: Bools) -> Iterator[tuple[str, Votes]]:
-    """(who, their votes): "" is everybody, "people" all of them, else a judge's name."""
+    """Yield (who, their votes). "" means everybody, "people" means all voters; any other text is a judge's name."""
     yield "", votes
     by_person = is_person[votes.annotator] if len(votes) else np.zeros(0, np.bool_)
     if by_person.any() and not by_person.all():
@@ -87,7 +101,7 @@ def _kinds(votes: Votes, is_person: Bools) -> Iterator[tuple[str, Votes]]:
 
 
 def _of_first(votes: Votes) -> dict[str, Any]:
-    """The share that who stood first won, and what standing there is worth."""
+    """Compute the share that the first position wins, and its worth in Elo; `why` is the reason if there is none."""
     found: dict[str, Any] = {"votes": len(votes.counted), "share": asdict(agreement.slot_share(votes))}
     try:
         effect = ratings.adjusted(votes, [POSITION]).effects[POSITION]
@@ -112,7 +126,7 @@ def _ratings(found: Adjusted) -> Sequence[dict[str, float]]:
 
 
 def _elo(value: float, error: float, middle: float = 0.0) -> dict[str, float]:
-    """Of nats, with a 95 % interval by its clustered standard error."""
+    """Convert a value and its clustered standard error from nats to Elo around `middle`, with a 95 % interval."""
     wide = TWO_SIDED * error * ELO_PER_NAT
     centre = middle + value * ELO_PER_NAT
     return {"value": centre, "low": centre - wide, "high": centre + wide}

@@ -1,4 +1,4 @@
-"""Numbers of panels as pages show them: scaled, with their intervals, drawn as strips, or why there are none."""
+"""Format the numbers of panels for pages: scaled, with their intervals and strips, or the reason if there is none."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from runs.charts import MINUS, THIN
 Said = Mapping[str, Any]
 """An estimate or a range, as plain values."""
 WIDTH = 100.0
-"""Of a strip, in its own units."""
+"""Width of a strip, in the units of `Strip`."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """low, high: None where there is no interval. why: said where value is None."""
+    """Number to display. low, high: its interval, None if there is none. why: the reason if value is None."""
 
     value: float | None
     low: float | None
@@ -30,14 +30,14 @@ class Shown:
 
     @property
     def words(self) -> str:
-        """The number with its unit; nothing where there is none."""
+        """Return the number with its unit, or an empty text if there is no number."""
         if self.value is None:
             return ""
         return f"{self._written(self.value)}{THIN}{self.unit}" if self.unit else self._written(self.value)
 
     @property
     def between(self) -> str:
-        """Its interval; nothing where there is none."""
+        """Return the interval, or an empty text if there is none."""
         if self.low is None or self.high is None:
             return ""
         return f"[{self._written(self.low)}, {self._written(self.high)}]"
@@ -49,7 +49,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Strip:
-    """Where a number and its interval lie on the axis that all of a panel share, from 0 to WIDTH."""
+    """Position of a number and its interval, from 0 to WIDTH, on the axis that all numbers of a panel share."""
 
     at: float
     low: float
@@ -58,13 +58,13 @@ class Strip:
 
 @dataclass(frozen=True)
 class Axis:
-    """What the strips of a panel run from and to."""
+    """Range of the axis that the strips of a panel share."""
 
     low: float
     high: float
 
     def strip(self, said: Said) -> Strip | None:
-        """Of a range; None where there is no number."""
+        """Return the strip of a number and its range, or None if there is no number."""
         if said.get("value") is None:
             return None
         ends = [said["value"] if said.get(end) is None else said[end] for end in ("low", "high")]
@@ -75,40 +75,40 @@ class Axis:
 
 
 def axis_of(ranges: Iterable[Said]) -> Axis:
-    """That holds them all."""
+    """Return the axis that covers all values and intervals, or 0 to 1 if there are none."""
     numbers = [one[end] for one in ranges for end in ("value", "low", "high") if one.get(end) is not None]
     return Axis(min(numbers), max(numbers)) if numbers else Axis(0.0, 1.0)
 
 
 def share(said: Said) -> Shown:
-    """A share of 1, in per cent."""
+    """Format a share from 0 to 1 in per cent."""
     return _scaled(said, 100.0, 1, "%")
 
 
 def points(said: Said) -> Shown:
-    """A difference of shares, in percentage points, with its sign."""
+    """Format a difference of shares in percentage points, with its sign."""
     found = _scaled(said, 100.0, 1, "")
     return Shown(found.value, found.low, found.high, found.why, found.digits, gettext("points"), signed=True)
 
 
 def coefficient(said: Said) -> Shown:
-    """κ or α."""
+    """Format κ or α."""
     return _scaled(said, 1.0, 2, "")
 
 
 def elo(said: Said, *, signed: bool = False) -> Shown:
-    """A rating, or a difference of two."""
+    """Format a rating, or the difference of two ratings, in Elo."""
     found = _scaled(said, 1.0, 0, "")
     return Shown(found.value, found.low, found.high, found.why, 0, "", signed)
 
 
 def reasons(*shown: Shown) -> list[str]:
-    """Why numbers are not there, each once."""
+    """Return the reasons for missing numbers, without repeats."""
     return list(dict.fromkeys(one.why for one in shown if one.value is None and one.why))
 
 
 def ranks(standings: Sequence[Said]) -> dict[int, int | None]:
-    """place in `standings` -> rank, counted where all stand in one group; None where no rank says anything."""
+    """Map each index in `standings` to its rank. The rank is None without a rating, or if there are several groups."""
     one_group = len({one["group"] for one in standings}) == 1
     return {k: k + 1 if one_group and one["value"] is not None else None for k, one in enumerate(standings)}
 

@@ -1,5 +1,6 @@
-"""Panels are worked out once for the verdicts, calibrations and scores that there are, and kept in the cache until one
-of those changes. What is lost with the cache is worked out again.
+"""Compute panels once for the present verdicts, calibrations and scores, and store them in the cache.
+
+Stored panels are out of date as soon as one of these changes. If the cache loses them, they are computed again.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ from judging.models import Calibration, Rubric, Tournament, Verdict
 from judging.stats.votes import Bools, Votes
 
 SHAPE = 4
-"""Of what is kept. Another one, and what an older version kept is worked out again."""
+"""Version of stored panels: panels of another version are computed again."""
 KEPT_SECONDS = 30 * 24 * 3600
 LOST_AFTER_SECONDS = 240
-"""Longer than the job that works it out may take."""
+"""After this time a claim expires. It is longer than the job that computes the panels may take."""
 
 
 @dataclass(frozen=True)
 class PanelSnapshot:
-    """The panels as they were worked out. is_current: nothing has changed since."""
+    """Panels as computed at the time `at`. is_current: whether nothing has changed since."""
 
     panels: dict[str, Any]
     at: datetime
@@ -41,7 +42,7 @@ class PanelSnapshot:
 
 
 def kept(tournament: Tournament, rubric: Rubric) -> PanelSnapshot | None:
-    """What was worked out last; None where that never was, or is lost."""
+    """Return the panels that were computed last, or None if there are none or the cache lost them."""
     found = cache.get(_key(tournament, rubric))
     if found is None:
         return None
@@ -52,7 +53,7 @@ def kept(tournament: Tournament, rubric: Rubric) -> PanelSnapshot | None:
 
 
 def work_out(tournament: Tournament, rubric: Rubric) -> PanelSnapshot:
-    """Works the panels out and keeps them."""
+    """Compute the panels, store them and remove the claim."""
     # Taken first: what changes meanwhile makes them old at once, not unnoticed.
     stamp, at = _stamp(tournament, rubric), timezone.now()
     panels = plain(_panels(tournament, rubric))
@@ -63,7 +64,10 @@ def work_out(tournament: Tournament, rubric: Rubric) -> PanelSnapshot:
 
 
 def claim(tournament: Tournament, rubric: Rubric) -> bool:
-    """True for one of all who want it worked out, until it is, or until whoever does it must have been lost."""
+    """Return whether the caller may compute the panels: True for one caller at a time.
+
+    The claim ends with `work_out`, or after LOST_AFTER_SECONDS, when the caller's job must have failed.
+    """
     return cache.add(f"{_key(tournament, rubric)}-claimed", 1, LOST_AFTER_SECONDS)
 
 
@@ -86,7 +90,7 @@ def _panels(tournament: Tournament, rubric: Rubric) -> dict[str, Any]:
 
 
 def _people(tournament: Tournament, votes: Votes) -> Bools:
-    """Which annotators are people. bool[annotators]."""
+    """Return which annotators are voters: bool[annotators]."""
     people = {f"person {number + 1}" for number in tournament.voters.values_list("number", flat=True)}
     return np.array([name in people for name in votes.annotators], np.bool_)
 
@@ -97,7 +101,7 @@ def _key(tournament: Tournament, rubric: Rubric) -> str:
 
 
 def _stamp(tournament: Tournament, rubric: Rubric) -> str:
-    """The same as long as the panels are."""
+    """Return a hash that changes when a verdict, calibration, score or SHAPE changes, and the panels with it."""
     verdicts = Verdict.objects.filter(comparison__tournament=tournament, rubric=rubric)
     given = verdicts.aggregate(last=Max("pk"), holding=Count("pk", Q(replaced_at=None)), gone=Max("replaced_at"))
     calibrated = Calibration.objects.filter(rubric=rubric).aggregate(last=Max("pk"), number=Count("pk"))

@@ -45,13 +45,16 @@ KIND_WORDS = {
     "scorer": _("Scorer against judges"),
 }
 BEGINNING = 140
-"""Letters of a prompt that a row shows."""
+"""Number of characters of a prompt that a row shows."""
 AT_ONCE = 2_000
-"""Verdicts that a request itself works panels out of; of more a job does, and the page waits for it."""
+"""Up to this many verdicts, a request computes the panels itself. With more, a job does, and the page waits for it."""
 
 
 def dispute_rows(person: Person, tournament: Tournament, panels: Said, shown: Sequence[Said], names: Names) -> Any:
-    """What each says, by prompt and contestants; links only to runs that the person may see now."""
+    """Return the contested comparisons `shown`, each with its prompt's text, its contestants' names and its links.
+
+    Links lead only to runs that the person may see now.
+    """
     places = [panels["prompts"][one["prompt"]] for one in shown]
     chosen = tournament.chosen_prompts.filter(place__in=places).select_related("prompt")
     prompts = {one.place: one for one in chosen}
@@ -66,13 +69,13 @@ def dispute_rows(person: Person, tournament: Tournament, panels: Said, shown: Se
 
 
 class _Ways:
-    """Addresses of answers: of a run's own page of one, and of both beside each other."""
+    """Links to responses: to the page of each response, and to the viewer with both responses."""
 
     def __init__(self, contestants: Sequence[Contestant], seen: set[int]) -> None:
         self._contestants, self._seen = contestants, seen
 
     def to(self, prompt: ChosenPrompt | None, one: Said) -> Mapping[str, Any]:
-        """links: an address for each of the two, empty where there is none; both: of the viewer."""
+        """Return `links`, a URL for each response, and `both`, the URL of the viewer; "" if there is none."""
         pair = [self._contestants[one["one"]], self._contestants[one["other"]]]
         if prompt is None or not all(self._is_open(side) for side in pair):
             return {"links": ["", ""], "both": "", "place": None if prompt is None else prompt.place}
@@ -82,7 +85,7 @@ class _Ways:
         return {"links": links, "both": f"{reverse('viewer')}?{query}", "place": prompt.place}
 
     def _is_open(self, side: Contestant) -> bool:
-        """The viewer shows evaluations alone, and nobody sees a run in the bin."""
+        """Return whether the viewer shows the response: only of an evaluation, and of a run that the person sees."""
         return side.run_id in self._seen and side.split == SPLIT and side.step is not None
 
 
@@ -102,7 +105,7 @@ def _text(prompt: ChosenPrompt | None) -> str:
 
 @require_safe
 def tournament_panels(request: SignedIn, pk: int) -> HttpResponse:
-    """The whole page; `criterion` says by which, `as=json` gives the numbers."""
+    """Render the page of panels of one criterion, which `criterion` selects. With `as=json`, return the numbers."""
     found = visible_tournament(request, pk)
     rubrics = rubrics_of(found)
     if not rubrics:
@@ -145,7 +148,10 @@ def _kept(found: Tournament, rubric: Rubric) -> PanelSnapshot | None:
 
 
 def _told(request: SignedIn, found: Tournament, now: PanelSnapshot | None) -> PanelSnapshot | None:
-    """Whoever may still vote shall not know what others said of which comparison."""
+    """Remove the contested comparisons from the panels for anybody who may still vote on them.
+
+    The panels stay complete if the tournament is closed or the person manages it.
+    """
     if now is None or found.closed_at is not None or may_look_after(request.user, found):
         return now
     return replace(now, panels=untold(now.panels))
@@ -167,7 +173,7 @@ def _panels(request: SignedIn, found: Tournament, panels: dict[str, Any]) -> dic
 
 
 def _people(request: SignedIn, found: Tournament) -> dict[str, str]:
-    """person N -> their name, for who looks after the tournament; nothing for everybody else."""
+    """Map "person N" to the voter's name if the person manages the tournament; else return an empty dict."""
     if not may_look_after(request.user, found):
         return {}
     return {f"person {one.number + 1}": str(one) for one in found.voters.select_related("user", "invitation")}
@@ -182,7 +188,10 @@ def _scorer(request: SignedIn, panels: dict[str, Any], names: Names) -> dict[str
 
 
 def _contested(request: SignedIn, found: Tournament, panels: dict[str, Any], names: Names) -> dict[str, Any]:
-    """The kind asked for; of scorers the one that the panel above shows."""
+    """Return the contested comparisons of the selected kind, and the kinds with their counts.
+
+    For scorers, the comparisons are those of the scorer that the panel of scorers shows.
+    """
     kinds = dict(panels["contested"])
     known = {one["name"]: one["differing"] for one in panels["scorers"]}
     if known:
@@ -197,7 +206,7 @@ def _contested(request: SignedIn, found: Tournament, panels: dict[str, Any], nam
 
 
 def _left_out(found: Tournament, rubric: Rubric) -> list[str]:
-    """Why verdicts of models that are there are in none of these numbers."""
+    """Return the reasons why verdicts of model judges are left out of these numbers."""
     verdicts = Verdict.objects.filter(comparison__tournament=found, rubric=rubric, judge__kind=Judge.Kind.OPENAI)
     # First who they are: a join of all three goes astray where verdicts are many.
     judges = Judge.objects.filter(pk__in=set(verdicts.order_by().values_list("judge", flat=True).distinct()))

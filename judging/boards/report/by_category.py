@@ -1,7 +1,7 @@
-"""Ratings in each category of prompts, beside each other: whether who leads on the whole leads everywhere.
+"""Compute ratings in each category of prompts, to show whether the overall leader leads in every category.
 
-A category is rated by the votes on its prompts alone, everybody against everybody, with the mean at the same place in
-each. Categories overlap: a vote counts in each that its prompt has.
+A category's ratings use only the votes on its prompts, and compare all contestants with each other. The mean rating is
+the same in each category. Categories overlap: a vote counts in each category that its prompt has.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from judging.stats.ratings.standings import Record
 from judging.stats.votes import Votes
 
 SHOWN_AT_MOST = 20
-"""PKU-SafeRLHF names 19 harms. Of more, those with most votes."""
+"""Show at most this many categories, those with the most votes. PKU-SafeRLHF names 19 harms."""
 PROMPTS_AT_LEAST = 5
-"""Resampling fewer says next to nothing of how sure a rating is."""
+"""A category needs this many prompts: resampling fewer says next to nothing about the uncertainty of a rating."""
 RESAMPLES = 200
-"""Fewer than a board's own: there are many of them, and a board waits for all."""
+"""Fewer resamples than a board has, because there are many categories and the board waits for all of them."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """Of a contestant in a category. rating: None where the category gives none."""
+    """Result of a contestant in a category. rating: None if the category has no ratings or the contestant has none."""
 
     rating: Range | None
     record: Record
@@ -36,8 +36,11 @@ class Cell:
 
 @dataclass(frozen=True)
 class OfCategory:
-    """prompts and votes: those that count. cells: by contestants' numbers. why: what keeps it from having ratings,
-    empty where nothing does; sentences: what is to be known of those that it has."""
+    """Ratings of one category.
+
+    prompts, votes: the numbers that count. cells: by contestants' numbers. why: the reasons why it has no ratings,
+    empty if it has ratings. sentences: notes on its ratings.
+    """
 
     category: str
     prompts: int
@@ -49,8 +52,11 @@ class OfCategory:
 
 @dataclass(frozen=True)
 class ByCategory:
-    """shown: most votes first. others: (category, prompts, votes) of those that are not. none: prompts and votes of no
-    category."""
+    """Ratings of all categories.
+
+    shown: the categories with ratings, most votes first. others: (category, prompts, votes) of the remaining
+    categories. none: the numbers of prompts and votes without a category.
+    """
 
     shown: tuple[OfCategory, ...]
     others: tuple[tuple[str, int, int], ...]
@@ -58,13 +64,15 @@ class ByCategory:
     resamples: int = RESAMPLES
 
     def to_json(self) -> Any:
-        """All of it as plain values."""
+        """Return all fields as plain values."""
         return plain(asdict(self))
 
 
 def by_category(votes: Votes, asked: RatingOptions, swap: str = "as-is") -> ByCategory | None:
-    """As the whole board is asked for, but for its anchor and with fewer resamples; None where no prompt has a
-    category."""
+    """Rate each category with the settings of the whole board, but without an anchor and with RESAMPLES resamples.
+
+    Return None if no prompt has a category.
+    """
     rated = agreement.by_policy(votes, swap).counted
     masks = rated.categories
     size = {name: (len(np.unique(rated.prompt[mask])), int(mask.sum())) for name, mask in masks.items()}
@@ -99,5 +107,5 @@ def _why_not(found: Board, prompts: int) -> tuple[str, ...]:
 
 
 def is_narrow(prompts: int) -> bool:
-    """True where so few prompts were resampled that intervals are known to be too narrow."""
+    """Return whether there are so few prompts to resample that intervals are known to be too narrow."""
     return prompts < FEW

@@ -1,4 +1,4 @@
-"""Everything that is said of one criterion: its board, and beside it what the board's numbers should be doubted for."""
+"""Report on one criterion: its board, and statistics that show how far the board's numbers can be trusted."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from judging.stats.votes import Floats, Votes
 
 ORDERS = 200
 RATERS_AT_MOST = 12
-"""Of more, only how all of them agree is said: pairs grow with their square."""
+"""With more raters, report only the agreement of all: the number of pairs grows with the square of their number."""
 
 
 @dataclass(frozen=True)
 class Online:
-    """Online Elo as asked for, in one order, and what other orders say. single: float64[n]."""
+    """Online Elo with the requested settings in one order, and in many others. single: float64[n], of the one order."""
 
     elo: Elo
     single: Floats
@@ -30,8 +30,10 @@ class Online:
 
 @dataclass(frozen=True)
 class Misfit:
-    """The pair whose votes differ most from what its ratings say: wins of `contestant` over those expected, in standard
-    errors of votes that are independent."""
+    """Pair of contestants with the largest difference between its votes and its ratings.
+
+    errors: the wins of `contestant` minus the expected wins, in standard errors of independent votes.
+    """
 
     contestant: str
     other: str
@@ -40,11 +42,12 @@ class Misfit:
 
 @dataclass(frozen=True)
 class Report:
-    """Of `contestants`, by their numbers in all arrays.
+    """Board of one criterion and its diagnostics. All arrays are indexed by the numbers of `contestants`.
 
-    misfit, telling (the pair on which one more vote would tell most): None where ties have strengths of their own, or
-    not all are on one scale. controlled: ratings with the
-    controls beside them, or why there are none; None where none were asked for. raters: how all agree, None of one.
+    misfit, telling (the pair on which one more vote gives the most information): None if ties have a strength of their
+    own, if not all contestants are on one scale, or if there are fewer than three. controlled: ratings with controls,
+    or the reason why there are none; None if no controls were requested. raters: the agreement of all raters, None if
+    there is only one.
     """
 
     criterion: str
@@ -63,7 +66,7 @@ class Report:
     pairs: tuple[Pair, ...]
 
     def to_json(self) -> Any:
-        """All of it as plain values; what is not known is null."""
+        """Return all fields as plain values; unknown values are null."""
         swaps = {"pairs": len(self.swaps.games), "table": self.swaps.table, "alone": self.swaps.alone}
         return plain(
             {
@@ -96,8 +99,11 @@ def report(
     controls: Sequence[str] = (),
     elo: Elo | None = None,
 ) -> Report:
-    """Of the votes of one criterion. swap: one of agreement's POLICIES; position bias, agreement and online Elo are of
-    the games as they were. Raises ValueError for what is asked wrongly."""
+    """Compute the report on the votes of one criterion.
+
+    swap: one of agreement's POLICIES. Position bias, agreement and online Elo use the games without this policy. Raise
+    ValueError if an option is invalid.
+    """
     rated = agreement.by_policy(votes, swap)
     board = ratings.board(rated, asked)
     several = len(np.unique(votes.counted.annotator)) > 1
@@ -138,7 +144,7 @@ def _telling(votes: Votes, board: Board) -> tuple[str, str] | None:
 
 
 def _is_plain(board: Board) -> bool:
-    """All on one scale, ties as half wins, and more than one pair to choose from."""
+    """Return whether ties are half wins, all contestants are on one scale, and there is more than one pair."""
     return board.asked.ties == "half-win" and board.connectivity.holds and len(board.standings) > 2
 
 
@@ -159,7 +165,7 @@ def _online(votes: Votes, asked: RatingOptions, elo: Elo | None) -> Online | Non
 
 
 def plain(value: Any) -> Any:
-    """Arrays as lists, numbers that are none as null."""
+    """Return the value as plain values: arrays become lists, and numbers that are not finite become null."""
     if isinstance(value, np.ndarray):
         return plain(value.tolist())
     if isinstance(value, float):

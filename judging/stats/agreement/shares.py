@@ -1,4 +1,4 @@
-"""Shares of votes: how often contestants tie, how often both are bad, and how often the longer answer wins."""
+"""Shares of votes: how often contestants tie, how often both are bad, and how often the longer response wins."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from judging.stats.votes import Outcome, Votes
 
 NO_LENGTHS = "n/a: no decided vote is on answers of known, unequal length"
 LENGTH = "length"
-"""The feature: above 0 where a's answer is the longer one."""
+"""Name of the feature that is above 0 if a's response is the longer one."""
 NEVER_MET = "n/a: they never met"
 
 
 def longer_share(votes: Votes) -> Estimate:
-    """The share of decided votes, on answers of unequal length, that the longer answer won. A half says that length
-    decides nothing."""
+    """Return the share of decided votes, on responses of unequal length, that the longer response won.
+
+    A share of one half means that length decides nothing.
+    """
     apart = votes.features.get(LENGTH, np.full(len(votes), np.nan))
     decided = np.flatnonzero((votes.outcome <= Outcome.B) & np.isfinite(apart) & (apart != 0))
     chosen = votes.where(decided)
@@ -28,8 +30,11 @@ def longer_share(votes: Votes) -> Estimate:
 
 @dataclass(frozen=True)
 class Ties:
-    """Of two contestants, by their numbers. tied: the share of their counted votes that are ties of either kind;
-    both_bad: that say that neither is any good."""
+    """Ties between two contestants, `one` and `other`, given by their numbers.
+
+    tied: the share of their counted votes that are ties of either kind. both_bad: the share that call both responses
+    bad.
+    """
 
     one: int
     other: int
@@ -39,7 +44,7 @@ class Ties:
 
 
 def tie_rates(votes: Votes) -> list[Ties]:
-    """Of every two that met, in the order of contestants."""
+    """Return the ties of every two contestants that met, in the order of contestants."""
     counted, n = votes.counted, len(votes.contestants)
     pair = np.minimum(counted.a, counted.b) * n + np.maximum(counted.a, counted.b)
     found = []
@@ -50,6 +55,9 @@ def tie_rates(votes: Votes) -> list[Ties]:
 
 
 def _rate(met: Votes, least: Outcome) -> Estimate:
-    """Of votes between two: how many came out as `least` or beyond it; a "both bad" is a tie too."""
+    """Return the share of the votes between two contestants that have outcome `least` or a later one.
+
+    A "both bad" is a tie too.
+    """
     tables = np.stack([met.outcome >= least, np.ones(len(met))], axis=1).astype(np.float64)
     return estimate(tables, met.prompt, share, NEVER_MET)

@@ -1,6 +1,6 @@
-"""Votes of one criterion -> a board: everybody's rating with what is known of it, or why there is none.
+"""Compute a board from the votes of one criterion: each contestant's rating, or the reason why it has none.
 
-What stands on it can be said as JSON, and hashed: equal votes, equal boards.
+A board can be written as JSON and hashed: equal votes give equal boards.
 """
 
 from __future__ import annotations
@@ -23,13 +23,16 @@ from judging.stats.ratings.standings import ContestantStanding, of_group, withou
 from judging.stats.votes import MISSING, Outcome, Votes
 
 DIGITS = 6
-"""Behind the point of a number in a hash: what lies beyond is rounding, which differs between processors."""
+"""Decimal places of a number in a hash: further ones are rounding errors, which differ between processors."""
 
 
 @dataclass(frozen=True)
 class Tally:
-    """What the votes are. tie_rate and both_bad_rate are of counted votes, a "both bad" being a tie too; missing: what
-    judges did instead, by its name."""
+    """Counts and rates of a board's votes.
+
+    tie_rate and both_bad_rate are shares of the counted votes; a "both bad" is a tie too. missing: the number of votes
+    for each outcome that is not a verdict, by its name.
+    """
 
     votes: int
     counted: int
@@ -42,8 +45,11 @@ class Tally:
 
 @dataclass(frozen=True)
 class Board:
-    """standings: the best first. sentences: what a reader must know before any number. groups: the ratings that the
-    standings are made of, with all pairwise differences."""
+    """Board of one criterion.
+
+    standings: contestants, the best first. sentences: what a reader must know before any number. groups: the ratings
+    that the standings are made of, with all pairwise differences.
+    """
 
     asked: RatingOptions
     tally: Tally
@@ -53,7 +59,7 @@ class Board:
     connectivity: Connectivity
 
     def to_json(self) -> dict[str, Any]:
-        """Everything that is shown, as plain values."""
+        """Return everything that is shown, as plain values."""
         return {
             "asked": asdict(self.asked),
             "tally": asdict(self.tally),
@@ -64,13 +70,13 @@ class Board:
 
     @property
     def hash(self) -> str:
-        """SHA-256 of everything that is shown."""
+        """Return the SHA-256 of everything that is shown."""
         text = json.dumps(_rounded(self.to_json()), sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
 
 def board(votes: Votes, asked: RatingOptions | None = None) -> Board:
-    """Rates everybody who can be. Raises ValueError for an anchor that nobody is."""
+    """Rate every contestant that can be rated. Raise ValueError if the anchor is not a contestant."""
     asked = asked or RatingOptions()
     asked.anchor_in(votes.contestants)
     summed = counts(votes)
@@ -92,7 +98,7 @@ def board(votes: Votes, asked: RatingOptions | None = None) -> Board:
 
 
 def tally(votes: Votes) -> Tally:
-    """Counts votes by what they are."""
+    """Count votes by outcome."""
     counted = votes.counted
     tied, bad, size = counted.number(Outcome.TIE), counted.number(Outcome.BOTH_BAD), max(len(counted), 1)
     return Tally(

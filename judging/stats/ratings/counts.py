@@ -1,7 +1,7 @@
-"""Votes -> how often each won against, and tied with, each other: per cluster as a table of cells, and summed.
+"""Count the wins and ties of each pair of contestants: per cluster, as a table of cells, and summed.
 
-The likelihood knows votes only through these, so that fits and resamples cost the same for a thousand votes and a
-million.
+The likelihood depends on votes only through these counts, so fits and resamples cost the same for a thousand votes and
+a million.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from judging.stats.votes import Floats, Ints, Outcome, Votes
 
 @dataclass(frozen=True)
 class Counts:
-    """wins[..., i, j]: how often i beat j. ties[..., i, j]: how often they tied, of either kind; symmetric.
+    """Wins and ties of each pair of contestants.
+
+    wins[..., i, j]: how often i beat j. ties[..., i, j]: how often they tied, of either kind; symmetric.
 
     Both float64[..., n, n], zero on the diagonal; leading axes are resamples.
     """
@@ -27,20 +29,21 @@ class Counts:
 
     @property
     def scores(self) -> Floats:
-        """Wins with a half for each tie."""
+        """Return the wins plus half a win for each tie."""
         return self.wins + self.ties / 2
 
     @property
     def games(self) -> Floats:
-        """How often they met. Symmetric."""
+        """Return how often each pair met. Symmetric."""
         return self.wins + np.swapaxes(self.wins, -1, -2) + self.ties
 
 
 @dataclass(frozen=True)
 class Cells:
-    """A sparse table, one entry for all like votes of one prompt and annotator. Arrays of m entries.
+    """A sparse table with one entry for all equal votes of one prompt and annotator. Arrays have m entries.
 
-    cell: int64, `i * n + j` where i beat j; n² more where they tied, with i < j. weight: float64, the votes' sum.
+    cell: int64, `i * n + j` if i beat j; n² more if they tied, with i < j. weight: float64, the sum of the votes'
+    weights.
     """
 
     n: int
@@ -50,14 +53,16 @@ class Cells:
     weight: Floats
 
     def counts(self, times: Floats | None = None) -> Counts:
-        """Summed up, each entry `times` (float64[m]) over."""
+        """Return the summed counts, with each entry multiplied by `times` (float64[m]) if given."""
         weight = self.weight if times is None else self.weight * times
         return of_cells(summed(self.cell, weight, 2 * self.n**2), self.n)
 
 
 def cells(votes: Votes) -> Cells:
-    """The counted votes as a table; prompts and annotators that judged nothing are not in it, so that they are
-    numbered anew from 0."""
+    """Return the counted votes as a table.
+
+    Prompts and annotators without counted votes are left out, and the others are numbered again from 0.
+    """
     counted, n = votes.counted, len(votes.contestants)
     cell = _cell(counted, n)
     prompt, annotator = _renumbered(counted.prompt), _renumbered(counted.annotator)
@@ -69,24 +74,24 @@ def cells(votes: Votes) -> Cells:
 
 
 def counts(votes: Votes) -> Counts:
-    """All counted votes, summed."""
+    """Return the sums of all counted votes."""
     return cells(votes).counts()
 
 
 def both_bad(votes: Votes) -> Floats:
-    """How often both of a pair were found bad. float64[n, n], symmetric."""
+    """Return how often both contestants of each pair were judged bad. float64[n, n], symmetric."""
     bad = votes.where(votes.outcome == Outcome.BOTH_BAD)
     return counts(bad).ties
 
 
 def of_cells(sums: Floats, n: int) -> Counts:
-    """float64[..., 2n²] -> Counts."""
+    """Convert sums of cells, float64[..., 2n²], to Counts."""
     wins, upper = np.split(sums.reshape(*sums.shape[:-1], 2 * n, n), 2, axis=-2)
     return Counts(wins, upper + np.swapaxes(upper, -1, -2))
 
 
 def summed(at: Ints, values: Floats, size: int) -> Floats:
-    """float64[size], each value added where it belongs."""
+    """Return float64[size], with each value added at its index in `at`."""
     return np.asarray(np.bincount(at.reshape(-1), values.reshape(-1), minlength=size), np.float64)
 
 
@@ -104,8 +109,11 @@ def _renumbered(numbers: Ints) -> Ints:
 
 @dataclass(frozen=True)
 class WinMatrix:
-    """Row against column, all float64[n, n]. share: of games that the row won, ties halved; NaN where none was played.
-    interval: Wilson's, each comparison taken as one of its own, also where several are on one prompt."""
+    """Wins of each row's contestant against each column's. All arrays are float64[n, n].
+
+    share: of games that the row won, a tie as half a win; NaN if none was played. interval: Wilson's, which takes each
+    comparison as independent, even if several are on one prompt.
+    """
 
     wins: Floats
     ties: Floats
@@ -116,7 +124,7 @@ class WinMatrix:
 
 
 def win_matrix(votes: Votes, level: float = 0.95) -> WinMatrix:
-    """Of the counted votes."""
+    """Return the win matrix of the counted votes."""
     found = counts(votes)
     games, share = found.games, np.full(found.games.shape, np.nan)
     np.divide(found.scores, games, out=share, where=games > 0)
@@ -124,7 +132,7 @@ def win_matrix(votes: Votes, level: float = 0.95) -> WinMatrix:
 
 
 def wilson(share: Floats, n: Floats, level: float = 0.95) -> Interval:
-    """Wilson's (1927) interval of a share of n. NaN where n is 0."""
+    """Return Wilson's (1927) interval of a share of n. NaN if n is 0."""
     z = NormalDist().inv_cdf((1 + level) / 2)
     n = np.where(np.asarray(n) > 0, n, np.nan)
     middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)

@@ -1,4 +1,4 @@
-"""Those who can be rated on one scale, rated: strengths, resamples, and all that follows from them."""
+"""Rate the contestants of a group on one scale: strengths, resamples, and all that is computed from them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from judging.stats.votes import Floats, Ints, Votes
 
 @dataclass(frozen=True)
 class Rated:
-    """Of the n contestants of a group, by their numbers on the board; all on the Elo scale.
+    """Ratings of the n contestants of a group, on the Elo scale; `fit` and `draws` are in nats.
 
-    centred: mean at init; anchored: the anchor there, None without one. difference: float64[n, n], row over column.
-    error: float64[n], of centred, by the sandwich formula; None where it does not hold (`sandwich.py`).
-    Intervals, ranks (P[i, r] for rank r + 1) and rank_range are None where there is nothing to resample.
+    members: the contestants' numbers on the board. centred: ratings with their mean at init. anchored: ratings with the
+    anchor at init, None if the group has no anchor. difference: float64[n, n], row over column. error: float64[n],
+    standard errors of centred by the sandwich formula; None if the formula does not hold (`sandwich.py`). Intervals,
+    ranks (P[i, r] for rank r + 1) and rank_range are None if no resamples can be used.
     """
 
     members: tuple[int, ...]
@@ -43,7 +44,7 @@ class Rated:
 
 
 def rate(votes: Votes, members: tuple[int, ...], asked: RatingOptions) -> Rated:
-    """Rates a group by the votes among its members. Raises NoEstimate where they have no ratings."""
+    """Rate a group by the votes among its members. Raise NoEstimate if they have no ratings."""
     own = votes.among(members)
     found = fit(counts(own), asked.ties, asked.prior)
     if found.failed:
@@ -68,7 +69,7 @@ def rate(votes: Votes, members: tuple[int, ...], asked: RatingOptions) -> Rated:
 
 
 def _drawn(votes: Votes, asked: RatingOptions) -> tuple[Draws | None, tuple[str, ...]]:
-    """Resamples that can carry intervals, if any, and what is to be said of them."""
+    """Return resamples that can carry intervals, or None, and the sentences that a reader must know about them."""
     how, units = asked.resampling, UNITS[asked.resampling.unit]
     draws = bootstrap(votes, how, asked.ties, asked.prior)
     if draws.clusters < 2:
@@ -87,7 +88,10 @@ def _drawn(votes: Votes, asked: RatingOptions) -> tuple[Draws | None, tuple[str,
 
 
 def _differences(theta: Floats, level: float) -> Interval:
-    """Of all pairs, row by row: all at once would be resamples × n² numbers."""
+    """Compute the intervals of all pairwise differences, row by row.
+
+    All at once would be resamples × n² numbers.
+    """
     rows = [percentile(ELO_PER_NAT * (theta[:, k, None] - theta), level) for k in range(theta.shape[1])]
     return Interval(np.array([row.low for row in rows]), np.array([row.high for row in rows]))
 
@@ -104,5 +108,5 @@ def _errors(votes: Votes, found: Fit, asked: RatingOptions) -> Floats | None:
 
 
 def order(rated: Rated) -> list[int]:
-    """Places within the group, the best first; names' order where strengths are the same."""
+    """Return the places within the group, the best first; equal strengths are in the order of members."""
     return [int(k) for k in np.argsort(-rated.fit.theta.round(9), kind="stable")]

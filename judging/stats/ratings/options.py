@@ -1,4 +1,4 @@
-"""How a board is made: what its numbers depend on, all of it stated on the board."""
+"""Options of a board: everything that its numbers depend on, all of which the board states."""
 
 from __future__ import annotations
 
@@ -11,8 +11,12 @@ from judging.stats.ratings.scale import INIT
 
 @dataclass(frozen=True)
 class RatingOptions:
-    """ties: half-win or davidson, whose strengths lie on another scale. anchor: who stands at `init`; None: nobody, the
-    mean does. prior: wins added each way to pairs that met. level: of all intervals."""
+    """Options of a board's ratings.
+
+    ties: half-win or davidson; davidson's strengths are on another scale. anchor: the contestant that is rated `init`;
+    if None, the mean is at `init`. prior: wins added each way to pairs that met. level: confidence level of all
+    intervals.
+    """
 
     ties: str = "half-win"
     anchor: str | None = None
@@ -28,7 +32,10 @@ class RatingOptions:
             raise ValueError(f"the level must lie between 0 and 1, not be {self.level}")
 
     def anchor_in(self, contestants: tuple[str, ...]) -> int | None:
-        """The anchor's number. Raises ValueError naming the contestants where it is none of them."""
+        """Return the anchor's number, or None if there is no anchor.
+
+        Raise ValueError, naming the contestants, if it is not one of them.
+        """
         if self.anchor is None:
             return None
         if self.anchor not in contestants:

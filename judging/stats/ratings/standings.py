@@ -1,4 +1,4 @@
-"""A contestant's line on a board."""
+"""Standings: the lines of a board, one for each contestant."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from judging.stats.votes import Floats
 
 @dataclass(frozen=True)
 class Range:
-    """A number on the Elo scale with its interval; low and high are None where none is known."""
+    """A number on the Elo scale with its interval; low and high are None if no interval is known."""
 
     value: float
     low: float | None
@@ -23,7 +23,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Ahead:
-    """How far one lies ahead of the next of its group."""
+    """Lead of a contestant over the next one of its group: `of` is the next one's name, `by` the difference."""
 
     of: str
     by: Range
@@ -31,7 +31,7 @@ class Ahead:
 
 @dataclass(frozen=True)
 class Record:
-    """What happened, whatever it is worth."""
+    """Weighted numbers of a contestant's votes, wins, losses and ties, as counted, without any model."""
 
     votes: float
     wins: float
@@ -41,9 +41,12 @@ class Record:
 
 @dataclass(frozen=True)
 class ContestantStanding:
-    """group: who is comparable, from 1, the better ones first where votes say so. rating: with the group's mean at
-    init; anchored: with the anchor there; None where there is none. p_first: the chance of being the group's best.
-    rank_range: which ranks of the group the intervals leave open."""
+    """Standing of a contestant on a board.
+
+    group: number of its group of comparable contestants, from 1, the better groups first if votes decide that. rating:
+    with the group's mean at init; anchored: with the anchor at init; None if there is none. p_first: the probability of
+    being the group's best. rank_range: the ranks of the group that the intervals leave open.
+    """
 
     contestant: str
     group: int
@@ -56,7 +59,7 @@ class ContestantStanding:
 
 
 def of_group(rated: Rated, group: int, names: tuple[str, ...], counts: Counts) -> list[ContestantStanding]:
-    """The standings of a rated group, the best first."""
+    """Return the standings of a rated group, the best first."""
     places = order(rated)
     below = [*places[1:], None]
     return [
@@ -75,19 +78,19 @@ def of_group(rated: Rated, group: int, names: tuple[str, ...], counts: Counts) -
 
 
 def without(number: int, group: int, names: tuple[str, ...], counts: Counts) -> ContestantStanding:
-    """The standing of who cannot be rated."""
+    """Return the standing of a contestant that cannot be rated."""
     return ContestantStanding(names[number], group, None, None, None, None, None, record(number, counts))
 
 
 def difference(rated: Rated, i: int, j: int) -> Range:
-    """How far place i of a group lies ahead of place j."""
+    """Return how far place i of a group is ahead of place j, with its interval."""
     interval = rated.difference_interval
     low, high = (None, None) if interval is None else (float(interval.low[i, j]), float(interval.high[i, j]))
     return Range(float(rated.difference[i, j]), low, high)
 
 
 def record(number: int, counts: Counts) -> Record:
-    """How a contestant's votes came out."""
+    """Return the numbers of a contestant's votes, wins, losses and ties."""
     wins, losses, ties = counts.wins[number].sum(), counts.wins[:, number].sum(), counts.ties[number].sum()
     return Record(float(wins + losses + ties), float(wins), float(losses), float(ties))
 

@@ -1,4 +1,4 @@
-"""Files of judgments -> Judgments and problems: JSON lines, or one JSON list as arenas publish them."""
+"""Read files of judgments into Judgments and Problems: JSON lines, or one JSON list as arenas publish them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _said(winner: Any, sides: Mapping[str, str]) -> Any:
 
 @dataclass(frozen=True)
 class Problem:
-    """A row that was not understood, and why: `judgments.jsonl, line 7: has neither scores nor winner`."""
+    """A row that cannot be read, and why: `judgments.jsonl, line 7: has neither scores nor winner`."""
 
     place: str
     why: str
@@ -56,7 +56,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Duplicate:
-    """A row that says all that an earlier row of its file says, and nothing else: it is no judgment more."""
+    """A row that is equal to an earlier row of its file, and does not count as another judgment."""
 
     place: str
     earlier: str
@@ -67,8 +67,11 @@ class Duplicate:
 
 @dataclass(frozen=True)
 class Judged:
-    """What files held, in their order. `without_prompt`: judgments that name no prompt; each counts as its own, which
-    is known again by what was judged (`judging.stats.votes.prompt_ids`)."""
+    """Contents of judgment files, in the files' order.
+
+    `without_prompt`: number of judgments that name no prompt. Each counts as a prompt of its own, with a name made from
+    what was judged (`judging.stats.votes.prompt_ids`).
+    """
 
     judgments: tuple[Judgment, ...]
     problems: tuple[Problem, ...]
@@ -77,7 +80,7 @@ class Judged:
 
 
 def read(text: str, name: str) -> Judged:
-    """The judgments of one file's text; every row that is none is a problem, and the others are kept."""
+    """Read the judgments of one file's text. A row that is not a judgment becomes a problem; the others still count."""
     judgments, problems, duplicates = list[Judgment](), list[Problem](), list[Duplicate]()
     for _, one in each(_rows(text, name)):
         if isinstance(one, Problem):
@@ -91,10 +94,10 @@ def read(text: str, name: str) -> Judged:
 
 
 def each(rows: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Judgment | Problem | Duplicate]]:
-    """(place, what its row says) of (place, parsed row or why it cannot be parsed) of one file, one by one.
+    """Yield (place, Judgment, Problem or Duplicate) for each (place, parsed row or Problem) of one file, one by one.
 
-    A row that names its prompt and repeats an earlier one in all that it says is a duplicate. Rows that name none may
-    be alike: each is a vote on a prompt of its own.
+    A row that names its prompt and is equal to an earlier row is a duplicate. Rows that name no prompt may be equal:
+    each is a vote on a prompt of its own.
     """
     before: Counter[bytes] = Counter()
     seen: dict[bytes, str] = {}
@@ -116,7 +119,7 @@ def _digest(row: Any) -> bytes:
 
 
 def together(files: list[Judged]) -> Judged:
-    """Several files as one, in their order."""
+    """Combine several files into one, in their order."""
     return Judged(
         tuple(one for file in files for one in file.judgments),
         tuple(one for file in files for one in file.problems),
@@ -126,19 +129,22 @@ def together(files: list[Judged]) -> Judged:
 
 
 def listed(text: str, name: str) -> Iterator[tuple[str, Any]]:
-    """(place, row) of each entry of one JSON list, for `each`."""
+    """Yield (place, row) for each entry of one JSON list, for `each`."""
     found = parsed(text, name)
     rows = found if isinstance(found, list) else [found]
     yield from ((f"{name}, entry {number}", row) for number, row in enumerate(rows, 1))
 
 
 def is_one_document(text: bytes) -> bool:
-    """True for what begins as a list, or as an object over several lines; false for JSON lines, though one be cut."""
+    """Return whether the text begins as a list, or as an object over several lines.
+
+    Return False for JSON lines, even if a line is cut.
+    """
     return text.startswith(b"[") or re.match(rb'\{\s*\n\s*["}]', text) is not None
 
 
 def parsed(text: str, place: str) -> Any:
-    """What a text says as JSON, or why it is none."""
+    """Parse a text as JSON. Return a Problem with the reason if it is not JSON."""
     try:
         return loads(text)
     except ValueError as error:
@@ -146,7 +152,7 @@ def parsed(text: str, place: str) -> Any:
 
 
 def _rows(text: str, name: str) -> Iterator[tuple[str, Any]]:
-    """(place, parsed row or why it cannot be parsed) of each row that is not blank."""
+    """Yield (place, parsed row or Problem) for each row that is not blank."""
     text = text.lstrip("\ufeff")
     if is_one_document(text.lstrip().encode(errors="replace")):
         yield from listed(text, name)

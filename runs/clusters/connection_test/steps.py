@@ -1,4 +1,4 @@
-"""The steps of a cluster's test. Each says what it found, or raises: Failed, NotYet, or what executors raise."""
+"""Steps of a cluster's test. Each returns its result as text, or raises Failed, NotYet or an executor's error."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ KEYS_OF = {
     "slurm": {"reach": "address, key_file and known_hosts", "folder": "folder"},
     "ray": {"reach": "dashboard and token_file"},
 }
-"""Kind of cluster -> step -> the keys of its config to look at if that step fails."""
+"""Maps a kind of cluster to steps, and each step to the config keys to check if it fails."""
 REACHED_BY = {"local": "reach", "slurm": "commands", "ray": "reach"}
-"""Kind of cluster -> the step that is done once the cluster itself has replied."""
+"""Maps a kind of cluster to the step after which the cluster itself has replied."""
 
 
 class Failed(Exception):
-    """A step that failed, and why."""
+    """An error for a step that fails. The message gives the reason."""
 
 
 class NotYet(Exception):
-    """A step that is not over, and what it waits for."""
+    """An error for a step that is not finished. The message names what it waits for."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A test's job: its key, and its directory here."""
+    """A test's job: its cluster, its key, and its directory on this machine."""
 
     cluster: Cluster
     executor: Executor
@@ -51,7 +51,7 @@ class Trial:
 
 
 def reach(trial: Trial) -> str:
-    """A command runs there."""
+    """Check that a command runs on the cluster."""
     began = time.monotonic()
     trial.place.run(("true",), SECONDS)
     where = trial.cluster.config["address"] if trial.cluster.is_far else "this machine"
@@ -59,13 +59,13 @@ def reach(trial: Trial) -> str:
 
 
 def ask(trial: Trial) -> str:
-    """The cluster answers."""
+    """Check that the cluster replies."""
     trial.executor.find(trial.key)
     return "it answers"
 
 
 def commands(trial: Trial) -> str:
-    """Slurm's commands are there."""
+    """Check that Slurm's commands are installed and that Slurm replies."""
     for name in COMMANDS:
         try:
             answer = trial.place.run((name, "--version"), SECONDS)
@@ -78,7 +78,7 @@ def commands(trial: Trial) -> str:
 
 
 def folder(trial: Trial) -> str:
-    """A file that is written here can be read there."""
+    """Check that the cluster can read a file that this machine writes."""
     trial.directory.mkdir(parents=True, exist_ok=True)
     file, word = trial.directory / "word.txt", secrets.token_hex(8)
     file.write_text(word)
@@ -91,7 +91,7 @@ def folder(trial: Trial) -> str:
 
 
 def submit(trial: Trial) -> str:
-    """The job is taken, once."""
+    """Submit the job, unless the cluster already has it."""
     if (seen := trial.executor.find(trial.key)) is not None:
         return f"job {seen.native_id}"
     argv = (python_of(trial.cluster), "-m", "workers.client.trial")
@@ -102,7 +102,7 @@ def submit(trial: Trial) -> str:
 
 
 def ran(trial: Trial) -> str:
-    """The job has ended well."""
+    """Check that the job ran and ended with exit code 0."""
     try:
         seen = trial.executor.poll([trial.key])[trial.key]
     except Unreachable as error:
@@ -117,7 +117,7 @@ def ran(trial: Trial) -> str:
 
 
 def came_back(trial: Trial) -> str:
-    """Its records are here."""
+    """Check that the job's two records have arrived on this machine."""
     lines = _lines(trial)
     if len(lines) < 2:
         raise NotYet(f"its records: {len(lines)} of 2 are here")
@@ -125,7 +125,7 @@ def came_back(trial: Trial) -> str:
 
 
 def environment(trial: Trial) -> str:
-    """Python and torch work there."""
+    """Check that Python and torch work on the node."""
     said = next(r for r in _lines(trial) if isinstance(r, Environment))
     torch = next(r for r in _lines(trial) if isinstance(r, Status))
     if torch.phase == "failed":
@@ -134,7 +134,7 @@ def environment(trial: Trial) -> str:
 
 
 def strays(trial: Trial) -> str:
-    """No job there bears our names that nobody here waits for. One that does is no fault of the cluster."""
+    """Report jobs on the cluster with esweb's names that this site does not know. They do not fail the step."""
     found = orphans(trial.cluster)
     return f"nobody here waits for {in_words(found)}; see ./manage.py cluster orphans" if found else "none"
 
@@ -146,7 +146,7 @@ STEPS: dict[str, dict[str, Step]] = {
     "slurm": {"reach": reach, "commands": commands, "folder": folder, **JOB, "orphans": strays},
     "ray": {"reach": ask, **JOB},
 }
-"""Kind of cluster -> its steps, in order."""
+"""Maps a kind of cluster to its steps, in order."""
 
 
 def _lines(trial: Trial) -> list[records.Record]:
@@ -154,7 +154,10 @@ def _lines(trial: Trial) -> list[records.Record]:
 
 
 def _may_still_come(trial: Trial) -> bool:
-    """A far directory is copied with the very answer that says that the job has ended; a shared one may lag a while."""
+    """Return whether the exit record may still arrive after the cluster reports the job's end.
+
+    A remote directory is copied together with that report; a shared one may lag for up to SECONDS.
+    """
     if (copy := mirrored(trial.directory)) is not None:
         return copy.is_behind
     newest = max(path.stat().st_mtime for path in trial.directory.iterdir())

@@ -1,4 +1,4 @@
-"""What may stand in a cluster's config, and the sentences where something else does."""
+"""Check a cluster's config: its keys, their values, and an error message for each problem."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ EXAMPLES = {
     "ray": RAY_EXAMPLE,
 }
 OTHER_CODE = ("warn", "refuse")
-"""What a node does that finds other code than was pinned; the first by default."""
+"""What a node does if its code differs from the pinned code. The first is the default."""
 
 
 def complaints(config: Any, kind: str = "local") -> Iterator[str]:
-    """Everything that is wrong with the config of a cluster of that kind, each with what would be right."""
+    """Yield a message for each error in the config of a cluster of this kind. Each names what is valid."""
     if not isinstance(config, dict):
         yield f"must be an object such as {EXAMPLES[kind]}"
         return

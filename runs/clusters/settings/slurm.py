@@ -1,4 +1,4 @@
-"""What may stand in the config of a Slurm cluster. Each word becomes one argument: none is ever read by a shell."""
+"""Check the config of a Slurm cluster. Each word in it becomes one argument of a command; no shell reads it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LETTERS = "letters, digits and _ . , : / + @ = -, beginning with a letter, a dig
 
 
 def ssh_complaints(config: dict[str, Any]) -> Iterator[str]:
-    """Everything that is wrong with it."""
+    """Yield a message for each error in the SSH keys of a Slurm cluster's config."""
     if not config.get("address"):
         for key in [key for key in SSH_KEYS[1:] if config.get(key)]:
             yield f"{key} is only for a cluster that is reached over SSH: say its address too"
@@ -59,7 +59,7 @@ SLURM_KEYS = (
 
 
 def slurm_complaints(config: dict[str, Any]) -> Iterator[str]:
-    """Everything that is wrong with what a Slurm cluster has beyond other kinds."""
+    """Yield a message for each error in the keys that only Slurm clusters have."""
     yield from ssh_complaints(config)
     for key in WORDS:
         if key in config and not _is_word(config[key]):
@@ -78,7 +78,7 @@ def slurm_complaints(config: dict[str, Any]) -> Iterator[str]:
 
 
 def variable_complaints(env: Any) -> Iterator[str]:
-    """What is wrong with the variables that jobs are given."""
+    """Yield a message for each error in the environment variables that jobs get."""
     if not isinstance(env, dict):
         yield f'env must be an object such as {{"HF_HOME": "/shared/hf"}}, not {env!r}'
         return
@@ -92,7 +92,7 @@ def variable_complaints(env: Any) -> Iterator[str]:
 
 
 def path_complaints(config: dict[str, Any], keys: Iterable[str]) -> Iterator[str]:
-    """What is wrong with those of these that are there."""
+    """Yield a message for each of these keys with a value that is not an absolute path. Missing keys are valid."""
     for key in keys:
         path = config.get(key, "/")
         if (

@@ -1,4 +1,4 @@
-"""How many runs a query asks for and, where they are few, which: a page of these is sorted without looking again."""
+"""Count the runs of a query and, if they are few, list their primary keys, so that sorting needs no new query."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ from django.db.models.lookups import LessThanOrEqual
 from runs.models import Run
 
 FEW = 5000
-"""Of more, a page is full after a short way along the index of its order; of fewer, that way may be all of it."""
+"""Most runs to list by primary key. With more, a scan of the sort index fills a page early; with fewer, the scan may
+read the whole index.
+"""
 IDS = ArrayField(BigIntegerField())
 
 
 @dataclass(frozen=True)
 class RunCount:
-    """How many runs there are; `few` are their primary keys, None where they are many."""
+    """Number of runs that fit a query. `few` holds their primary keys, None if they are more than FEW or not listed."""
 
     total: int
     few: tuple[int, ...] | None
 
 
 def find(runs: QuerySet[Run]) -> RunCount:
-    """Counts and names the runs in one query."""
+    """Return the number of runs, with their primary keys if they are few. One query."""
     is_few = LessThanOrEqual(Count("pk"), Value(FEW))
     few = Case(When(is_few, then=ArrayAgg("pk")), output_field=IDS)
     counted = runs.order_by().aggregate(total=Count("pk"), few=few)
@@ -34,7 +36,7 @@ def find(runs: QuerySet[Run]) -> RunCount:
 
 
 def those(pks: Sequence[int]) -> QuerySet[Run]:
-    """The runs of these primary keys, told to the database as one value."""
+    """Return the runs with these primary keys, which go to the database as one array parameter."""
     given = Value(list(pks), output_field=IDS)
     return Run.objects.filter(
         Func(F("pk"), given, template="%(expressions)s)", arg_joiner=" = ANY(", output_field=BooleanField())

@@ -1,4 +1,4 @@
-"""The runs on the home page: what runs now, what waits and for what, what went wrong and why."""
+"""Sections of the home page: runs that run now, runs that wait, and runs that failed and why."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COLUMNS = tuple(filter(None, map(Vocabulary(()).column, ("state", "method", "ste
 
 @dataclass(frozen=True)
 class Share:
-    """The part of a section that an experiment has, and the address of the table of just those runs."""
+    """The number of a section's runs in one experiment, and the address of the table of these runs."""
 
     name: str
     n: int
@@ -39,7 +39,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Section:
-    """Runs that stand alike, by their newest attempts: the first few, and how many there are in which experiments."""
+    """A section of runs in similar states: the attempts of the first few, and the number of runs per experiment."""
 
     shown: list[Attempt]
     shares: list[Share]
@@ -50,7 +50,10 @@ class Section:
 
     @property
     def rest(self) -> list[Share]:
-        """Where those are that are not shown; nothing where all are."""
+        """Return up to six experiments that have runs in this section, as links to the runs that it does not show.
+
+        Empty if the section shows all its runs.
+        """
         return self.shares[:EXPERIMENTS_NAMED] if self.total > len(self.shown) else []
 
     @property
@@ -59,13 +62,13 @@ class Section:
 
     @property
     def rows(self) -> list[Row]:
-        """The shown runs with how far they are and what they measured last. Four queries."""
+        """Return table rows of the visible runs, with their progress and last measurements. Four queries."""
         return rows_of(self.runs, COLUMNS)
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that went wrong, and what this person can do about it."""
+    """A failed run, and whether this user may resume it or launch another run in its experiment."""
 
     attempt: Attempt
     may_resume: bool
@@ -73,31 +76,31 @@ class Failure:
 
 
 def seen_on_home(person: User, mine: bool) -> QuerySet[Run]:
-    """The runs that the home page speaks of: what lists show this person; with `mine` what they own or launched."""
+    """Return the home page's runs: those that lists show this user; with `mine`, those that they own or launched."""
     runs = Run.objects.visible_to(person).current().filter(experiment__archived_at__isnull=True)
     return runs.filter(Q(created_by=person) | Q(experiment__owner=person)) if mine else runs
 
 
 def going(runs: QuerySet[Run]) -> Section:
-    """What runs now, the newest first."""
+    """Return the section of runs that run now, newest first."""
     return _section(Attempt.objects.filter(run__in=runs, state__in=GOING), GOING, "-run_id")
 
 
 def waiting(runs: QuerySet[Run]) -> Section:
-    """What will run, in the order in which it was asked for: queued, or ended and to start again by itself."""
+    """Return the section of runs that wait, in order of creation: queued, paused, or due to restart automatically."""
     waits = Q(state__in=WAITING) | Q(restart_at__isnull=False)
     return _section(Attempt.objects.filter(waits, run__in=runs), WAITING, "created_at", "pk")
 
 
 def wrong(runs: QuerySet[Run], since: datetime) -> Section:
-    """What ended otherwise than it should and stays so, the newest first."""
+    """Return the section of runs that failed after `since`, newest first, without those restarted or due to restart."""
     later = Attempt.objects.filter(run=OuterRef("run"), n__gt=OuterRef("n"))
     ended = Attempt.objects.filter(run__in=runs, state__in=WRONG, restart_at__isnull=True, ended_at__gte=since)
     return _section(ended.filter(~Exists(later)), WRONG, "-ended_at", "-pk")
 
 
 def failures(section: Section, person: User) -> list[Failure]:
-    """The shown ones of those that went wrong."""
+    """Return the section's visible runs with what this user may do about each."""
     return [_failure(attempt, person) for attempt in section.shown]
 
 
@@ -117,6 +120,6 @@ def _section(attempts: QuerySet[Attempt], states: tuple[State, ...], *order: str
 
 
 def runs_in(experiment: int, states: tuple[State, ...]) -> str:
-    """The address of an experiment's runs in these states."""
+    """Return the address of the table of an experiment's runs in these states."""
     query = run_table.written("state", ":", *(state.value for state in states))
     return f"{reverse('experiment', args=[experiment])}?q={quote(query, safe=':,')}"

@@ -1,4 +1,4 @@
-"""Home: what runs, what waits, what failed and why, what asks for attention, and what changed since yesterday."""
+"""Views of the home page: what runs, what waits, what failed and why, what needs attention, and recent changes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WHOSE = {"all": _("Everybody's"), "mine": _("Mine")}
 
 @require_safe
 def home(request: SignedIn) -> HttpResponse:
-    """The whole page; for somebody who sees no experiment yet, what to do first."""
+    """Render the whole page; for a user who sees no experiment yet, the first steps."""
     context = {"may_make": may_make(request.user), "form": ExperimentForm()}
     if Experiment.objects.visible_to(request.user).exists():
         return TemplateResponse(request, "experiments/home.html", context | _standing(request))
@@ -36,7 +36,7 @@ def home(request: SignedIn) -> HttpResponse:
 
 @require_safe
 def home_standing(request: SignedIn) -> HttpResponse:
-    """How everything stands, alone, for a page that is open while runs change."""
+    """Render only the current state of the runs, as a fragment that an open page fetches when runs change."""
     return TemplateResponse(request, "experiments/home.html#standing", _standing(request))
 
 
@@ -52,7 +52,9 @@ def _standing(request: SignedIn) -> dict[str, Any]:
 
 
 def _own(request: SignedIn) -> Experiment | None:
-    """The person's newest experiment: where they most likely launch next."""
+    """Return the user's newest experiment, the likely target of the next launch; None if there is none or they may not
+    launch.
+    """
     mine = Experiment.objects.visible_to(request.user).current().filter(owner=request.user)
     return mine.order_by("-pk").first() if may_make(request.user) else None
 

@@ -1,4 +1,4 @@
-"""Saved views: a page as it stands, under a name; opened by its address, shared with everybody or kept."""
+"""Pages of saved views. A saved view is a page with its settings under a name; it is private or shared."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from runs.models import Experiment, SavedView
 
 LONGEST_QUERY = 8000
 NOT_KEPT = ("after", "page")
-"""A view opens on its first page."""
+"""Parameters that a saved view drops, so that it opens on its first page."""
 
 
 class SavedViewForm(forms.Form):
-    """A view as a page sends it."""
+    """A form of a saved view, as a page sends it."""
 
     name = forms.CharField(max_length=100)
     page = forms.ChoiceField(choices=SavedView.Page.choices)
@@ -39,14 +39,17 @@ class SavedViewForm(forms.Form):
         self.fields["experiment"].queryset = Experiment.objects.visible_to(person)  # type: ignore[attr-defined]
 
     def clean_query(self) -> str:
-        """What the address asks for, without the place in its pages."""
+        """Return the address's query string without the parameters that select a page of results."""
         asked = QueryDict(self.cleaned_data["query"], mutable=True)
         for name in NOT_KEPT:
             asked.pop(name, None)
         return asked.urlencode()
 
     def clean(self) -> dict[str, Any]:
-        """A view of an experiment names it, and no other does."""
+        """Check that a view of an experiment names one, and clear the experiment of other views.
+
+        Raise ValidationError if it names none that the user may see.
+        """
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         is_experiment = cleaned.get("page") == SavedView.Page.EXPERIMENT
         if is_experiment and cleaned.get("experiment") is None:
@@ -56,7 +59,7 @@ class SavedViewForm(forms.Form):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def saved_views(request: SignedIn) -> HttpResponse:
-    """One's own views and those that others share; a POST saves one, in place of one's own of the same name."""
+    """List the user's own and shared views; a POST saves one and replaces the user's own view of the same name."""
     if request.method == "POST":
         return _save(request)
     views = SavedView.objects.visible_to(request.user).select_related("owner", "experiment").order_by("name", "pk")
@@ -68,13 +71,13 @@ def saved_views(request: SignedIn) -> HttpResponse:
 
 @require_safe
 def saved_view(request: SignedIn, pk: int) -> HttpResponse:
-    """Opens the page that the view stands for."""
+    """Redirect to the page that the view saves."""
     return redirect(get_object_or_404(SavedView.objects.visible_to(request.user), pk=pk).target)
 
 
 @require_POST
 def saved_view_change(request: SignedIn, pk: int) -> HttpResponse:
-    """Renames one's own view, shares it, keeps it for oneself, or deletes it."""
+    """Rename, share, unshare or delete one of the user's own views."""
     view = get_object_or_404(SavedView.objects.visible_to(request.user), pk=pk)
     do = request.POST.get("do", "")
     if view.owner_id != request.user.pk or (do == "share" and not may_make(request.user)):

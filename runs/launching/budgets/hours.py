@@ -1,4 +1,4 @@
-"""The GPU and CPU hours of runs: estimated, spent, and shared by person, experiment, sweep or cluster."""
+"""Compute the GPU and CPU hours of runs: estimated, spent, and by person, experiment, sweep or cluster."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ BY = {
     "sweep": ("run__sweep", "run__sweep__name"),
     "cluster": ("cluster", "cluster__name"),
 }
-"""What hours are told apart by: key and name."""
+"""Maps each grouping of hours to the fields of its key and its name."""
 SHARES_AT_MOST = 500
 
 
 @dataclass(frozen=True)
 class Hours:
-    """A run with GPUs costs hours of those, whatever cores feed them; one without costs hours of its cores."""
+    """GPU hours and CPU hours. A run with GPUs costs only GPU hours; a run without GPUs costs hours of its cores."""
 
     gpu: float = 0.0
     cpu: float = 0.0
@@ -38,22 +38,22 @@ class Hours:
 
 
 def hours_of(config: RunConfig, seconds: float) -> Hours:
-    """What so many seconds of a run cost."""
+    """Return the hours that a run with this config costs in `seconds` seconds."""
     compute = config.compute
     hours = seconds / HOUR
     return Hours(gpu=hours * compute.gpus) if compute.gpus else Hours(cpu=hours * compute.cores)
 
 
 def spent(attempts: QuerySet[Attempt], since: datetime | None = None) -> Hours:
-    """What these attempts have taken, from their starts to their ends or to now; of that only what lies after `since`.
+    """Return the hours of these attempts, from their starts to their ends or to now; if given, only after `since`.
 
-    Time in queues costs nothing, and neither does what ran elsewhere and was imported.
+    Time in queues costs nothing, and neither do imported runs.
     """
     return Hours(**ran(attempts, since).aggregate(**sums("run__", F("took"))))
 
 
 def ran(attempts: QuerySet[Attempt], since: datetime | None = None) -> QuerySet[Attempt]:
-    """Those that have run on our clusters, after `since` where that is given; `took` is their seconds."""
+    """Return the attempts that have run on our clusters, after `since` if given, with their seconds as `took`."""
     began: Combinable = F("started_at")
     found = attempts.filter(started_at__isnull=False, cluster__isnull=False)
     if since is not None:
@@ -65,19 +65,19 @@ def ran(attempts: QuerySet[Attempt], since: datetime | None = None) -> QuerySet[
 
 
 def expected(runs: QuerySet[Run]) -> tuple[Hours, int]:
-    """What these runs were estimated to cost together, and how many of them had no estimate."""
+    """Return the estimated hours of these runs together, and the number of runs without an estimate."""
     found = runs.aggregate(**sums("", F("estimated_seconds")), unknown=Count("pk", Q(estimated_seconds=None)))
     unknown = found.pop("unknown")
     return Hours(**found), unknown
 
 
 def total(hours: Iterable[Hours]) -> Hours:
-    """All of them together."""
+    """Return the sum of these hours."""
     return sum(hours, Hours())
 
 
 def sums(path: str, seconds: Combinable) -> dict[str, Any]:
-    """Aggregates `gpu` and `cpu`, in hours, of seconds of runs whose config is at `path`."""
+    """Return the aggregates `gpu` and `cpu`, in hours, of `seconds` of runs; `path` is the lookup prefix of the run."""
     gpus, cores = _resource(path, "gpus", 0), _resource(path, "cores", 1)
     nothing = Value(0.0)
     return {
@@ -101,7 +101,9 @@ def _without_gpu(path: str) -> Q:
 
 @dataclass(frozen=True)
 class Share:
-    """What took these hours, and in how many runs. `key` is its row's; None with the runs of no sweep."""
+    """Hours and number of runs of one person, experiment, sweep or cluster. `key` is its primary key, None for runs
+    outside any sweep.
+    """
 
     key: int | None
     name: str
@@ -110,7 +112,7 @@ class Share:
 
 
 def shares(runs: QuerySet[Run], by: str, since: datetime | None = None) -> list[Share]:
-    """The dearest first, 500 at most. One query. `by` is one of BY."""
+    """Return the hours of runs grouped by `by` (a key of BY), most expensive first, 500 groups at most. One query."""
     attempts = ran(Attempt.objects.filter(run__in=runs), since).order_by()
     found = attempts.values(*BY[by]).annotate(**sums("run__", F("took")), runs=Count("run", distinct=True))
     return [

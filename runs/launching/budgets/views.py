@@ -1,4 +1,4 @@
-"""The page of costs and limits, and the form of a limit."""
+"""Views of the page of costs and limits, and the form of a limit."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from runs.models import Experiment, Limit, Run
 
 LIMITS_A_PAGE = 20
 PAGES = {"experiment": "experiment", "sweep": "sweep"}
-"""Where a row leads, by the name of the route."""
+"""Maps a grouping to the route that its rows link to."""
 
 
 class LimitForm(forms.Form):
-    """`asked` is what to set, once it is clean."""
+    """A form of a limit. `asked` returns the arguments of `set_limit` after validation."""
 
     person = forms.CharField(required=False, label=gettext_lazy("Person"), help_text=gettext_lazy("Their user name."))
     experiment = forms.IntegerField(
@@ -51,7 +51,7 @@ class LimitForm(forms.Form):
     )
 
     def clean_person(self) -> User | None:
-        """The person of that name."""
+        """Return the user with that name, None if the field is empty. Raise ValidationError if unknown."""
         name = self.cleaned_data["person"].strip()
         person = User.objects.filter(username=name).first() if name else None
         if name and person is None:
@@ -59,7 +59,7 @@ class LimitForm(forms.Form):
         return person
 
     def clean_experiment(self) -> Experiment | None:
-        """The experiment of that number."""
+        """Return the experiment with that number, None if the field is empty. Raise ValidationError if unknown."""
         pk = self.cleaned_data["experiment"]
         there = Experiment.objects.filter(deleted_at__isnull=True)
         experiment = there.filter(pk=pk).first() if pk is not None and 0 <= pk < 2**63 else None
@@ -68,7 +68,7 @@ class LimitForm(forms.Form):
         return experiment
 
     def clean(self) -> dict[str, Any]:
-        """Either of a person or of an experiment."""
+        """Check that the form names either a person or an experiment, and not both."""
         data = super().clean() or {}
         if not self.errors and (data["person"] is None) == (data["experiment"] is None):
             self.add_error("person", gettext("Name either a person or an experiment."))
@@ -76,7 +76,7 @@ class LimitForm(forms.Form):
 
     @property
     def asked(self) -> dict[str, Any]:
-        """What `costs.set_limit` is to be told."""
+        """Return the arguments of `set_limit`."""
         data = self.cleaned_data
         return {name: data[name] for name in ("person", "experiment", "hours")} | {
             "kind": Limit.Kind(data["kind"]), "period": Limit.Period(data["period"]),
@@ -89,13 +89,13 @@ SPANS = {"month": _("This month"), "30d": _("30 days"), "all": _("All time")}
 
 @require_safe
 def costs(request: SignedIn) -> HttpResponse:
-    """The hours of all runs that this person may see."""
+    """Show the hours of all runs that this user may see, and the limits."""
     return TemplateResponse(request, "launching/costs.html", _context(request, LimitForm()))
 
 
 @require_POST
 def limit_set(request: SignedIn) -> HttpResponse:
-    """Makes or changes a limit."""
+    """Create or change a limit."""
     _check(request)
     form = LimitForm(request.POST)
     if not form.is_valid():
@@ -108,7 +108,7 @@ def limit_set(request: SignedIn) -> HttpResponse:
 
 @require_POST
 def limit_remove(request: SignedIn, pk: int) -> HttpResponse:
-    """Takes a limit away."""
+    """Delete a limit."""
     _check(request)
     limit = get_object_or_404(Limit, pk=pk)
     note(request.user, limit, f"Removed: {limit}")
@@ -118,7 +118,7 @@ def limit_remove(request: SignedIn, pk: int) -> HttpResponse:
 
 
 def visible_limits(request: SignedIn) -> QuerySet[Limit]:
-    """One's own and those of experiments that one sees; admins see all."""
+    """Return the limits that the user may see: their own, those of experiments that they see, and all for admins."""
     every = Limit.objects.select_related("person", "experiment").order_by("person__username", "experiment", "pk")
     if may_manage_people(request.user):
         return every
@@ -126,7 +126,7 @@ def visible_limits(request: SignedIn) -> QuerySet[Limit]:
 
 
 def since(span: str) -> datetime | None:
-    """When a span began; None for all time."""
+    """Return when a span of time began; None for all time."""
     return timezone.now() - timedelta(days=30) if span == "30d" else since_of(span)
 
 

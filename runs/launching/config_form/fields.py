@@ -1,4 +1,4 @@
-"""Fields of the launch form: one for each setting, with its help and bounds, and the config that they make."""
+"""Fields of the launch form: one per setting, with its help and bounds. Convert between form fields and a config."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from workers.config.shallow_json import loads
 
 METHODS = ("es", "grpo", "scorer")
 OPTIONAL = ("es.lora", "grpo.lora")
-"""Sections that may be left out as a whole."""
+"""Sections of a config that may be omitted as a whole."""
 ESSENTIAL = {
     "method", "model.path", "task.name", "task.own.path", "task.own.options", "task.safety.scorer",
     "task.safety.lambda_rule", "task.safety.lambda_init", "task.safety.lambda_lr", "es.iterations",
@@ -28,26 +28,26 @@ ESSENTIAL = {
     "scorer.cost_model", "scorer.host", "scorer.secret", "evaluation.every", "evaluation.prompts",
     "evaluation.samples", "compute.cluster", "compute.partition", "compute.cores", "compute.gpus",
 }  # fmt: skip
-"""Knobs that are not folded away."""
+"""Settings that the form shows without unfolding a section."""
 SUGGESTED = ("compute.cluster", "compute.partition")
-"""Knobs whose values the clusters' settings name."""
+"""Settings with values that the clusters' configs suggest."""
 SEEDS_AT_MOST = 20
 
 
 class KnobField(forms.Field):
-    """One knob. What cannot be read as its type is passed on as typed, for the config to complain about."""
+    """A form field of one setting. A value that is not of its type stays as typed; the config's check reports it."""
 
     def __init__(self, knob: Knob) -> None:
         super().__init__(required=False, label=label(knob.path), help_text=hint(knob), widget=widget(knob))
         self.knob = knob
 
     def clean(self, value: Any) -> Any:
-        """The knob's JSON value; None where nothing was typed and the default holds."""
+        """Return the setting's JSON value; None if nothing was typed and the default applies."""
         return read(self.knob, value)
 
 
 def read(knob: Knob, value: Any) -> Any:
-    """Typed text -> JSON value."""
+    """Convert typed text to the setting's JSON value: None if it is empty, the text itself if it has another type."""
     text = value.strip() if isinstance(value, str) else value
     if not isinstance(text, str) or knob.kind is str:
         return text
@@ -60,19 +60,19 @@ def read(knob: Knob, value: Any) -> Any:
 
 
 def written(knob: Knob, value: Any) -> Any:
-    """JSON value -> what stands in the field."""
+    """Convert a JSON value to the value that the form field shows."""
     if knob.kind in (tuple, dict):
         return json.dumps(value, ensure_ascii=False)
     return f"{value:g}" if knob.kind is float and isinstance(value, float | int) else value
 
 
 def label(path: str) -> str:
-    """A knob's name in words."""
+    """Return a setting's name in words."""
     return gettext(path.rsplit(".", 1)[-1].replace("_", " "))
 
 
 def hint(knob: Knob) -> str:
-    """A knob's help, its bounds and its default."""
+    """Return a setting's help, bounds and default as one text."""
     said = [explained(knob)]
     if knob.bounds is not None:
         said.append(limits(knob.bounds))
@@ -84,13 +84,13 @@ def hint(knob: Knob) -> str:
 
 
 def explained(knob: Knob) -> str:
-    """What a knob does."""
+    """Return a setting's translated help text; empty if it has none."""
     words = knob.help.replace("\n", " ")
     return gettext(words) if words else ""
 
 
 def limits(bounds: Bounds | Shape) -> str:
-    """What a value must be, as a sentence."""
+    """Return a sentence that describes the valid values."""
     if isinstance(bounds, Shape):
         return f"{capfirst(gettext(bounds.words))}."
     least = bounds.above if bounds.at_least is None else bounds.at_least
@@ -109,7 +109,9 @@ def _limit(limit: float | None) -> str:
 
 
 def widget(knob: Knob) -> forms.Widget:
-    """A control that fits. Numbers are text with a number pad: 1e-3 is typed as it is written, and kept if wrong."""
+    """Return the form control of a setting. Numbers are text inputs with a number pad, which accept 1e-3 as typed
+    and retain wrong input.
+    """
     if knob.path == "method":
         names = {"es": gettext("Evolution Strategies"), "grpo": "GRPO", "scorer": gettext("A scorer, no training")}
         return forms.RadioSelect(choices=list(names.items()))
@@ -124,7 +126,9 @@ def widget(knob: Knob) -> forms.Widget:
 
 
 def field_name(path: str, tag: str) -> str:
-    """The field of a knob: its path; task.countdown.train_file where the task has a say, since tasks share names."""
+    """Return the form field's name of a setting: its path. An option of a task contains the task's name, such as
+    task.countdown.train_file, since tasks share the names of options.
+    """
     return path.replace(".options.", f".{tag}.", 1) if tag else path
 
 
@@ -133,7 +137,7 @@ KNOBS = {
     for k in knobs(RunConfig)
     if k.path not in ("schema", "seed") and k.resource != "by_hand"
 }
-"""Name of the field -> knob. What only a run started by hand may set has no field."""
+"""Maps a field's name to its setting. Settings that only manually started runs may set have no field."""
 TITLES = {
     "model": _("Model"),
     "task": _("Task"),
@@ -147,7 +151,7 @@ TITLES = {
 
 
 def problems_of(config: Mapping[str, Any]) -> list[Problem]:
-    """What of a stored config, made by another version, no longer fits."""
+    """Return the problems of a stored config that another version made and that is no longer valid."""
     try:
         RunConfig.from_json(config)
     except ConfigError as error:
@@ -158,7 +162,7 @@ def problems_of(config: Mapping[str, Any]) -> list[Problem]:
 
 
 def standing_at(config: Mapping[str, Any], path: str) -> Any:
-    """What stands in a config at a dotted path; None where nothing does."""
+    """Return the value in a config at a dotted path; None if there is none."""
     value: Any = config
     for key in path.split("."):
         value = value.get(key) if isinstance(value, Mapping) else None
@@ -166,7 +170,7 @@ def standing_at(config: Mapping[str, Any], path: str) -> Any:
 
 
 def assembled(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields -> a config's JSON: sections nested, the other methods' left out, empty knobs left to their defaults."""
+    """Convert form fields to a config's JSON: nest sections, omit other methods' sections and empty settings."""
     method = data.get("method") or ""
     config: dict[str, Any] = {method: {}} if method in METHODS else {}
     task = data.get("task.name") or KNOBS["task.name"].default
@@ -184,7 +188,7 @@ def assembled(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def initial_from(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A config's JSON -> what stands in the fields; defaults for what it does not say."""
+    """Convert a config's JSON to the initial values of the form fields; missing settings take their defaults."""
     out: dict[str, Any] = {}
     task = standing_at(config, "task.name") or KNOBS["task.name"].default
     for field, knob in KNOBS.items():
@@ -195,7 +199,7 @@ def initial_from(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def seeds(text: str) -> list[int]:
-    """`0, 1, 4-6` -> [0, 1, 4, 5, 6], each once. Raises ValueError saying what is wrong."""
+    """Parse seeds: `0, 1, 4-6` becomes [0, 1, 4, 5, 6], each once. Raise ValueError if the text is not valid."""
     found: dict[int, None] = {}
     for part in (p for p in re.split(r"[,\s]+", text.strip()) if p):
         match = re.fullmatch(r"(\d{1,10})(?:[-–](\d{1,10}))?", part)

@@ -1,4 +1,4 @@
-"""The queue of all clusters; and runs held, released and moved."""
+"""API of the queue: read the queue of all clusters; hold, release and move runs."""
 
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ MOST = 500
 
 
 class NewPlace(Input):
-    """Where a run is to go: a cluster, by its name."""
+    """Cluster to which a run is to move, by its name."""
 
     cluster: Word
 
 
 class EntryOut(Schema):
-    """An attempt that runs or waits. `reason` is its cluster's or ours, and `explained` what that means. `held`: by a
-    person. `position` is its place in the line of this machine, null elsewhere."""
+    """Attempt that runs or waits.
+
+    `reason` is the cluster's reason or ours, and `explained` is what it means. `held`: a person holds the attempt.
+    `position` is its place in the line of this machine, null on other clusters.
+    """
 
     run: str
     name: str
@@ -48,7 +51,7 @@ class EntryOut(Schema):
 
     @classmethod
     def of(cls, entry: Entry) -> EntryOut:
-        """The entry as JSON."""
+        """Return the entry as JSON."""
         run, attempt, (gpus, cores) = entry.run, entry.attempt, entry.resources
         return cls(
             run=run.uid, name=run.name, experiment=run.experiment_id, sweep=run.sweep_id,
@@ -59,7 +62,10 @@ class EntryOut(Schema):
 
 
 class QueueOut(Schema):
-    """What runs, the newest first, then what waits, the oldest first; `going` and `waiting` count all of them."""
+    """Queue: runs that are running, the newest first, then runs that wait, the oldest first.
+
+    `going` and `waiting` count all running and all waiting runs.
+    """
 
     going: int
     waiting: int
@@ -72,8 +78,10 @@ def read_queue(
     cluster: Word | None = None,
     mine: QueryEx[bool, P(description="only runs that you made")] = False,
 ) -> QueueOut:
-    """What runs and what waits of the runs that you may see: where, whose, since when, why. At most 500 of each; with
-    `cluster`, by its name, only what is there."""
+    """List the running and the waiting runs that you may see: where each is, who made it, since when and why it waits.
+
+    At most 500 running and 500 waiting runs are listed. `cluster`, a cluster's name, limits the list to that cluster.
+    """
     if cluster is not None and not Cluster.objects.filter(name=cluster).exists():
         names = ", ".join(Cluster.objects.order_by("name").values_list("name", flat=True))
         raise Http404(f"There is no cluster {cluster!r}; there are {names}")
@@ -86,9 +94,11 @@ def read_queue(
 
 @router.post("/runs/{uid}/hold", response={202: RunOut}, auth=needs("launch"), tags=["queue"], summary="Hold a run")
 def hold(request: ApiRequest, uid: Uid) -> tuple[int, RunOut]:
-    """Keeps a run that waits from its cluster until it is released; one that is in the cluster's own queue is taken out
-    of it. Needs scope launch, and that you made the run or own its experiment. One that does not wait is answered with
-    409."""
+    """Hold a waiting run back from its cluster until it is released.
+
+    A run in the cluster's own queue is taken out of it. Needs scope launch, and that you made the run or own its
+    experiment. The reply is 409 if the run does not wait.
+    """
     run = _mine(request, uid)
     try:
         hold_run(run, request.auth.person)
@@ -101,8 +111,10 @@ def hold(request: ApiRequest, uid: Uid) -> tuple[int, RunOut]:
     "/runs/{uid}/release", response={202: RunOut}, auth=needs("launch"), tags=["queue"], summary="Release a run"
 )
 def release(request: ApiRequest, uid: Uid) -> tuple[int, RunOut]:
-    """Lets a run go that is held. Needs scope launch, and that you made the run or own its experiment. One that is not
-    held is answered with 409."""
+    """Release a held run to its cluster.
+
+    Needs scope launch, and that you made the run or own its experiment. The reply is 409 if the run is not held.
+    """
     run = _mine(request, uid)
     try:
         release_run(run, request.auth.person)
@@ -120,9 +132,12 @@ def release(request: ApiRequest, uid: Uid) -> tuple[int, RunOut]:
     openapi_extra={"requestBody": {"content": {"application/json": {"example": PLACE}}}},
 )
 def move(request: ApiRequest, uid: Uid, place: NewPlace) -> tuple[int, RunOut]:
-    """Moves a run that waits to another cluster: it is cancelled where it is, and its next attempt is made there once
-    that is certain. Needs scope launch, and that you made the run or own its experiment. One that does not wait, or is
-    there already, is answered with 409; a cluster that there is not with 422."""
+    """Move a waiting run to another cluster.
+
+    It is cancelled on its present cluster, and its next attempt is made on the other one once that is certain. Needs
+    scope launch, and that you made the run or own its experiment. The reply is 409 if the run does not wait or is on
+    that cluster already, and 422 if there is no such cluster.
+    """
     run = _mine(request, uid)
     try:
         move_run(run, place.cluster, request.auth.person)

@@ -1,4 +1,4 @@
-"""The queue: what runs, what waits and for what, on which cluster, whose; and what is done about it."""
+"""Views of the queue: the running and the waiting runs of all clusters, and the buttons that change them."""
 
 from __future__ import annotations
 
@@ -32,19 +32,22 @@ WHOSE = {"all": _("Everybody's"), "mine": _("Mine")}
 
 @require_safe
 def queue(request: SignedIn) -> HttpResponse:
-    """The whole page."""
+    """Render the whole page."""
     return TemplateResponse(request, "launching/queue.html", _context(request))
 
 
 @require_safe
 def queue_standing(request: SignedIn) -> HttpResponse:
-    """The two tables alone, for a page that is open while things change."""
+    """Render the two tables alone, to refresh a page that is open while runs change."""
     return TemplateResponse(request, "launching/queue.html#standing", _context(request))
 
 
 @require_POST
 def queue_change(request: SignedIn, uid: str) -> HttpResponse:
-    """What the buttons of a row do: `do` is cancel, hold, release or move, with `cluster`."""
+    """Cancel, hold, release or move a run, as `do` in the form says. A move takes the cluster's name in `cluster`.
+
+    Raise PermissionDenied if the person may not cancel the run, and Http404 for an unknown `do`.
+    """
     run = visible_run(request, uid)
     if not may_cancel(request.user, run):
         raise PermissionDenied
@@ -80,7 +83,7 @@ def _context(request: SignedIn) -> dict[str, Any]:
 
 
 def _rows(page: Page[Attempt], changeable_runs: set[int]) -> list[tuple[Entry, bool]]:
-    """Each entry, and whether this person may change it."""
+    """Return each attempt's entry, and whether this person may change its run."""
     return [(entry_of(attempt), attempt.run_id in changeable_runs) for attempt in page]
 
 

@@ -1,4 +1,4 @@
-"""The checkpoints of a run: those it has saved, those that were rebuilt, and any other, to be rebuilt from its log."""
+"""Views of a run's checkpoints: saved ones, rebuilt ones, and any other step, to be rebuilt from the run's log."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from runs.models import Rebuild, Run
 
 @dataclass(frozen=True)
 class Entry:
-    """A checkpoint as the page lists it."""
+    """Checkpoint as the page lists it."""
 
     step: int
     where: str
@@ -44,13 +44,16 @@ class Entry:
     sha256: str
     is_here: bool
     cluster: str = ""
-    """Where it lies on the disk of a cluster, from which it comes over SSH."""
+    """Cluster that has the checkpoint on its own disk, from which it is copied over SSH; empty if there is none."""
     rebuild: Rebuild | None = None
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def run_checkpoints(request: SignedIn, uid: str) -> HttpResponse:
-    """The list alone; a POST asks for the checkpoint of a step, which is downloaded at once where it is there."""
+    """Render the list alone. A POST requests the checkpoint of a step.
+
+    It is downloaded at once if it is here; otherwise its rebuild begins.
+    """
     run = visible_run(request, uid)
     why = _ask(request, run) if request.method == "POST" else ""
     if isinstance(why, HttpResponse):
@@ -65,7 +68,7 @@ def run_checkpoints(request: SignedIn, uid: str) -> HttpResponse:
 
 @require_GET
 def run_checkpoint(request: SignedIn, uid: str, step: int) -> HttpResponseBase:
-    """A checkpoint as a tar file, from this disk, or over SSH from its cluster's own."""
+    """Send a checkpoint as a tar file, from this disk, or over SSH from its cluster's own."""
     run = visible_run(request, uid)
     try:
         found = open_checkpoint(run, step)
@@ -79,7 +82,7 @@ def run_checkpoint(request: SignedIn, uid: str, step: int) -> HttpResponseBase:
 
 @require_POST
 def run_rebuild_stop(request: SignedIn, uid: str, step: int) -> HttpResponse:
-    """Ends the job that rebuilds a checkpoint."""
+    """Stop the job that rebuilds a checkpoint."""
     run = visible_run(request, uid)
     if not may_rebuild(request.user, run):
         raise PermissionDenied
@@ -88,7 +91,7 @@ def run_rebuild_stop(request: SignedIn, uid: str, step: int) -> HttpResponse:
 
 
 def checkpoints_context(request: SignedIn, run: Run) -> dict[str, Any]:
-    """What the list shows, and the range of steps that can be asked for."""
+    """Return the template context of the list: its checkpoints, and what the form for another step needs."""
     return {
         "checkpoints": _entries(run),
         "last_step": last_step(run),
@@ -99,7 +102,10 @@ def checkpoints_context(request: SignedIn, run: Run) -> dict[str, Any]:
 
 
 def _ask(request: SignedIn, run: Run) -> str | HttpResponse:
-    """A redirect to the download where the checkpoint is here; else why it cannot be had, or nothing once asked for."""
+    """Request the checkpoint of the step in the form. Return a redirect to its download if it is here.
+
+    Otherwise begin its rebuild and return an empty text, or return why there can be no such checkpoint.
+    """
     typed = request.POST.get("step", "").strip()
     if not (typed.isascii() and typed.isdecimal() and len(typed) <= 18):
         said = gettext("step must be a whole number from 0 to %(last)s, not %(typed)r.")
@@ -117,7 +123,10 @@ def _ask(request: SignedIn, run: Run) -> str | HttpResponse:
 
 
 def _entries(run: Run) -> list[Entry]:
-    """One a step: first those asked for, then those saved, of each the last step first, also where they are gone."""
+    """Return one entry a step, including checkpoints that are gone.
+
+    Requested rebuilds come first, then saved checkpoints; each group is sorted by step, the last one first.
+    """
     here = checkpoints.by_step(run)
     found: dict[int, Entry] = {}
     for row in run.checkpoint_set.select_related("attempt__cluster").order_by("attempt__n", "epoch", "seq"):

@@ -1,4 +1,4 @@
-"""One tick: ask the cluster once, look at each job's files, and bring the rows into agreement."""
+"""Tick of a cluster: poll it once, look at each job's files, and bring the rows into agreement."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from workers.executors.states import State
 SAID = re.compile(r"^sha256 ([0-9a-f]{64})$", re.MULTILINE)
 TAIL_BYTES = 4096
 NO_JOB = "esweb-nojob"
-"""A key that no job has."""
+"""Key that no job has."""
 TICK_LOCK = 0x7469636B
 LATE_TICKS = 5
 WAITED_FROM = ("gone_since_at", "final_since_at", "stuck_since_at", "heartbeat_seen_at")
@@ -41,14 +41,21 @@ log = logging.getLogger(__name__)
 
 
 def progress_of(rebuild: Rebuild) -> float | None:
-    """The share that is done, 0 to 1; None before the first word of it."""
+    """Return the share of a rebuild that is done, 0 to 1; None before the first report of progress.
+
+    If the progress file holds no valid share, return the stored one.
+    """
     said = read_json(rebuild.progress_file) or {}
     done, of = said.get("done"), said.get("of")
     return min(1.0, done / of) if isinstance(done, int) and isinstance(of, int) and of > 0 else rebuild.progress
 
 
 def result_of(rebuild: Rebuild, verdict: Verdict | None) -> Verdict | None:
-    """The verdict with what came of it; FAILED where the program calls itself done and its folder is not there."""
+    """Return the decision with the results of a rebuild that succeeded: size in bytes, sha256 and progress.
+
+    It becomes FAILED if the program reports success and its folder does not exist. Any other decision is returned
+    unchanged.
+    """
     if verdict is None or verdict.state != State.SUCCEEDED:
         return verdict
     if not rebuild.folder.is_dir():
@@ -58,7 +65,7 @@ def result_of(rebuild: Rebuild, verdict: Verdict | None) -> Verdict | None:
 
 
 def _sha256(rebuild: Rebuild) -> str:
-    """Of the weights, as the program has said it; empty where it has not."""
+    """Return the sha256 of the weights that the program has logged; an empty text if it has logged none."""
     with (rebuild.directory / "log.txt").open("rb") as log:
         log.seek(max(0, log.seek(0, 2) - TAIL_BYTES))
         found = SAID.findall(log.read().decode(errors="replace"))
@@ -66,16 +73,16 @@ def _sha256(rebuild: Rebuild) -> str:
 
 
 ASK_AGAIN = timedelta(minutes=1)
-"""Between two questions to a silent cluster that has no jobs."""
+"""Time between two polls of a silent cluster that has no jobs."""
 UNEXPLAINED = (State.FAILED, State.LOST, State.OOM)
-"""Ends of which a job's log may say more than its cluster."""
+"""Final states about which a job's log may explain more than its cluster."""
 NOT_SUBMITTED = (State.CREATED.value, State.SUBMITTING.value)
 
 
 def reconcile_cluster(cluster: Cluster) -> bool:
-    """Brings all open jobs of a cluster up to date. False where another tick is at it already.
+    """Bring all open jobs of a cluster up to date. Return False if another tick is already doing so.
 
-    Raises ExceptionGroup for jobs whose files cannot be read, after all others have been seen to.
+    Raise ExceptionGroup for jobs with files that cannot be read, after all other jobs are processed.
     """
     with _only_one(cluster) as is_mine:
         if is_mine:
@@ -84,15 +91,17 @@ def reconcile_cluster(cluster: Cluster) -> bool:
 
 
 def open_jobs(cluster: Cluster) -> list[Job]:
-    """The cluster's jobs that have not ended, without attempts that are held back: attempts first, of each kind the
-    oldest."""
+    """Return the cluster's jobs that have not ended, without attempts that are held back.
+
+    Attempts come before rebuilds, and each kind starts with its oldest job.
+    """
     kinds = (Attempt.objects.to_clusters(), Rebuild.objects.open())
     mine = (jobs.filter(cluster=cluster).select_related("run", "cluster").order_by("pk") for jobs in kinds)
     return [*chain.from_iterable(mine)]
 
 
 def settle(jobs: Sequence[Job], seen: Mapping[str, Observation | None], trust_running: bool) -> None:
-    """Applies the rules to jobs about which the cluster has answered."""
+    """Apply the rules to jobs for which the cluster has replied. Raise ExceptionGroup if files cannot be read."""
     errors: list[Exception] = []
     for job in jobs:
         try:
@@ -151,10 +160,9 @@ def _ask_again(cluster: Cluster) -> None:
 
 
 def _passed_on(cluster: Cluster, jobs: Sequence[Job]) -> bool:
-    """Cancels and submits what is to be, in this order: what is cancelled leaves its place, or does not take one.
+    """Cancel and submit jobs, in this order: a cancelled job leaves its place, or does not take one.
 
-    False where the cluster is silent: it takes half a minute to say so, and one question that waits for that in a tick
-    is enough.
+    Return False if the cluster is silent. Each call to a silent cluster takes half a minute, so one per tick is enough.
     """
     ending = [job for job in jobs if job.cancel_requested_at is not None]
     others = [job for job in jobs if job.cancel_requested_at is None]
@@ -168,7 +176,7 @@ def _submitted(job: Job) -> bool:
 
 
 def _still_to_be_brought(cluster: Cluster) -> list[str]:
-    """Keys of attempts that have ended, but have left records on a disk that only the cluster sees."""
+    """Return the keys of attempts that have ended but have left records on a disk that only the cluster sees."""
     if not cluster.is_far:
         return []
     ended = Attempt.objects.undrained().exclude(pk__in=Attempt.objects.open())
@@ -176,7 +184,10 @@ def _still_to_be_brought(cluster: Cluster) -> list[str]:
 
 
 def _count_only_what_was_watched(jobs: Sequence[Job], ticked_at: datetime | None) -> None:
-    """Moves what is waited from: while nobody looked, or where the clock was set forward, nothing was seen missing."""
+    """Move the start of each timeout forward if ticks were missing for long or the clock was set forward.
+
+    Nothing was observed to be missing in that time.
+    """
     regular = timedelta(seconds=settings.TICK_SECONDS)
     if ticked_at is None or (since_then := timezone.now() - ticked_at) < LATE_TICKS * regular:
         return
@@ -196,7 +207,10 @@ def _settle(job: Job, seen: Observation | None, trust_running: bool, now: dateti
 
 
 def _note_times(job: Job, seen: Observation | None, found: Traces, now: datetime) -> None:
-    """Since when it is absent, since when it has ended, when its heart was last heard: all by this machine's clock."""
+    """Store since when the job is absent and since when it has ended, and when its heartbeat last changed.
+
+    All times are by this machine's clock.
+    """
     if found.beat is not None and found.beat != job.heartbeat:
         mark(job, heartbeat=found.beat, heartbeat_seen_at=now)
     if seen is None and job.gone_since_at is None and found.ending is None:
@@ -239,7 +253,7 @@ def _apply(job: Job, verdict: Verdict, seen: Observation | None) -> None:
 
 
 def _said_nothing(verdict: Verdict) -> bool:
-    """True where no program could say how it ended: there is no record of it, or it was killed."""
+    """Return whether the program recorded no end of its own: there is no exit code, or a signal killed it."""
     return "exit_code" not in verdict.facts or verdict.facts.get("exit_signal") is not None
 
 
@@ -248,7 +262,10 @@ def _usual(state: State, seen: Observation | None) -> str:
 
 
 def _note_silence(cluster: Cluster, jobs: Sequence[Job], why: str) -> None:
-    """An answer that did not come says nothing about any job; only their hearts can still be heard."""
+    """Record that the cluster does not reply. The missing reply is no evidence about any job.
+
+    Only the heartbeats of its jobs are still read and stored.
+    """
     log.warning("%s does not answer: %s", cluster, why)
     now = timezone.now()
     cluster.note_silence()
@@ -260,7 +277,10 @@ def _note_silence(cluster: Cluster, jobs: Sequence[Job], why: str) -> None:
 
 @contextmanager
 def _only_one(cluster: Cluster) -> Iterator[bool]:
-    """A lock that the database frees when its holder dies. No transaction is held open while clusters are asked."""
+    """Hold a lock that the database frees when its holder dies. Yield whether this caller has it.
+
+    No transaction stays open while clusters are polled.
+    """
     with connection.cursor() as sql:
         sql.execute("SELECT pg_try_advisory_lock(%s, %s)", [TICK_LOCK, cluster.pk])
         is_mine = bool(sql.fetchone()[0])

@@ -1,7 +1,7 @@
-"""Sweeps: makes all of their runs at once, and lets so many of them go to their clusters as may be there at a time.
+"""Create the runs of sweeps, and release as many of them to their clusters as may be there at a time.
 
-What is let go is decided under the sweep's own lock, from rows alone: a tick that runs twice, or beside another one,
-finds no more room than there is, and what a killed one left undone the next one does.
+What is released is decided under the sweep's own lock, from rows alone: a tick that runs twice, or at the same time as
+another one, finds no more room than there is, and the next tick completes what a killed one left undone.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ DROPPED = "cancelled with its sweep, before it was submitted"
 
 @dataclass(frozen=True)
 class NewSweep:
-    """What is asked for. `base` is a config without what the cells say; give `grid` or `cells`."""
+    """Sweep to plan or launch. `base` is a config without the values of the cells; give `grid` or `cells`."""
 
     base: dict[str, Any]
     seeds: list[int]
@@ -55,7 +55,7 @@ def plan_sweep(new: NewSweep, person: User) -> list[PlannedRun]:
 
 
 def launch_sweep(new: NewSweep, experiment: Experiment, person: User) -> Sweep:
-    """Create a sweep with all of its runs; the first start once it is committed. Raise ConfigError."""
+    """Create a sweep with all of its runs; the first start once it is committed. Raise ConfigError for any problem."""
     runs = plan_sweep(new, person)
     with transaction.atomic():
         sweep = Sweep.objects.create(
@@ -75,7 +75,10 @@ def extend_sweep(
     cells: Sequence[Cell] = (),
     seeds: Sequence[int] = (),
 ) -> list[Run]:
-    """Create the runs that more values, cells or seeds add; they start when there is room. Raise ConfigError."""
+    """Create the runs that more values, cells or seeds add; they start when there is room.
+
+    Raise ConfigError for any problem.
+    """
     with transaction.atomic():
         now = Sweep.objects.select_for_update().get(pk=sweep.pk)
         now.grid, now.cells = widened(now.grid, now.cells, grid or {}, cells)
@@ -90,7 +93,10 @@ def extend_sweep(
 
 
 def pause_sweep(sweep: Sweep) -> bool:
-    """Nothing more of it starts; what is on its cluster goes on. False where it was paused already."""
+    """Pause a sweep: no more of its runs start, and runs that are on a cluster continue.
+
+    Return False if it was paused already.
+    """
     return bool(Sweep.objects.filter(pk=sweep.pk, paused_at=None).update(paused_at=timezone.now()))
 
 
@@ -102,7 +108,7 @@ def unpause_sweep(sweep: Sweep) -> bool:
 
 
 def change_at_once(sweep: Sweep, at_once: int) -> None:
-    """Set how many runs of the sweep may be on their clusters at a time. Raise ConfigError."""
+    """Set how many runs of the sweep may be on their clusters at a time. Raise ConfigError if out of range."""
     _check_at_once(at_once)
     with transaction.atomic():
         Sweep.objects.filter(pk=sweep.pk).update(at_once=at_once)
@@ -143,7 +149,7 @@ def uncancel_sweep(sweep: Sweep, person: User) -> int:
 
 
 def drop_held(sweep: Sweep, person: User) -> int:
-    """Ends all of its attempts that have not been let go, in a few statements; how many those were."""
+    """Cancel all attempts of the sweep that are still held, in a few statements. Return their number."""
     now = timezone.now()
     with transaction.atomic():
         # Under the sweep's lock, as what lets them go is.
@@ -163,7 +169,10 @@ def drop_held(sweep: Sweep, person: User) -> int:
 
 
 def pick_up_dropped(sweep: Sweep, person: User) -> int:
-    """Makes the next attempts of runs that its cancel ended before they were submitted; how many those are."""
+    """Create the next attempts of runs that the sweep's cancel ended before they were submitted.
+
+    Return their number.
+    """
     with transaction.atomic():
         now = Sweep.objects.select_for_update().get(pk=sweep.pk)
         if now.cancelled_at is None:
@@ -181,7 +190,10 @@ def pick_up_dropped(sweep: Sweep, person: User) -> int:
 
 
 def let_go(cluster: Cluster) -> list[Attempt]:
-    """Lets attempts of sweeps go that wait for this cluster, as many as may. Two at once let no more go than one."""
+    """Release the attempts of sweeps that wait for this cluster, as many as may run.
+
+    Two simultaneous calls release no more than one would. Return the released attempts.
+    """
     waiting = Attempt.objects.held().filter(cluster=cluster, hold=Hold.SWEEP)
     sweeps = Sweep.objects.filter(paused_at=None, pk__in=waiting.values("run__sweep")).order_by("pk")
     return [attempt for pk in sweeps.values_list("pk", flat=True) for attempt in _let_go(pk)]
@@ -199,7 +211,7 @@ def _let_go(sweep_id: int) -> list[Attempt]:
 
 
 def _has_gone(attempt: Attempt) -> bool:
-    """False where somebody has cancelled it, or holds it, since it was read."""
+    """Release one attempt. Return False if somebody has cancelled or held it since it was read."""
     held = Attempt.objects.filter(pk=attempt.pk, hold=Hold.SWEEP, state=State.CREATED.value)
     if not held.update(hold="", reason=""):
         return False
@@ -209,7 +221,7 @@ def _has_gone(attempt: Attempt) -> bool:
 
 
 def _again(left: Attempt) -> Attempt:
-    """What follows an attempt that never began: it starts where that would have."""
+    """Return the unsaved attempt that follows one that never began. It starts where that one would have."""
     run, n = left.run, left.n + 1
     return Attempt(
         run=run, n=n, key=key_of(run, n), cluster=left.cluster, origin=Origin.RESUME,
@@ -218,7 +230,7 @@ def _again(left: Attempt) -> Attempt:
 
 
 def _make(sweep: Sweep, person: User, runs: Sequence[PlannedRun]) -> list[Run]:
-    """The rows of runs and attempts, in a few statements. Raises ConfigError where they are beyond a limit."""
+    """Create the rows of runs and attempts, in a few statements. Raise ConfigError if they exceed a limit."""
     clusters = {cluster.name: cluster for cluster in Cluster.objects.all()}
     demands = check_hours(person, sweep.experiment, [one.config for one in runs], sweep.preset)
     made = Run.objects.bulk_create(_run(sweep, person, one, demand) for one, demand in zip(runs, demands, strict=True))
@@ -254,8 +266,10 @@ def _check_at_once(at_once: int) -> None:
 
 
 def _check_places(runs: Sequence[PlannedRun], person: User) -> None:
-    """Raise ConfigError with what clusters or the person's rights forbid. Configs that ask for the same are checked
-    once."""
+    """Raise ConfigError with what clusters or the person's rights forbid.
+
+    Configs that request the same resources are checked once.
+    """
     asked: dict[str, PlannedRun] = {}
     for one in runs:
         asked.setdefault(f"{one.config.compute} {list(resources(one.config))}", one)

@@ -1,4 +1,4 @@
-"""A grid or a list of cells, laid over a config: the runs that these make, each once, or everything that is wrong."""
+"""Plan the runs of a sweep: apply a grid or a list of cells to a config, or report everything that is wrong with it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from django.conf import settings
 from workers.config import ConfigError, Problem, RunConfig, knobs
 
 KNOBS = tuple(dict.fromkeys(knob.path for knob in knobs(RunConfig) if knob.path not in ("schema", "seed")))
-"""The keys that a sweep may go over."""
+"""Keys that a sweep may vary."""
 Cell = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One run of a sweep. `cell` holds the values as the config has them."""
+    """Run that a sweep would have. `cell` holds the values as the config has them."""
 
     cell: Cell
     seed: int
@@ -30,17 +30,17 @@ class PlannedRun:
 
     @property
     def identity(self) -> str:
-        """Equal for the same cell and seed, however the values were written."""
+        """Return a text that is equal for the same cell and seed, however the values were written."""
         return identity(self.cell, self.seed)
 
 
 def identity(cell: Mapping[str, Any], seed: int) -> str:
-    """What a run of a sweep is known by in it."""
+    """Return the text that identifies a run within its sweep: its cell and its seed as JSON, with sorted keys."""
     return json.dumps([cell, seed], sort_keys=True)
 
 
 def cells_of(grid: Mapping[str, Sequence[Any]], listed: Sequence[Cell]) -> list[Cell]:
-    """The cells in order: every combination of the grid, the last key fastest; or those of the list."""
+    """Return the cells in order: every combination of the grid, the last key fastest; or the listed cells."""
     if grid:
         return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     return list(listed)
@@ -49,9 +49,9 @@ def cells_of(grid: Mapping[str, Sequence[Any]], listed: Sequence[Cell]) -> list[
 def planned(
     base: Mapping[str, Any], grid: Mapping[str, Sequence[Any]], listed: Sequence[Cell], seeds: Sequence[int]
 ) -> list[PlannedRun]:
-    """Every run, each once: all cells of the first seed before those of the next, so that each is seen early.
+    """Return every run once: all cells of the first seed come before those of the next, so that each is seen early.
 
-    Raises ConfigError with every problem of every cell.
+    Raise ConfigError with every problem of every cell.
     """
     if problems := list(_complaints(grid, listed, seeds)):
         raise ConfigError(problems)
@@ -71,7 +71,10 @@ def planned(
 def widened(
     grid: Mapping[str, Sequence[Any]], listed: Sequence[Cell], more: Mapping[str, Sequence[Any]], cells: Sequence[Cell]
 ) -> tuple[dict[str, list[Any]], list[Cell]]:
-    """A sweep's grid and list with more values or cells. Raises ConfigError for keys that it does not go over."""
+    """Return a sweep's grid and list of cells with more values or cells.
+
+    Raise ConfigError for keys that the sweep does not vary, for values if it has cells, and for cells if it has a grid.
+    """
     keys = list(grid) if grid else list(dict.fromkeys(key for cell in listed for key in cell))
     strange = [key for key in (*more, *(key for cell in cells for key in cell)) if key not in keys]
     if strange:
@@ -84,21 +87,21 @@ def widened(
 
 
 def label(cell: Mapping[str, Any]) -> str:
-    """A cell in one line, its keys without their sections where that is clear."""
+    """Return a cell in one line. Keys lose their sections if the short names are unambiguous."""
     last = [key.rpartition(".")[2] for key in cell]
     names = [short if last.count(short) == 1 else key for key, short in zip(cell, last, strict=True)]
     return ", ".join(f"{name}={shown(value)}" for name, value in zip(names, cell.values(), strict=True))
 
 
 def shown(value: Any) -> str:
-    """A value as people write it."""
+    """Return a value as people write it."""
     if isinstance(value, float):
         return f"{value:g}"
     return value if isinstance(value, str) else json.dumps(value)
 
 
 def _complaints(grid: Mapping[str, Sequence[Any]], listed: Sequence[Cell], seeds: Sequence[int]) -> Iterator[Problem]:
-    """What is wrong before any config is looked at."""
+    """Yield the problems of the grid, the cells and the seeds, before any config is decoded."""
     if bool(grid) == bool(listed):
         yield Problem("grid", 'give either grid, such as {"es.sigma": [0.001, 0.01]}, or cells, a list of such choices')
     if not seeds:

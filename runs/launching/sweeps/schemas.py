@@ -1,4 +1,4 @@
-"""Sweeps, as JSON."""
+"""Schemas of sweeps, as the API sends and takes them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Seeds = Annotated[list[int], Field(max_length=1000)]
 
 
 class Keepable(Input):
-    """Values that the database can hold."""
+    """Values of a sweep that the database can hold."""
 
     grid: Grid = Field(default_factory=dict)
     cells: Cells = Field(default_factory=list)
@@ -33,9 +33,9 @@ class Keepable(Input):
 
 
 class NewSweep(Keepable):
-    """A sweep to launch: `grid` (key -> values, all combinations) or `cells` (a list of key -> value), for each seed.
+    """Sweep to launch: `grid` (key -> values, all combinations) or `cells` (a list of key -> value), for each seed.
 
-    Give `experiment`, or `experiment_name`: yours, made where new.
+    Give `experiment`, or `experiment_name`: your experiment of that name, which is created if it is new.
     """
 
     experiment: Pk | None = None
@@ -54,14 +54,17 @@ class NewSweep(Keepable):
 
 
 class MoreOfSweep(Keepable):
-    """What is added: values of its keys, or cells where it is a list; seeds; and how many run at a time from now on."""
+    """Additions to a sweep: `grid`, more values of its keys, or `cells` if it is a list of cells; and more `seeds`.
+
+    `at_once` is how many runs may be on their clusters at a time from now on.
+    """
 
     seeds: Seeds = Field(default_factory=list)
     at_once: int | None = None
 
 
 class PlannedOut(Schema):
-    """A run that a sweep would have."""
+    """Run that a sweep would have."""
 
     cell: dict[str, Any]
     seed: int
@@ -69,8 +72,10 @@ class PlannedOut(Schema):
 
 
 class SweepPlanOut(Schema):
-    """What a sweep would be: how many runs, what they are estimated to cost, and the first few. `unknown` runs have no
-    estimate, because none of their size has succeeded there yet."""
+    """Plan of a sweep: how many runs it would have, what they are estimated to cost, and the first few of them.
+
+    `unknown` runs have no estimate, because no run of their size has succeeded there yet.
+    """
 
     runs: int
     estimated: HoursOut
@@ -79,7 +84,10 @@ class SweepPlanOut(Schema):
 
 
 class SweepOut(Schema):
-    """A sweep and how it stands. `state` is running, paused, cancelled or done; `waiting` runs have not been let go."""
+    """Sweep with its progress.
+
+    `state` is running, paused, cancelled or done; `waiting` runs are not released to their clusters yet.
+    """
 
     id: int
     name: str
@@ -106,7 +114,7 @@ class SweepOut(Schema):
 
     @classmethod
     def of(cls, now: SweepStatus, **more: Any) -> Any:
-        """The sweep as JSON; `more` are what a wider shape adds."""
+        """Return the sweep as JSON; `more` holds the fields that a wider schema adds."""
         sweep = now.sweep
         kept = ("id", "name", "preset", "created_at", "at_once", "paused_at", "cancelled_at", "grid", "cells", "seeds")
         return cls(
@@ -128,7 +136,7 @@ class SweepOut(Schema):
 
 
 class SweepLine(Schema):
-    """A sweep in a list."""
+    """Sweep in a list."""
 
     id: int
     name: str
@@ -142,7 +150,7 @@ class SweepLine(Schema):
 
     @classmethod
     def of(cls, sweep: Sweep) -> SweepLine:
-        """The sweep as JSON."""
+        """Return the sweep as JSON."""
         kept = ("id", "name", "created_at", "at_once", "paused_at", "cancelled_at")
         return cls(
             **{name: getattr(sweep, name) for name in kept}, experiment=sweep.experiment_id,
@@ -151,14 +159,14 @@ class SweepLine(Schema):
 
 
 class SweepsOut(Schema):
-    """Sweeps, newest first. Where `next` is not null there are more: send it back as `cursor`."""
+    """Sweeps, newest first. If `next` is not null there are more: send it back as `cursor`."""
 
     items: list[SweepLine]
     next: int | None = None
 
 
 class SeedOut(Schema):
-    """A run of a cell; `reward` is its newest held-out one."""
+    """Run of a cell; `reward` is its newest held-out reward."""
 
     uid: str
     seed: int
@@ -167,7 +175,7 @@ class SeedOut(Schema):
 
 
 class CellOut(Schema):
-    """A cell over its seeds: mean of the `n` that have a reward, and the band around it, as `spread` names it."""
+    """Cell over its seeds: mean of the `n` runs that have a reward, and the band around it, as `spread` names it."""
 
     cell: dict[str, Any]
     runs: list[SeedOut]
@@ -179,11 +187,11 @@ class CellOut(Schema):
 
     @classmethod
     def of(cls, row: CellRow) -> CellOut:
-        """The cell as JSON."""
+        """Return the cell as JSON."""
         return cls.from_orm(row)
 
 
 class SweepDetail(SweepOut):
-    """A sweep with its cells, in the order in which they were made."""
+    """Sweep with its cells, in the order in which they were made."""
 
     table: list[CellOut]

@@ -1,4 +1,4 @@
-"""How a sweep stands: the states of its runs, what waits, what it has cost and was estimated to cost."""
+"""Compute a sweep's status: its runs by state, how many wait, their spent hours and their estimated hours."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from workers.executors.states import OPEN_STATES, State
 
 @dataclass(frozen=True)
 class SweepStatus:
-    """`states` are (state, how many runs), in the order of a run's life; `waiting` have not been let go yet."""
+    """Status of a sweep. `states` holds pairs (state, number of runs), in the order of a run's life.
+
+    `waiting` attempts are not released to their clusters yet.
+    """
 
     sweep: Sweep
     states: list[tuple[str, int]]
@@ -21,33 +24,33 @@ class SweepStatus:
     spent: Hours
     estimated: Hours
     unknown: int
-    """Runs without an estimate."""
+    """Number of runs without an estimate."""
 
     @property
     def total(self) -> int:
-        """How many runs it has."""
+        """Return how many runs the sweep has."""
         return sum(n for _, n in self.states)
 
     @property
     def ended(self) -> int:
-        """How many of them have ended, however."""
+        """Return how many of the sweep's runs have ended, in whatever final state."""
         return sum(n for state, n in self.states if State(state) not in OPEN_STATES)
 
     @property
     def word(self) -> str:
-        """The sweep's own state: paused, running, cancelled or done."""
+        """Return the sweep's own state: paused, running, cancelled or done."""
         if self.total and self.ended == self.total:
             return "cancelled" if self.sweep.cancelled_at else "done"
         return "paused" if self.sweep.paused_at else "running"
 
     @property
     def is_open(self) -> bool:
-        """True while a run of it has not ended."""
+        """Return whether a run of the sweep has not ended."""
         return self.ended < self.total
 
 
 def standing(sweep: Sweep) -> SweepStatus:
-    """Four queries, however many runs."""
+    """Return the status of a sweep. Four queries, however many runs it has."""
     runs = runs_of(sweep)
     counted = dict(runs.order_by().values_list("state").annotate(n=Count("pk")))
     attempts = Attempt.objects.filter(run__in=runs)
@@ -63,5 +66,5 @@ def standing(sweep: Sweep) -> SweepStatus:
 
 
 def runs_of(sweep: Sweep) -> QuerySet[Run]:
-    """Its runs that are not in the bin."""
+    """Return the sweep's runs that are not in the trash."""
     return Run.objects.filter(sweep=sweep, deleted_at__isnull=True)

@@ -1,4 +1,4 @@
-"""The page of a sweep, and a sweep on the launch form."""
+"""Views of a sweep's page, and the plan and launch of a sweep from the launch form."""
 
 from __future__ import annotations
 
@@ -42,14 +42,15 @@ from workers.config import ConfigError
 FIRST = 5
 CELLS_A_PAGE = 50
 WATCHED = 100
-"""A socket takes no more."""
+"""Maximum number of runs that one socket watches."""
 
 
 @dataclass(frozen=True)
 class SweepPlan:
-    """How many runs it has in how many cells and seeds, and what those with an estimate cost together.
+    """Plan of a sweep: its runs, and the hours of all runs that have an estimate together.
 
-    seconds: how long it takes with so many at a time, by the same estimates.
+    seconds: how long the sweep takes with `at_once` runs at a time, by the same estimates. unknown: how many runs have
+    no estimate.
     """
 
     runs: list[PlannedRun]
@@ -60,22 +61,25 @@ class SweepPlan:
 
     @property
     def cells(self) -> int:
-        """How many combinations of values it has."""
+        """Return how many combinations of values the sweep has."""
         return len({label(one.cell) for one in self.runs})
 
     @property
     def seeds(self) -> int:
-        """How often each of them is run."""
+        """Return how many seeds the sweep has: each combination of values runs once per seed."""
         return len({one.seed for one in self.runs})
 
     @property
     def first(self) -> list[tuple[str, int]]:
-        """The first runs: cell and seed."""
+        """Return the cell and the seed of each of the first runs."""
         return [(label(one.cell), one.seed) for one in self.runs[:FIRST]]
 
 
 def plan(person: User, experiment: Experiment, form: LaunchForm, swept: SweepForm) -> SweepPlan | None:
-    """What a launch would make; None, and every problem at its field, where it would make nothing."""
+    """Return the sweep that a launch would make.
+
+    Return None, and put every problem at its field, if a launch would make nothing.
+    """
     try:
         new = swept.sweep(form)
         runs = plan_sweep(new, person)
@@ -94,7 +98,7 @@ def plan(person: User, experiment: Experiment, form: LaunchForm, swept: SweepFor
 
 
 def launched(person: User, experiment: Experiment, form: LaunchForm, swept: SweepForm) -> Sweep | None:
-    """The sweep; None, and every problem at its field, where nothing was made."""
+    """Launch a sweep and return it. Return None, and put every problem at its field, if it cannot be made."""
     try:
         return launch_sweep(swept.sweep(form), experiment, person)
     except ConfigError as error:
@@ -104,7 +108,7 @@ def launched(person: User, experiment: Experiment, form: LaunchForm, swept: Swee
 
 @require_safe
 def sweep(request: SignedIn, pk: int) -> HttpResponse:
-    """The whole page."""
+    """Render the whole page."""
     found = visible_sweep(request, pk)
     more = MoreForm(found)
     return TemplateResponse(request, "launching/sweep.html", {**_standing(request, found), "more": more})
@@ -112,13 +116,16 @@ def sweep(request: SignedIn, pk: int) -> HttpResponse:
 
 @require_safe
 def sweep_standing(request: SignedIn, pk: int) -> HttpResponse:
-    """How it stands, alone, for a page that is open while its runs change."""
+    """Render the sweep's status alone, to refresh a page that is open while its runs change."""
     return TemplateResponse(request, "launching/sweep.html#standing", _standing(request, visible_sweep(request, pk)))
 
 
 @require_POST
 def sweep_change(request: SignedIn, pk: int) -> HttpResponse:
-    """What the buttons do: `do` is pause, resume, cancel or uncancel."""
+    """Pause, resume, cancel or uncancel a sweep, as `do` in the form says.
+
+    Raise PermissionDenied if the person may not change its experiment, and Http404 for an unknown `do`.
+    """
     found = _mine(request, pk)
     if (verb := VERBS.get(request.POST.get("do", ""))) is None:
         raise Http404(f"do must be one of {', '.join(VERBS)}")
@@ -131,7 +138,7 @@ def sweep_change(request: SignedIn, pk: int) -> HttpResponse:
 
 @require_POST
 def sweep_extend(request: SignedIn, pk: int) -> HttpResponse:
-    """Adds what the form says; where that cannot be used, the form comes back with every problem."""
+    """Add the runs that the form describes. Render the form again with every problem if it is invalid."""
     found = _mine(request, pk)
     more = MoreForm(found, request.POST)
     if more.is_valid():
@@ -146,7 +153,7 @@ def sweep_extend(request: SignedIn, pk: int) -> HttpResponse:
 
 
 def visible_sweep(request: SignedIn, pk: int) -> Sweep:
-    """The sweep, with its experiment and who made it; 404 where this person may not see it."""
+    """Return the sweep with its experiment and its creator. Raise Http404 if this person may not see it."""
     sweeps = Sweep.objects.visible_to(request.user).select_related("experiment__owner", "created_by")
     return get_object_or_404(sweeps, pk=pk)
 

@@ -1,4 +1,4 @@
-"""Answers of a run scored afterwards, by a scorer that has registered; what it said comes with the responses."""
+"""API of scorings: a registered scorer scores responses of a run afterwards. Its scores come with the responses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST = 500
 
 
 class NewScoring(Input):
-    """Which scorer is asked, by its name; of which step and split, or of all."""
+    """Scoring to begin: the scorer's name, and the step and split of the responses to score; all of them if omitted."""
 
     scorer: Annotated[str, StringConstraints(pattern=NAME)]
     step: Annotated[int, Field(ge=-(2**63), le=2**63 - 1)] | None = None
@@ -30,8 +30,10 @@ class NewScoring(Input):
 
 
 class ScoringOut(Schema):
-    """A scoring: `state` is going, done, failed or cancelled. `done` of `total` answers are scored; `reason` says why
-    it waits, or failed."""
+    """Scoring of a run's responses: `state` is going, done, failed or cancelled.
+
+    `done` of `total` responses are scored; `reason` explains why it waits or failed.
+    """
 
     id: int
     run: str
@@ -48,7 +50,7 @@ class ScoringOut(Schema):
 
     @classmethod
     def of(cls, scoring: Scoring) -> ScoringOut:
-        """The scoring as JSON."""
+        """Return the scoring as JSON."""
         names = ("scorer", "step", "state", "done", "total", "reason", "started_at", "ended_at")
         same = {name: getattr(scoring, name) for name in names}
         person = scoring.asked_by.get_username()
@@ -56,7 +58,7 @@ class ScoringOut(Schema):
 
 
 class ScoringsOut(Schema):
-    """Scorings of a run, the newest first; at most 500. `scorers` can be asked now."""
+    """Scorings of a run, the newest first; at most 500. `scorers` can score the run now."""
 
     scorers: list[str]
     items: list[ScoringOut]
@@ -69,7 +71,7 @@ EXAMPLE: dict[str, Any] = {"scorer": "beaver", "split": "eval"}
     "/runs/{uid}/scorings", response=ScoringsOut, auth=needs("read"), tags=["scorings"], summary="List scorings"
 )
 def list_scorings(request: ApiRequest, uid: Uid) -> ScoringsOut:
-    """What scorers were asked for afterwards, how far it is, and which could be asked now."""
+    """List the scorings of a run with their progress, and the scorers that can score it now."""
     run = the_run(request.auth, uid)
     found = run.scorings.select_related("run", "asked_by").order_by("-pk")[:MOST]
     return ScoringsOut(scorers=choices(request.auth.person, run), items=[ScoringOut.of(one) for one in found])
@@ -85,8 +87,11 @@ def list_scorings(request: ApiRequest, uid: Uid) -> ScoringsOut:
 )
 @once
 def begin_scoring(request: ApiRequest, uid: Uid, new: NewScoring) -> tuple[int, ScoringOut]:
-    """Has a scorer score those answers of a run that it has not scored. Needs scope launch, and that you made the run
-    or own its experiment. Answered with 409 where there is nothing to score, or this scorer is at it already."""
+    """Have a scorer score the responses of a run that it has not scored.
+
+    Needs scope launch, and that you made the run or own its experiment. The reply is 409 if there is nothing to score,
+    or if this scorer is already scoring the run.
+    """
     run = _mine(request, uid)
     try:
         made = begin(run, request.auth.person, new.scorer, new.step, new.split or "")
@@ -103,7 +108,10 @@ def begin_scoring(request: ApiRequest, uid: Uid, new: NewScoring) -> tuple[int, 
     summary="Cancel a scoring",
 )
 def cancel_scoring(request: ApiRequest, uid: Uid, id: RowId) -> tuple[int, ScoringOut]:
-    """Ends it; what is scored stays. One that has ended stays as it is. Needs what beginning one needs."""
+    """Cancel a scoring; scores that it has given stay. A scoring that has ended stays as it is.
+
+    Needs the same rights as beginning one.
+    """
     found = _of(_mine(request, uid), id)
     cancel(found)
     found.refresh_from_db()
@@ -118,7 +126,10 @@ def cancel_scoring(request: ApiRequest, uid: Uid, id: RowId) -> tuple[int, Scori
     summary="Resume a scoring",
 )
 def resume_scoring(request: ApiRequest, uid: Uid, id: RowId) -> tuple[int, ScoringOut]:
-    """Goes on with one that failed or was cancelled; others are answered with 409. Needs what beginning one needs."""
+    """Resume a scoring that failed or was cancelled. The reply is 409 for any other.
+
+    Needs the same rights as beginning one.
+    """
     found = _of(_mine(request, uid), id)
     try:
         return 202, ScoringOut.of(resume(found))

@@ -1,5 +1,7 @@
-"""A run's answers that a scorer has not scored, and its scores kept. What it scored already is not asked again: a call
-that broke off goes on where it stopped."""
+"""Find the responses of a run that a scorer has not scored, and store its scores.
+
+A response that it has scored is not sent to it again: an interrupted call continues where it stopped.
+"""
 
 from __future__ import annotations
 
@@ -12,24 +14,30 @@ from runs.models import Response, Run, Score
 from workers.scorer.scores import Scorer
 
 AT_ONCE = 200
-"""Answers between which scores are kept."""
+"""Number of responses that are scored before their scores are stored."""
 KEYS = ("reward", "cost")
 
 
 def unscored(run: Run, name: str, step: int | None = None, split: str = "") -> QuerySet[Response]:
-    """Answers that hold, whose text is known and that this scorer has not scored; of one step or split, or of all."""
+    """Return the responses that this scorer has not scored; of one step or split, or of all.
+
+    Superseded responses and responses without a known text are left out.
+    """
     found = _answers(run, step, split).filter(~_scored_by(name))
     return found.select_related("prompt").order_by("pk")
 
 
 def counted(run: Run, name: str, step: int | None = None, split: str = "") -> tuple[int, int]:
-    """How many of these answers the scorer has scored, and how many there are."""
+    """Return how many of these responses the scorer has scored, and how many there are."""
     found = _answers(run, step, split).aggregate(done=Count("pk", filter=Q(_scored_by(name))), total=Count("pk"))
     return found["done"], found["total"]
 
 
 def score(answers: QuerySet[Response], by: Scorer, name: str, at_once: int = AT_ONCE) -> Iterator[int]:
-    """Keeps the scores of these answers; says after each batch how many there are by now. Raises ScorerFailed."""
+    """Score these responses and store the scores. Yield after each batch how many are scored by now.
+
+    Raise ScorerFailed if the scorer fails.
+    """
     ids, done = list(answers.values_list("pk", flat=True)), 0
     for first in range(0, len(ids), at_once):
         batch = list(

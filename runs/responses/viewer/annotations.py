@@ -1,7 +1,7 @@
-"""What others tell of answers that are held against the pinned column's. They say so here; who they are is not known.
+"""Annotations of responses that other apps add to the viewer by registering a source. The viewer imports none of them.
 
-Such as judging, which looks at runs and is never looked at by them. What is told can be asked for, sorted by, and
-stands beside each answer. Names of flags and sorts stand in addresses, beside the viewer's own.
+An example is judging, which reads runs and is never read by them. Annotations can be filtered and sorted by, and each
+response shows its chips. Names of flags and sorts are used in URLs, together with the viewer's own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from runs.responses.viewer.columns import Columns
 
 @dataclass
 class Sql:
-    """A part of a statement, and its parameters in their order."""
+    """Part of an SQL statement, and its parameters in their order."""
 
     text: str
     values: list[Any] = field(default_factory=list)
@@ -23,8 +23,11 @@ class Sql:
 
 @dataclass(frozen=True)
 class AnnotationField:
-    """A flag or a sort. `sql`, a boolean or a number, is of {t}, what is told of a column's answer, all null where that
-    is nothing; of {c}, the answer itself; and of {pin}, the pinned column's."""
+    """Flag or sort of an annotation source. `sql` is a boolean or a number.
+
+    It may use {t}, the source's row for a column's response, all null if there is none; {c}, the response itself; and
+    {pin}, the pinned column's response.
+    """
 
     words: str
     sql: str
@@ -32,7 +35,7 @@ class AnnotationField:
 
 @dataclass(frozen=True)
 class Picked:
-    """A choice of which of it is told: value -> words; `all` where nothing is picked."""
+    """Choice that limits which annotations count: value -> words; `all` is the label if nothing is picked."""
 
     words: str
     all: str
@@ -41,7 +44,7 @@ class Picked:
 
 @dataclass(frozen=True)
 class Chip:
-    """What stands beside an answer, and the lines that it unfolds to. `tone` is good, bad, warn or idle."""
+    """Short label at a response, and the lines that it unfolds to. `tone` is good, bad, warn or idle."""
 
     sign: str
     words: str
@@ -50,32 +53,32 @@ class Chip:
 
 
 class AnnotationSource(Protocol):
-    """Whoever tells. `flags` and `sorts` by name; `title` stands above what can be asked of it."""
+    """Source of annotations. `flags` and `sorts` are by name; `title` is the heading of its filters."""
 
     title: str
     flags: Mapping[str, AnnotationField]
     sorts: Mapping[str, AnnotationField]
     picks: Sequence[str]
-    """Names of what may be picked."""
+    """Names of the choices that it may offer."""
 
     def picked(self, columns: Columns) -> Mapping[str, Picked]:
-        """What may be picked for these columns, by name; empty where nothing is told of them."""
+        """Return the choices for these columns, by name; empty if the source has no annotations of them."""
 
     def notes(self, columns: Columns) -> Sequence[str]:
-        """What is to be known of what is told, or not told, of these columns."""
+        """Return notices about which annotations of these columns are shown or not shown."""
 
     def table(self, columns: Columns, picked: Mapping[str, str]) -> Sql:
-        """A query of one row an answer of which something is told: its `id`, and what flags and sorts need."""
+        """Return a query with a row for each annotated response: its `id`, and what flags and sorts need."""
 
     def chips(self, columns: Columns, rows: Sequence[Sequence[int | None]]) -> Mapping[int, Sequence[Chip]]:
-        """Answer -> its chips. rows: the answers of each column, None where it has none."""
+        """Return response id -> its chips. rows: the response ids of each column, None if it has none."""
 
 
 _tellers: list[AnnotationSource] = []
 
 
 def tell(teller: AnnotationSource) -> None:
-    """From now on the viewer tells this too. Raises ValueError where it uses a name of another's."""
+    """Register a source with the viewer. Raise ValueError if it uses a name of another source."""
     taken = {name for other in _tellers for name in (*other.flags, *other.sorts, *other.picks)}
     if doubled := taken & {*teller.flags, *teller.sorts, *teller.picks}:
         raise ValueError(f"{', '.join(sorted(doubled))}: another tells that already")
@@ -83,22 +86,22 @@ def tell(teller: AnnotationSource) -> None:
 
 
 def tellers() -> tuple[AnnotationSource, ...]:
-    """All of them, in the order in which they came."""
+    """Return all registered sources, in the order of registration."""
     return tuple(_tellers)
 
 
 def picked(columns: Columns) -> dict[str, Picked]:
-    """What may be picked for these columns, of all of them."""
+    """Return the choices of all sources for these columns, by name."""
     return {name: one for teller in _tellers for name, one in teller.picked(columns).items()}
 
 
 def notes(columns: Columns) -> list[str]:
-    """What all of them have to say about what they tell."""
+    """Return the notices of all sources about these columns."""
     return [note for teller in _tellers for note in teller.notes(columns)]
 
 
 def chips(columns: Columns, rows: Sequence[Sequence[int | None]]) -> dict[int, list[Chip]]:
-    """Answer -> the chips of all of them. rows: the answers of each column, None where it has none."""
+    """Return response id -> the chips of all sources. rows: the response ids of each column, None if it has none."""
     found: dict[int, list[Chip]] = {}
     for teller in _tellers:
         for answer, own in teller.chips(columns, rows).items():
@@ -107,10 +110,10 @@ def chips(columns: Columns, rows: Sequence[Sequence[int | None]]) -> dict[int, l
 
 
 def flags() -> dict[str, AnnotationField]:
-    """Of all of them."""
+    """Return the flags of all sources, by name."""
     return {name: told for teller in _tellers for name, told in teller.flags.items()}
 
 
 def sorts() -> dict[str, AnnotationField]:
-    """Of all of them."""
+    """Return the sorts of all sources, by name."""
     return {name: told for teller in _tellers for name, told in teller.sorts.items()}

@@ -1,4 +1,7 @@
-"""Answers beside each other: a prompt a row, up to six runs or checkpoints as columns. The address says everything."""
+"""Views that compare responses: a row for each prompt, a column for each of up to six runs or checkpoints.
+
+The URL holds the whole state of the page.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ SHOWN = "answers_shown"
 
 @require_safe
 def viewer(request: SignedIn) -> HttpResponse:
-    """The whole page; where no column is chosen yet, runs to choose from."""
+    """Render the whole page; if no column is chosen yet, offer runs to choose from."""
     if any(not all(values) for _, values in request.GET.lists()):
         # A form says also what it does not ask: the address is to be one that people can send.
         return redirect(reverse("viewer") + staying(request.GET))
@@ -56,7 +59,7 @@ def viewer(request: SignedIn) -> HttpResponse:
 
 @require_safe
 def viewer_scatter(request: SignedIn) -> HttpResponse:
-    """The scatter of all answers of the columns; its numbers as a table or CSV."""
+    """Render the scatter plot of all responses of the columns, or its numbers as a table or CSV."""
     form, query = _form_of_chart(request)
     columns, asked, _ = _asked(request, query)
     check_all(columns, asked)
@@ -73,14 +76,17 @@ def viewer_scatter(request: SignedIn) -> HttpResponse:
 
 
 def check_all(columns: Columns, asked: ResponseQuery) -> None:
-    """Raise UnknownChoice if anything is asked wrongly, or a column is missing: a file has no place for a notice."""
+    """Raise UnknownChoice if a parameter is invalid or a column is missing: a file has no place for a notice."""
     if problems := [*columns.missing, *columns.problems, *asked.problems, *asked.notices]:
         raise UnknownChoice(" ".join(problems))
 
 
 @require_POST
 def viewer_cover(request: SignedIn) -> HttpResponse:
-    """Shows answers that may disturb: until the person signs out, always, or not any more. Back to where they were."""
+    """Show responses that may disturb, or cover them, and redirect to the page that `next` names.
+
+    `show` is now (until the person signs out), always, or never (cover them).
+    """
     show = request.POST.get("show", "")
     request.session[SHOWN] = show in ("now", "always")
     if show in ("always", "never"):
@@ -91,7 +97,7 @@ def viewer_cover(request: SignedIn) -> HttpResponse:
 
 
 def is_covered(request: SignedIn) -> bool:
-    """True where the person has not asked to see what may disturb."""
+    """Return whether responses that may disturb are covered: the person has not chosen to see them."""
     if request.session.get(SHOWN):
         return False
     return not Preference.objects.filter(person=request.user, shows_answers=True).exists()
@@ -99,7 +105,7 @@ def is_covered(request: SignedIn) -> bool:
 
 @dataclass(frozen=True)
 class _Choices:
-    """List the choices of these columns: scorers, options of tellers, and how many prompts each category has."""
+    """Choices for these columns: scorers, choices of annotation sources, and how many prompts each category has."""
 
     scorers: list[str]
     picks: dict[str, Picked]
@@ -107,7 +113,10 @@ class _Choices:
 
 
 def _form_of_chart(request: HttpRequest) -> tuple[str, QueryDict]:
-    """Return csv or table if `as` names one, and what else is asked: `as` also says how the text is to be read."""
+    """Return csv or table if `as` names one, and the remaining parameters.
+
+    `as` also names how the text search is read.
+    """
     values = request.GET.getlist("as")
     form = next((value for value in values if value in FORMS), "")
     if not form:
@@ -125,7 +134,7 @@ def _asked(request: HttpRequest, query: QueryDict | None = None) -> tuple[Column
 
 
 def scorers_of(columns: Columns) -> list[str]:
-    """Who has scored answers of these runs afterwards."""
+    """Return the names of the scorers that have scored responses of these runs afterwards."""
     rows = Score.objects.filter(response__run__in=[column.run.pk for column in columns.all])
     return list(rows.order_by("scorer").values_list("scorer", flat=True).distinct())
 
@@ -157,7 +166,7 @@ def _page(request: SignedIn, columns: Columns, asked: ResponseQuery) -> dict[str
 
 
 def _leading(row: Asking, request: SignedIn) -> Asking:
-    """The row, its categories leading to the rows that have them too."""
+    """Return the row with links from its categories to the rows that have them too."""
     return replace(row, kinds=[(name, having(request.GET, category=name)) for name in row.prompt.categories])
 
 
@@ -179,7 +188,7 @@ def _found(request: SignedIn, columns: Columns, asked: ResponseQuery) -> tuple[R
 
 
 def _ways(request: SignedIn, found: ResponsePage) -> dict[str, str]:
-    """Addresses of the pages before and after, of everything, and of the difference switched."""
+    """Return the URLs of the previous and next page, of the toggled diff, of the export and of the scatter plot."""
     query = request.GET
     first, last = (found.rows[0].place, found.rows[-1].place) if found.rows else (None, None)
     return {
@@ -191,7 +200,10 @@ def _ways(request: SignedIn, found: ResponsePage) -> dict[str, str]:
 
 
 def _offered(request: SignedIn, columns: Columns) -> list[Run]:
-    """Runs with answers to choose from, the newest first: of the experiments at hand, or of all."""
+    """Return runs with responses to choose from that this person may see, the newest first.
+
+    They belong to the experiments of the columns and of the URL, or to any experiment if there are none.
+    """
     runs = Run.objects.visible_to(request.user).select_related("experiment").filter(archived_at__isnull=True)
     experiment = named_experiment(request, request.GET.get("experiment", ""))
     at_hand = {column.run.experiment_id for column in columns.all} | ({experiment.pk} if experiment else set())
@@ -203,7 +215,7 @@ def _offered(request: SignedIn, columns: Columns) -> list[Run]:
 
 @require_safe
 def viewer_response(request: SignedIn, uid: str, step: int, digest: str) -> HttpResponse:
-    """The answer with all that is known of it."""
+    """Render a response with all that is known about it."""
     run = visible_run(request, uid)
     sample = request.GET.get("sample", "0")
     is_number = sample.isascii() and sample.isdigit() and len(sample) < 9
@@ -221,6 +233,9 @@ def viewer_response(request: SignedIn, uid: str, step: int, digest: str) -> Http
 
 
 def answers_of(run: Run, step: int, digest: str) -> QuerySet[Response]:
-    """Those that hold, of the prompt whose digest begins so."""
+    """Return the held-out responses of a step to the prompts with this digest prefix.
+
+    Superseded responses are left out.
+    """
     found = Response.objects.filter(run=run, step=step, split="eval", is_superseded=False)
     return found.filter(prompt__digest__startswith=digest).select_related("prompt")
