@@ -1,4 +1,4 @@
-"""Judging, as a Django app: whose answer is better."""
+"""The Django app for judging: which response is better."""
 
 from __future__ import annotations
 
@@ -6,17 +6,14 @@ from django.apps import AppConfig
 
 
 class JudgingConfig(AppConfig):
-    """Looks at runs, never back."""
+    """Configuration of the app. judging imports runs, never the other way round."""
 
     name = "judging"
 
     def ready(self) -> None:
-        """From now on pages of runs show what judges said, and the command palette finds tournaments."""
+        """Let the response viewer show verdicts."""
         # Models cannot be imported before all apps are there.
         from judging.viewer_integration import Judged
-        from judging.viewer_integration.palette import tournament_entries
-        from runs import http
         from runs.responses import viewer
 
         viewer.tell(Judged())
-        http.register_source(tournament_entries)

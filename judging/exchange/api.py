@@ -122,7 +122,7 @@ def export_judgments(
     """Export the verdicts that count on the boards, one per line. `every`: include verdicts that no board admits.
     Importing the file again gives the same boards, with the same hash. Voters are named "person 3"; `names`, for the
     tournament's owner only, gives their names. 409 if the published format cannot express a verdict, because it has no
-    scores. While the tournament takes votes, only its owner may export.
+    scores. While the tournament takes votes, only its owner and admins may export.
     """
     found = the_tournament(request.auth, pk)
     if names or found.closed_at is None:
@@ -144,7 +144,7 @@ def export_judgments(
 )
 def read_transcript(request: ApiRequest, pk: RowId) -> StreamingHttpResponse:
     """Export all requests to a judge and its replies, question by question, with tokens and prices. The transcript
-    contains no key. The judge must be yours.
+    contains no key. You must own the judge or be an admin.
     """
     found = the_assignment(request.auth, pk)
     if not may_ask(request.auth.person, found.judge):

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import F
 
 from judging.models import Criterion, Rubric
 from judging.models.rubric import digest_of
@@ -86,10 +87,10 @@ def next_version(criterion: Criterion, words: RubricText, by: User | None) -> tu
 
 
 def newest_rubrics(person: Person) -> Any:
-    """Return the newest rubric of each criterion that the person may see, in the order of owners and slugs."""
+    """Return the newest rubric of each criterion that the person may see, the site's own criteria first."""
     # Of imported ones no words are known by which somebody could judge.
     visible = Criterion.objects.visible_to(person).filter(imported_as="")
     newest = Rubric.objects.filter(criterion__in=visible).order_by("criterion", "-version").distinct("criterion")
     return Rubric.objects.filter(pk__in=newest.values("pk")).select_related("criterion").order_by(
-        "criterion__owner__id", "criterion__slug"
+        F("criterion__owner").asc(nulls_first=True), "criterion__slug"
     )  # fmt: skip

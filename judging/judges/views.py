@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models import Count, Max
+from django.db.models import Count, F, Max
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -76,7 +76,7 @@ def criteria(request: SignedIn) -> HttpResponse:
         return redirect(_made(request, form))
     listed = Criterion.objects.visible_to(request.user).select_related("owner")
     versions = listed.annotate(versions=Count("rubrics"), newest_at=Max("rubrics__created_at"))
-    page = page_of(request, versions.order_by("owner__id", "slug"), CRITERIA_A_PAGE)
+    page = page_of(request, versions.order_by(F("owner").asc(nulls_first=True), "slug"), CRITERIA_A_PAGE)
     context = {"form": form, "page": page, "may_hold": may_hold(request.user)}
     return TemplateResponse(request, "judging/judges/criteria.html", context, status=400 if form.errors else 200)
 

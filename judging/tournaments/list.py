@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from django.db.models import Count, QuerySet
 from django.http import HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from judging.access import may_hold, may_look_after
@@ -16,7 +17,8 @@ from judging.boards.format import Said, leader
 from judging.models import Comparison, Contestant, Tournament, rubric_names
 from judging.tournaments.commands import DAYS_IN_BIN
 from judging.voting import judged
-from runs.http import SignedIn, page_of, selected
+from runs.http import PaletteEntry, SignedIn, find_rows, page_of, selected
+from runs.models.experiment import Person
 
 TOURNAMENTS_A_PAGE = 20
 SHELVES = ("current", "bin")
@@ -50,6 +52,12 @@ def tournaments(request: SignedIn) -> HttpResponse:
         "page": page, "entries": entries, "shelf": shelf, "may_hold": may_hold(request.user), "days": DAYS_IN_BIN,
     }  # fmt: skip
     return TemplateResponse(request, "judging/tournaments/tournaments.html", context)
+
+
+def tournament_entries(person: Person, words: Sequence[str]) -> list[PaletteEntry]:
+    """Return palette entries of the newest visible tournaments with every word in their names."""
+    rows = find_rows(Tournament.objects.visible_to(person), words, "name")
+    return [PaletteEntry(gettext("tournament"), row.name, row.question, row.get_absolute_url()) for row in rows]
 
 
 def leaders(tournament: Tournament, led: Mapping[tuple[int, int], Sequence[Said]]) -> list[tuple[str, str]]:

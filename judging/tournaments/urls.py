@@ -6,7 +6,7 @@ from django.urls import path
 from django.utils.translation import gettext_noop as _
 
 from judging.tournaments.create_view import tournament_new
-from judging.tournaments.list import tournaments
+from judging.tournaments.list import tournament_entries, tournaments
 from judging.tournaments.views import (
     tournament,
     tournament_change,
@@ -14,9 +14,10 @@ from judging.tournaments.views import (
     tournament_standing,
     tournament_uninvite,
 )
-from runs.http import PalettePage, register_pages
+from runs.http import PalettePage, register_pages, register_source
 
 register_pages(PalettePage("tournaments", _("Judging: tournaments")))
+register_source(tournament_entries)
 
 urlpatterns = [
     path("judging/", tournaments, name="tournaments"),

@@ -1,4 +1,4 @@
-"""Registry of the command palette: features register their pages in their `urls`, and sources of other entries."""
+"""Registry of the command palette: features register their pages in their `urls`, with sources of other entries."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from judging.judges import make_standard
+from judging.judges import make_standard, newest_rubrics
 from judging.judges.rubrics import STANDARD
 from judging.models import Criterion, Rubric
 
@@ -21,6 +21,15 @@ def test_the_sites_own_criteria_are_there_once(ada_client: Client) -> None:
 
     assert all(slug in page for slug in STANDARD)
     assert Rubric.objects.count() == len(STANDARD)
+
+
+def test_the_sites_own_criteria_come_before_those_of_people(ada: User, ada_client: Client) -> None:
+    ada_client.post(reverse("criteria"), WORDS | {"name": "A first name"})
+    slugs = [rubric.criterion.slug for rubric in newest_rubrics(ada)]
+    assert slugs == [*sorted(STANDARD), "a-first-name"]
+    page = ada_client.get(reverse("criteria")).content.decode()
+    addresses = [page.index(f'href="{reverse("criterion", args=[slug])}"') for slug in slugs]
+    assert addresses == sorted(addresses)
 
 
 def test_a_person_makes_a_criterion_and_its_next_version_with_what_changed(ada_client: Client) -> None:
